@@ -25,6 +25,7 @@ IMPORTED = (
     "pilotage.cli.demo",
     "pilotage.cli.device.options",
     "pilotage.cli.device.server",
+    "pilotage.cli.run.execution",
     "pilotage.cli.serve.server",
     "pilotage.client.http",
     "pilotage.cluster.cluster",

@@ -15,6 +15,7 @@ from pilotage.cache import Registration as Registration
 from pilotage.cache import ResourceEventHandler as ResourceEventHandler
 from pilotage.cache import SharedInformerFactory as SharedInformerFactory
 from pilotage.cache import strip_managed_fields as strip_managed_fields
+from pilotage.cli.run.main import run as run
 from pilotage.client.client import Client as Client
 from pilotage.client.conflicts import Backoff as Backoff
 from pilotage.client.conflicts import retry_on_conflict as retry_on_conflict

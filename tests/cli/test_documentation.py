@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pilotage import cli
-from pilotage.cli import parser
+from tests.cli.commands import COMMANDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
-
-
-def commands(root: argparse.ArgumentParser, name: str = "pilotage") -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    for action in root._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for word, sub in action.choices.items():
-                yield f"{name} {word}", sub
-                yield from commands(sub, f"{name} {word}")
-
-
-COMMANDS = dict(commands(parser()))
 
 
 @pytest.mark.parametrize("name", COMMANDS)

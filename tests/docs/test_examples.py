@@ -35,7 +35,8 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_an_example_runs(code: str, target: str, tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(code)
-    environment = os.environ | {"NVIDIA_DEVICE_API_TARGET": target}
+    until_idle = {"PILOTAGE_STORAGE": "memory:", "PILOTAGE_UNTIL_IDLE": "true"}  # for those that end in pt.run(…)
+    environment = os.environ | {"NVIDIA_DEVICE_API_TARGET": target} | until_idle
     ran = forked.run("example.py", folder=tmp_path, environment=environment)
     assert ran.returncode == 0, ran.stderr
 

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pilotage.cli import crd, create, demo, device, init, manifests, rbac, serve
+from pilotage.cli import crd, create, demo, device, init, manifests, rbac, run, serve
+from pilotage.cli.help import HelpFormatter, examples
 from pilotage.errors import PilotageError
 
 
@@ -17,11 +18,16 @@ def parser() -> argparse.ArgumentParser:
     root = _Parser(
         prog="pilotage",
         description="Controllers and Kubernetes-style resources in Python, with an embedded API server.",
-        epilog="Run `pilotage COMMAND --help` for the options of a command.",
+        epilog=examples(
+            "pilotage demo --once",
+            "pilotage run operator.py --storage memory:",
+            "pilotage serve --storage sqlite:demo.db",
+            "pilotage run --help",
+        ),
     )
     root.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for module in (init, create, demo, serve, device, crd, manifests, rbac):
+    for module in (init, create, run, demo, serve, device, crd, manifests, rbac):
         module.register(subparsers)
     return root
 
@@ -56,6 +62,9 @@ class _Parser(argparse.ArgumentParser):
 
     argparse leaves that to the outermost parser, which prints the usage of the whole command.
     """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **({"formatter_class": HelpFormatter} | named))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         options, unknown = super().parse_known_args(args, namespace)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.files import write_files
+from pilotage.cli.help import examples
 from pilotage.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ def register(subparsers: Any) -> None:
         description="Generate the CustomResourceDefinitions of the Resource classes that a module defines, as YAML on "
         "standard output. The module is imported: code that runs it as a program belongs under "
         "`if __name__ == '__main__':`.",
-        epilog="example: pilotage crd myoperator/api.py > crds.yaml",
+        epilog=examples(
+            "pilotage crd myoperator/api.py > crds.yaml",
+            "pilotage crd myoperator.api --against deploy/crds.yaml",
+        ),
     )
     parser.add_argument(
         "modules",

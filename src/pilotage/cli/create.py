@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.help import examples
 
 if TYPE_CHECKING:
     from pilotage.cli.scaffold.changes import Changes
@@ -20,7 +21,10 @@ _KEEPS = "Files that you have changed are extended, never overwritten; what is t
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
     command: argparse.ArgumentParser = subparsers.add_parser(
-        "create", help="add a kind, a controller or webhooks to a project", description="Add to a project. " + _KEEPS
+        "create",
+        help="add a kind, a controller or webhooks to a project",
+        description="Add to a project. " + _KEEPS,
+        epilog=examples("pilotage create api Guestbook", "pilotage create webhook Guestbook --defaulting"),
     )
     parts = command.add_subparsers(title="what", required=True, metavar="WHAT")
     _register_api(parts)
@@ -34,7 +38,7 @@ def _register_api(parts: Any) -> None:
         help="a kind, with its controller and a test",
         description="Add a kind to the project: its classes, a controller and a test. A second version of a kind is a "
         "copy at first, with conversions. " + _KEEPS,
-        epilog="example: pilotage create api Guestbook --short-names gb",
+        epilog=examples("pilotage create api Guestbook --short-names gb"),
     )
     command.add_argument("kind", metavar="KIND", help="the kind in CamelCase, such as Guestbook")
     command.add_argument("--version", default="v1", help="the version (default: %(default)s)")
@@ -51,7 +55,7 @@ def _register_controller(parts: Any) -> None:
         "controller",
         help="a controller, also for a kind of Kubernetes",
         description="Add a controller with a test, for a kind of the project or of Kubernetes. " + _KEEPS,
-        epilog="example: pilotage create controller apps/v1 Deployment",
+        epilog=examples("pilotage create controller Guestbook", "pilotage create controller apps/v1 Deployment"),
     )
     _add_kind_arguments(command)
     _finish_parser(command, _controller)
@@ -62,7 +66,7 @@ def _register_webhook(parts: Any) -> None:
         "webhook",
         help="webhooks: defaulting, validating, conversion",
         description="Add webhooks with a test, for a kind of the project or of Kubernetes. " + _KEEPS,
-        epilog="example: pilotage create webhook Guestbook --defaulting --validating",
+        epilog=examples("pilotage create webhook Guestbook --defaulting --validating"),
     )
     _add_kind_arguments(command)
     command.add_argument("--defaulting", action="store_true", help="fill in fields before an object is stored")

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from pilotage.cli.help import examples
+
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
@@ -14,7 +16,9 @@ def register(subparsers: Any) -> None:
         help="start a project",
         description="Write the files of a new operator: pyproject.toml, package, tests, Makefile, Dockerfile, CI. "
         "Existing files stay as they are.",
-        epilog="example: pilotage init guestbook --domain example.com && cd guestbook && pilotage create api Guestbook",
+        epilog=examples(
+            "pilotage init guestbook --domain example.com && cd guestbook && pilotage create api Guestbook"
+        ),
     )
     command.add_argument("folder", nargs="?", default=Path(), type=Path, metavar="FOLDER", help="where (default: here)")
     command.add_argument("--name", default="", help="the name of the project (default: the name of the folder)")

@@ -10,6 +10,7 @@ from typing import Any
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.files import write_files
+from pilotage.cli.help import examples
 
 
 def register(subparsers: Any) -> None:
@@ -19,7 +20,7 @@ def register(subparsers: Any) -> None:
         help="generate manifests for kubectl apply",
         description="Generate the manifests of a device agent as YAML for kubectl apply: a DaemonSet of the Device API "
         "server with the NVML provider, a DaemonSet of an agent that uses it, and the agent's RBAC.",
-        epilog="example: pilotage manifests --device --image registry.example/pilotage:1 | kubectl apply -f -",
+        epilog=examples("pilotage manifests --device --image registry.example/pilotage:1 | kubectl apply -f -"),
     )
     what = command.add_mutually_exclusive_group(required=True)
     what.add_argument("--device", action="store_true", help="generate the Device API server and its agent")

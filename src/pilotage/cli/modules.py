@@ -26,6 +26,10 @@ from pilotage.errors import PilotageError
 GUARD = 'move the program under `if __name__ == "__main__":`'
 
 
+_importing: list[str] = []
+"""What is being imported."""
+
+
 class ProgramStarted(BaseException):
     """The module started a program. Not an Exception, so that the module's own handlers do not catch it."""
 
@@ -43,7 +47,7 @@ def load(name: str) -> ModuleType:
     except PilotageError:
         raise
     except ProgramStarted as started:
-        happened = f"{_places(started)[-1]} {started} when it is imported"
+        happened = f"{(user_places(started) or _places(started))[-1]} {started} when it is imported"
         if module is None:  # a package above it
             raise CommandError(f"{name} cannot be imported: {happened}; {GUARD}") from started
         _warn(f"{happened}: the import stopped there, and only the definitions above it are used; {GUARD}")
@@ -61,6 +65,12 @@ def load(name: str) -> ModuleType:
         places = " from ".join(dict.fromkeys((_places(error)[-1], _places(error)[0])))
         raise CommandError(f"{name} cannot be imported: {type(error).__name__}: {error} ({places})") from error
     return module
+
+
+def refuse_program() -> None:
+    """Raise ProgramStarted while a module is imported by a command: `pt.run` calls it before it does anything."""
+    if _importing:
+        raise ProgramStarted("runs a program")
 
 
 def is_resource(value: object) -> bool:
@@ -147,6 +157,8 @@ def _execute(specification: ModuleSpec, module: ModuleType) -> None:
 def _no_program(name: str) -> Iterator[None]:
     """During an import: redirect the module's output to standard error, and raise ProgramStarted for a program."""
     with ExitStack() as exits:
+        _importing.append(name)
+        exits.callback(_importing.remove, name)
         exits.enter_context(redirect_stdout(sys.stderr))  # the module's output must not mix with the YAML
         _replace(exits, sys, "stdin", _NoInput())
         _replace(exits, sys, "argv", [name])

@@ -56,7 +56,11 @@ def load_target(text: str) -> Target:
     module = load(module_name)
     if not name:
         return Target(text, module, kinds_of(module), parts=_unnamed(text, module))
-    value = _named(module, name)
+    return target_of(text, module, _named(module, name))
+
+
+def target_of(text: str, module: ModuleType, value: Any) -> Target:
+    """The target that a value of a module is; `text` names it in messages."""
     if _is_manager(value):
         return Target(text, module, kinds_of(module), manager=value)
     return Target(text, module, kinds_of(module), parts=_parts(text, value))
@@ -77,7 +81,7 @@ def kinds_of(module: ModuleType) -> tuple[type[Resource], ...]:
 def companions(module: ModuleType) -> list[ModuleType]:
     """The other modules that the program of a module is written in."""
     loaded = [other for other in list(sys.modules.values()) if isinstance(other, ModuleType) and other is not module]
-    package = module.__name__.partition(".")[0]
+    package = (getattr(module, "__package__", None) or module.__name__).partition(".")[0]  # of __main__, too
     if hasattr(sys.modules.get(package), "__path__"):
         return [other for other in loaded if other.__name__ == package or other.__name__.startswith(f"{package}.")]
     folder = _folder(module)

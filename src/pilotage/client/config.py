@@ -14,6 +14,10 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a Pod finds its token, the cluster's CA and its namespace."""
 
 
+class NotConfigured(InvalidDefinition):
+    """There is neither a kubeconfig nor a Pod: no cluster is configured."""
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """How to reach an API server. It does not change; what its credentials return may."""
@@ -71,7 +75,7 @@ def load(
         return found
     usual = (home or Path.home()) / ".kube" / "config"
     if not usual.exists():
-        raise InvalidDefinition(
+        raise NotConfigured(
             f"no cluster is configured: there is no {usual}, KUBECONFIG is not set, and this is not a Pod; "
             "name a kubeconfig or a url, or use Cluster.embedded(), which needs no cluster"
         )

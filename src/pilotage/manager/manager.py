@@ -159,7 +159,7 @@ class Manager:
             from pilotage.manager.webhooks import environment
             from pilotage.webhook.server import WebhookServer
 
-            server = self.options.webhook_server or WebhookServer()
+            server = self.options.webhook_server or WebhookServer(self.options.webhook_server_options)
             server.attach(lambda: environment(self.cluster))
             self.add(server)
             self._webhook_server = server

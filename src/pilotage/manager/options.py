@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pilotage.client.client import Client
     from pilotage.http.messages import Handler
     from pilotage.webhook.certificates.source import CertificateSource
+    from pilotage.webhook.options import WebhookServerOptions
     from pilotage.webhook.server import WebhookServer
 
 MetricsFilter: TypeAlias = "Callable[[Client, Handler], Handler]"
@@ -131,6 +132,10 @@ class ManagerOptions:
     webhook_server: WebhookServer | None = None
     """The server of webhooks, with its options; by default one with the default options, if there are webhooks."""
 
+    webhook_server_options: WebhookServerOptions | None = None
+    """The options of the server that is made if there are webhooks; instead of a `webhook_server`, which always
+    runs."""
+
     graceful_shutdown_timeout: float = 30.0
     """How long a shutdown waits for active work and runnables. 0: not at all; negative: without limit."""
 
@@ -168,6 +173,8 @@ class ManagerOptions:
             raise InvalidDefinition(
                 "namespaces are set twice: use namespace or the cache's default_namespaces, not both"
             )
+        if self.webhook_server is not None and self.webhook_server_options is not None:
+            raise InvalidDefinition("give either a webhook_server, which has its options, or webhook_server_options")
         if self.leader_election:
             self._check_election()
         if self.shards:

@@ -26,16 +26,16 @@ class Event:
         self.fields = fields
 
     def __str__(self) -> str:
-        pairs = [f"{escaped(str(key))}={_value(value)}" for key, value in self.fields.items()]
-        return " ".join([escaped(_text(self.message)), *pairs])
+        pairs = [f"{escaped(str(key))}={value_of(value)}" for key, value in self.fields.items()]
+        return " ".join([escaped(text_of(self.message)), *pairs])
 
 
 class LineFormatter(logging.Formatter):
     """Readable lines. A traceback follows its line, indented, so that it cannot be mistaken for an event."""
 
     def format(self, record: logging.LogRecord) -> str:
-        head = f"{_moment(record)} {record.levelname:<7} {escaped(record.name)} {_event(record)}"
-        if not (trace := _traceback(self, record)):
+        head = f"{_moment(record)} {record.levelname:<7} {escaped(record.name)} {event_of(record)}"
+        if not (trace := traceback_of(self, record)):
             return head
         return "\n".join([head, *(f"    {escaped(line)}" for line in trace.split("\n"))])
 
@@ -44,16 +44,16 @@ class JSONFormatter(logging.Formatter):
     """One JSON object for each line. A field with a reserved name gets an underscore (`level_`)."""
 
     def format(self, record: logging.LogRecord) -> str:
-        event = _event(record)
+        event = event_of(record)
         line: dict[str, object] = {
             "time": _moment(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": _cut(_text(event.message)),
+            "message": _cut(text_of(event.message)),
         }
         for key, value in event.fields.items():
             line[f"{key}_" if key in _RESERVED else str(key)] = _json_value(value)
-        if trace := _traceback(self, record):
+        if trace := traceback_of(self, record):
             line["exception"] = trace
         return json.dumps(line)  # ASCII only, so that no character can break the line
 
@@ -70,13 +70,13 @@ def _escape(character: str) -> str:
     return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character, f"\\u{ord(character):04x}")
 
 
-def _event(record: logging.LogRecord) -> Event:
+def event_of(record: logging.LogRecord) -> Event:
     if isinstance(record.msg, Event):
         return record.msg
     try:
         return Event(record.getMessage(), {})
     except Exception:  # the arguments do not fit the message: a bug of the caller must not lose the event
-        return Event(f"{_text(record.msg)} {_text(record.args)}", {})
+        return Event(f"{text_of(record.msg)} {text_of(record.args)}", {})
 
 
 def _moment(record: logging.LogRecord) -> str:
@@ -84,7 +84,7 @@ def _moment(record: logging.LogRecord) -> str:
     return f"{seconds}.{int(record.msecs):03}Z"
 
 
-def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+def traceback_of(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     parts = []
     try:
         if record.exc_info and record.exc_info[0] is not None:
@@ -96,8 +96,8 @@ def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     return "\n".join(parts)
 
 
-def _value(value: object) -> str:
-    text = escaped(_text(value))
+def value_of(value: object) -> str:
+    text = escaped(text_of(value))
     if _BARE.fullmatch(text):
         return text
     return '"' + text.replace('"', '\\"') + '"'
@@ -112,14 +112,14 @@ def _json_value(value: object) -> object:
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict | list | tuple):
         try:
-            text = json.dumps(value, allow_nan=False, default=_text)
+            text = json.dumps(value, allow_nan=False, default=text_of)
             return json.loads(text) if len(text) <= MAX_TEXT else _cut(text)
         except Exception:  # keys that are not strings, cycles, depth
-            return _cut(_text(value))
-    return _cut(_text(value))
+            return _cut(text_of(value))
+    return _cut(text_of(value))
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     try:
         if isinstance(value, BaseException):
             return f"{type(value).__name__}: {value}"

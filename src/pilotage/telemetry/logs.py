@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
-from typing import TextIO
+from typing import Protocol
 
 from pilotage.telemetry import levels as levels_
 from pilotage.telemetry.lines import Event, JSONFormatter, LineFormatter
@@ -23,6 +23,14 @@ from pilotage.telemetry.lines import Event, JSONFormatter, LineFormatter
 _context: ContextVar[Mapping[str, object] | None] = ContextVar("pilotage_log_context", default=None)
 
 _levels = levels_.Levels()
+
+
+class LogStream(Protocol):
+    """Where log lines are written: any text stream."""
+
+    def write(self, text: str, /) -> int: ...
+    def flush(self) -> None: ...
+    def isatty(self) -> bool: ...
 
 
 class Logger:
@@ -131,26 +139,27 @@ def fields_of(task: object) -> Mapping[str, object]:
 
 def configure_logging(
     level: int | str = logging.INFO,
-    stream: TextIO | None = None,
+    stream: LogStream | None = None,
     json: bool | None = None,
     *,
     levels: Mapping[str, int | str] | None = None,
+    formatter: logging.Formatter | None = None,
 ) -> None:
     """Send all logging of the process to `stream` (standard error), from `level` on.
 
     Readable lines on a terminal, JSON lines elsewhere, or as `json` says. A level below INFO is for Pilotage and the
     loggers made with `logger`; those of other libraries stay at INFO. `levels` are levels by logger and its children:
     `{"pilotage.device": "debug", "hpack": "debug"}`; the name "" is every other logger. The environment variable
-    PILOTAGE_LOG_LEVELS overrides both. May be called again; handlers of the program stay. Raises ValueError for an
-    unknown level.
+    PILOTAGE_LOG_LEVELS overrides both. `formatter` replaces ours. May be called again; handlers of the program
+    stay. Raises ValueError for an unknown level.
     """
     wanted, by_logger = levels_.from_environment(os.environ.get(levels_.ENVIRONMENT, ""))
     chosen = {name: levels_.parsed(value) for name, value in (levels or {}).items()} | by_logger
     _levels.apply(levels_.parsed(level) if wanted is None else wanted, chosen)
-    target = stream if stream is not None else sys.stderr
+    target: LogStream = stream if stream is not None else sys.stderr
     as_json = json if json is not None else not _is_terminal(target)
     handler = _Handler(target)
-    handler.setFormatter(JSONFormatter() if as_json else LineFormatter())
+    handler.setFormatter(formatter or (JSONFormatter() if as_json else LineFormatter()))
     root = logging.getLogger()
     for other in list(root.handlers):
         if isinstance(other, _Handler):
@@ -158,11 +167,11 @@ def configure_logging(
     root.addHandler(handler)
 
 
-class _Handler(logging.StreamHandler[TextIO]):
+class _Handler(logging.StreamHandler[LogStream]):
     """A handler that `configure_logging` recognises and replaces when it is called again."""
 
 
-def _is_terminal(stream: TextIO) -> bool:
+def _is_terminal(stream: LogStream) -> bool:
     try:
         return stream.isatty()
     except (AttributeError, ValueError):  # no such thing, or closed

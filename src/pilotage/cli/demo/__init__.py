@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from pilotage.cli.help import examples
+
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
@@ -15,6 +17,7 @@ def register(subparsers: Any) -> None:
         "StatefulSet, reverts a change by another client, applies a change of its Database and cleans up when the "
         "Database is deleted. Then a fake GPU fails, and the operator taints the Node until the GPU is reset. Nothing "
         "is left on disk.",
+        epilog=examples("pilotage demo --once"),
     )
     command.add_argument(
         "--once", action="store_true", help="exit after the demonstration instead of waiting for Ctrl-C"

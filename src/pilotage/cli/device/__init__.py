@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pilotage.cli.device.arguments import gid, mode, number, seconds, uid
+from pilotage.cli.help import examples
 
 PROVIDERS = ("fake", "nvml", "replay")
 PROFILES = ("v6", "v1", "v8")
@@ -24,6 +25,7 @@ def register(subparsers: Any) -> None:
         "device",
         help="serve or show the GPUs of this node",
         description="The Device API: the GPUs of this node and their health, over gRPC on a Unix socket.",
+        epilog=examples("pilotage device serve --provider fake", "pilotage device get"),
     )
     subparsers = command.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_serve(subparsers)
@@ -38,7 +40,7 @@ def _add_serve(subparsers: Any) -> None:
         help="serve the Device API",
         description="Serve the Device API until Ctrl-C or SIGTERM. Without a provider the server discovers no GPUs and "
         "serves the objects that clients write.",
-        epilog="example: NVIDIA_DEVICE_API_TARGET=unix:///tmp/device-api.sock pilotage device serve --provider fake",
+        epilog=examples("pilotage device serve --provider fake --target unix:///tmp/device-api.sock"),
     )
     command.add_argument(
         "--target", default="", metavar="URI", help=_TARGET_HELP.replace("of the server", "to listen on")
@@ -187,7 +189,7 @@ def _add_get(subparsers: Any) -> None:
         "get",
         help="show the GPUs as a table",
         description="Show the GPUs of this node, or one GPU, as a table or as documents.",
-        epilog="example: pilotage device get -o wide",
+        epilog=examples("pilotage device get -o wide", "pilotage device get --selector rack=a"),
     )
     command.add_argument("name", nargs="?", default="", metavar="NAME", help="show only this GPU")
     command.add_argument(
@@ -212,7 +214,7 @@ def _add_describe(subparsers: Any) -> None:
         help="show the details and the telemetry of GPUs",
         description="Show a GPU with its conditions, and its telemetry: temperature, power, utilization, memory, "
         "clocks, ECC and XID errors. Without a name, all GPUs.",
-        epilog="example: pilotage device describe gpu-1",
+        epilog=examples("pilotage device describe gpu-1"),
     )
     command.add_argument("name", nargs="?", default="", metavar="NAME", help="show only this GPU")
     _add_client_options(command)
@@ -224,6 +226,7 @@ def _add_watch(subparsers: Any) -> None:
         "watch",
         help="show the GPUs and each change",
         description="Show the GPUs of this node as a table, and then a row for each change, until Ctrl-C.",
+        epilog=examples("pilotage device watch"),
     )
     command.add_argument("name", nargs="?", default="", metavar="NAME", help="show only this GPU")
     _add_client_options(command)

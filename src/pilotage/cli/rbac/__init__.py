@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.help import examples
 
 if TYPE_CHECKING:
     from pilotage.cli.declarations import Declarations
@@ -25,8 +26,11 @@ def register(subparsers: Any) -> None:
         description="Generate the least Roles and ClusterRoles of a program, as YAML on standard output: from what it "
         "declares (for_, owns, watches, events, leader election, webhooks), from the calls of its client that name a "
         "kind, and from what a run was seen to do.",
-        epilog="examples: pilotage rbac guestbook.operator; pilotage rbac --explain; "
-        "pilotage rbac --record rules.json -- pytest",
+        epilog=examples(
+            "pilotage rbac guestbook.operator",
+            "pilotage rbac --explain",
+            "pilotage rbac --record rules.json -- pytest",
+        ),
         usage="pilotage rbac [-h] [OPTIONS] [TARGET] [-- COMMAND …]",
     )
     command.add_argument("target", nargs="?", metavar="TARGET", help="the program, as for pilotage run")

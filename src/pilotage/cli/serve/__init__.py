@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from pilotage.cli.help import examples
+
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
@@ -15,7 +17,10 @@ def register(subparsers: Any) -> None:
         description="Serve the embedded API server over HTTPS until Ctrl-C or SIGTERM. The command writes a kubeconfig "
         "with its certificate authority and a token. It stores both beside the SQLite file, so that clients work after "
         "a restart.",
-        epilog="example: pilotage serve --storage sqlite:demo.db",
+        epilog=examples(
+            "pilotage serve --storage sqlite:demo.db",
+            "pilotage serve --bind 127.0.0.1:0 --kubeconfig /tmp/kubeconfig",
+        ),
     )
     _add_storage_options(command)
     _add_address_options(command)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,6 +47,8 @@ class ServeOptions:
     """Default admission plugins not to run."""
     access: AccessOptions = field(default_factory=AccessOptions)
     """The users besides the one of the kubeconfig."""
+    flag: str = "--bind"
+    """The flag of the address, for messages."""
 
 
 async def serve(options: ServeOptions) -> None:
@@ -53,8 +56,7 @@ async def serve(options: ServeOptions) -> None:
 
     On the first signal watches end at once and other requests have ten seconds. A second signal ends these too.
     """
-    check_kubeconfig(options.kubeconfig)  # before a new storage is created
-    certificates.check_available()
+    check_servable(options)  # before a new storage is created
     plugins = _admission_plugins(options)
     with Stop.on_signals() as stop:
         async with AsyncExitStack() as exits:
@@ -68,18 +70,32 @@ async def serve(options: ServeOptions) -> None:
                     disable_admission_plugins=options.disable_admission_plugins,
                 )
             )
-            credentials = load_or_create(options.credentials or default_path(options.storage, options.tenant))
-            users = authenticator(options.access, credentials.token, cluster.registry.context)
-            handler = HTTPHandler(cluster.registry, users)
-            await cluster.registry.publish_root_ca(credentials.authority.certificate.decode())
-            running = await _start_server(options, handler, credentials, exits)
-            url = f"https://{bracketed(options.host)}:{running.port}"
-            authority = credentials.authority.certificate
-            write_kubeconfig(options.kubeconfig, kubeconfigs.document(url, authority, credentials.token))
+            url = await exits.enter_async_context(served(cluster, options))
             print(f"serving {options.storage} at {url}; press Ctrl-C to stop", flush=True)
             print(f"try: kubectl --kubeconfig {options.kubeconfig} get namespaces", flush=True)
             await stop.requested.wait()
             print("stopping", flush=True)
+
+
+def check_servable(options: ServeOptions) -> None:
+    """Raise CommandError if the kubeconfig or certificates cannot be written."""
+    check_kubeconfig(options.kubeconfig)
+    certificates.check_available()
+
+
+@asynccontextmanager
+async def served(cluster: Cluster, options: ServeOptions) -> AsyncIterator[str]:
+    """Serve an embedded cluster over HTTPS inside the block, at the URL, and write the kubeconfig for it."""
+    async with AsyncExitStack() as exits:
+        credentials = load_or_create(options.credentials or default_path(options.storage, options.tenant))
+        users = authenticator(options.access, credentials.token, cluster.registry.context)
+        handler = HTTPHandler(cluster.registry, users)
+        await cluster.registry.publish_root_ca(credentials.authority.certificate.decode())
+        running = await _start_server(options, handler, credentials, exits)
+        url = f"https://{bracketed(options.host)}:{running.port}"
+        authority = credentials.authority.certificate
+        write_kubeconfig(options.kubeconfig, kubeconfigs.document(url, authority, credentials.token))
+        yield url
 
 
 def _admission_plugins(options: ServeOptions) -> tuple[str, ...]:
@@ -115,7 +131,9 @@ def listen_failure(options: ServeOptions, error: OSError) -> str:
     reason = (error.strerror or str(error)).partition(" (while")[0]
     text = f"cannot listen on {bracketed(options.host)}:{options.port}: {reason}"
     if error.errno == errno.EADDRINUSE:
-        text += "; stop the process that uses it, or give another address with --bind (port 0 selects a free port)"
+        text += (
+            f"; stop the process that uses it, or give another address with {options.flag} (port 0 selects a free port)"
+        )
     return text
 
 

@@ -1,0 +1,69 @@
+"""`pilotage run`: runs the program of a user on an API server in this process, or on a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pilotage.cli.help import examples
+from pilotage.cli.run.arguments import add_arguments, program_name, variable
+
+if TYPE_CHECKING:
+    from pilotage.cli.project import Project
+
+
+def register(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    command: argparse.ArgumentParser = subparsers.add_parser(
+        "run",
+        help="run an operator, on an API server in this process or on a cluster",
+        description="Run an operator until Ctrl-C or SIGTERM. TARGET is a module (guestbook.operator) or a file "
+        "(operator.py), whose function setup(manager), or else all reconciler classes, are run; or a name in it "
+        "(operator.py:start): a function that is given a manager, reconciler classes, or a manager. Without "
+        " TARGET it is that of the project, [tool.pilotage] in pyproject.toml. Each option can be set by an "
+        "environment variable, PILOTAGE_ and its name (PILOTAGE_LOG_LEVEL); the option wins.",
+        epilog=examples(
+            "pilotage run operator.py --storage memory: -f objects.yaml --until-idle",
+            "pilotage run operator.py --storage sqlite:demo.db --serve 127.0.0.1:6443 --reload",
+            "pilotage run guestbook.operator --kubeconfig ~/.kube/config --install",
+            "pilotage run guestbook.operator --leader-elect --metrics-bind-address :8080 --log-format json",
+        ),
+        usage="pilotage run [-h] [OPTION ...] [TARGET]",
+    )
+    command.add_argument(
+        "target", nargs="?", metavar="TARGET", help="the program: MODULE, FILE.py, MODULE:NAME or FILE.py:NAME"
+    )
+    add_arguments(command)
+    command.set_defaults(run=lambda options: run(command, options))
+
+
+def run(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Run the program and return the exit code."""
+    from pilotage.cli.project import find_project
+    from pilotage.cli.run.execution import execute
+    from pilotage.cli.run.flags import flags_of
+    from pilotage.cli.target import load_target
+
+    flags = flags_of(command, options, os.environ)
+    project = find_project(Path.cwd())
+    given = options.target or os.environ.get(variable("target"), "")
+    text = given or _project_target(project)
+    name = project.name if project is not None and text == project.target else program_name(text)
+    return execute(lambda: load_target(text), flags, name)
+
+
+def _project_target(project: Project | None) -> str:
+    from pilotage.cli.errors import CommandError
+
+    if project is None:
+        raise CommandError("no TARGET is given, and no pyproject.toml here or above has a table [tool.pilotage]")
+    if not project.target:
+        raise CommandError(
+            f"no TARGET is given, and {project.root / 'pyproject.toml'} has no target in [tool.pilotage]"
+        )
+    if project.root != Path.cwd():  # its modules are imported from its folder, wherever the command is called
+        sys.path[:0] = [str(project.root), str(project.root / "src")]
+    return project.target

@@ -1,0 +1,117 @@
+"""Runs a program by its flags: logging, one process or several, reloading, and errors of the user as one line."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Callable
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.modules import user_places
+from pilotage.cli.run.flags import Flags
+from pilotage.cli.run.program import Interrupted, Program
+from pilotage.cli.run.reloaded import channel_to_parent, reported
+from pilotage.cli.run.reloader import supervise
+from pilotage.cli.target import Target
+from pilotage.cli.terminal import BOLD, RED, Terminal, standard_error
+from pilotage.errors import PilotageError
+from pilotage.manager.processes.parent import ProcessFailed, run_processes
+from pilotage.telemetry import levels
+from pilotage.telemetry.console import ConsoleFormatter
+from pilotage.telemetry.lines import JSONFormatter, LineFormatter
+from pilotage.telemetry.logs import configure_logging, logger
+
+log = logger("pilotage.run")
+
+INTERRUPTED = 130
+
+
+def execute(load: Callable[[], Target], flags: Flags, name: str) -> int:
+    """Load the target and run it; the exit code. `name` is the program's, for its Leases."""
+    terminal = standard_error()
+    if flags.processes is not None:
+        terminal.animated = False  # one spinner for each process would be shown
+    configure(flags, terminal)
+    try:
+        channel = channel_to_parent() if flags.reload else None
+        if flags.reload and channel is None:
+            return asyncio.run(supervise(terminal, flags.graceful_shutdown_timeout))
+        with reported(channel):
+            target = load()
+        program = Program(target, flags, terminal, name)
+        return _run(program)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:
+        report(error, flags, terminal)
+        return 1
+
+
+def _run(program: Program) -> int:
+    flags = program.flags
+    if flags.processes is None:
+        return asyncio.run(_exit_code(program))
+
+    async def main() -> None:
+        if code := await _exit_code(program):
+            raise SystemExit(code)
+
+    try:
+        run_processes(
+            main,
+            flags.processes,
+            metrics_bind_address=flags.metrics_bind_address,
+            health_probe_bind_address=flags.health_probe_bind_address,
+        )
+    except ProcessFailed as error:  # which has reported its error itself
+        raise CommandError(str(error)) from None
+    return 0
+
+
+async def _exit_code(program: Program) -> int:
+    try:
+        await program.run()
+    except Interrupted:
+        return INTERRUPTED
+    except Exception as error:
+        report(_explained(error, program.target.name), program.flags, program.terminal)
+        return 1
+    return 0
+
+
+def _explained(error: Exception, name: str) -> Exception:
+    """An error of the program while it runs, in one line with the place in its files."""
+    if isinstance(error, ExceptionGroup):
+        return _explained(error.exceptions[0], name)
+    if isinstance(error, PilotageError):
+        return error
+    places = user_places(error)
+    explained = CommandError(f"{name} failed: {type(error).__name__}: {error}" + (f" ({places[-1]})" if places else ""))
+    explained.__cause__ = error
+    return explained
+
+
+def report(error: Exception, flags: Flags, terminal: Terminal) -> None:
+    """One line for the error; in JSON, if the log is; and its traceback, if that was asked for."""
+    detailed = flags.traceback or levels.parsed(flags.log_level) < logging.INFO
+    if flags.log_format == "json":
+        log.error(str(error), **({"exception": "".join(traceback.format_exception(error))} if detailed else {}))
+        return
+    if detailed:
+        terminal.write("".join(traceback.format_exception(error)))
+    terminal.line(f"{terminal.styled('pilotage:', BOLD, RED)} {error}")
+
+
+def configure(flags: Flags, terminal: Terminal) -> None:
+    """Send the log to the terminal: columns for people, else plain lines; JSON if asked for."""
+    formatter: logging.Formatter = LineFormatter()
+    if flags.log_format == "json":
+        formatter = JSONFormatter()
+    elif terminal.isatty() or terminal.colours:
+        detailed = flags.traceback or levels.parsed(flags.log_level) < logging.INFO
+        formatter = ConsoleFormatter(colours=terminal.colours, tracebacks=detailed)
+    try:
+        configure_logging(flags.log_level, terminal, formatter=formatter)
+    except ValueError as error:  # PILOTAGE_LOG_LEVELS
+        raise CommandError(str(error)) from error

@@ -1,0 +1,207 @@
+"""What a run is asked for: flags, else environment variables, else defaults; and the options of its manager."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.run.arguments import LOG_FORMATS, variable
+
+if TYPE_CHECKING:
+    from pilotage.manager.options import ManagerOptions
+    from pilotage.webhook.certificates.files import CertificateFiles
+    from pilotage.webhook.options import WebhookServerOptions
+
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+
+
+@dataclass(frozen=True)
+class Flags:
+    """The flags under their names, with their defaults; `arguments` has their meaning. None: not given."""
+
+    storage: str = ""
+    tenant: str = "default"
+    kubeconfig: Path | None = None
+    context: str = ""
+    serve: tuple[str, int] | None = None
+    serve_kubeconfig: Path = Path("pilotage.kubeconfig")
+    install: bool | None = None
+    filename: tuple[Path, ...] = ()
+    until_idle: bool = False
+    timeout: float | None = None
+    reload: bool = False
+    graceful_shutdown_timeout: float | None = None
+    namespace: tuple[str, ...] = ()
+    max_concurrent_reconciles: int | None = None
+    metrics_bind_address: str = "0"
+    metrics_secure: bool = False
+    metrics_certificates: Path | None = None
+    health_probe_bind_address: str = ""
+    debug_bind_address: str = ""
+    webhook_bind_address: str = ""
+    webhook_certificates: Path | None = None
+    leader_elect: bool = False
+    leader_election_id: str = ""
+    leader_election_namespace: str = ""
+    shards: str = ""
+    processes: int | None = None
+    log_level: str = "info"
+    log_format: str = "text"
+    traceback: bool = False
+
+    @property
+    def installs(self) -> bool:
+        """Whether CRDs and webhooks are installed: what an API server of our own has is what we install."""
+        return bool(self.storage) if self.install is None else self.install
+
+    @property
+    def idle_timeout(self) -> float | None:
+        """How long `--until-idle` waits; None: without a limit."""
+        return 60.0 if self.timeout is None else self.timeout or None
+
+
+_MANAGER_FLAGS = (
+    "storage",
+    "kubeconfig",
+    "context",
+    "namespace",
+    "max_concurrent_reconciles",
+    "metrics_bind_address",
+    "metrics_secure",
+    "metrics_certificates",
+    "health_probe_bind_address",
+    "debug_bind_address",
+    "webhook_bind_address",
+    "webhook_certificates",
+    "leader_elect",
+    "leader_election_id",
+    "leader_election_namespace",
+    "shards",
+    "processes",
+    "graceful_shutdown_timeout",
+)
+"""Flags that say what a manager is made of: a target that is a manager has its own."""
+
+
+def flags_of(parser: argparse.ArgumentParser, namespace: argparse.Namespace, environment: Mapping[str, str]) -> Flags:
+    """The flags of a run. Raises CommandError for a wrong environment variable, or flags that exclude each other."""
+    known = {field.name for field in fields(Flags)}
+    chosen: dict[str, Any] = {}
+    for action in parser._actions:
+        if action.dest not in known:
+            continue
+        value = getattr(namespace, action.dest)
+        if value is None and variable(action.dest) in environment:
+            value = _parsed(action, environment[variable(action.dest)])
+        if value is not None:
+            chosen[action.dest] = tuple(value) if isinstance(value, list) else value
+    flags = Flags(**chosen)
+    _check(flags)
+    return flags
+
+
+def _parsed(action: argparse.Action, text: str) -> Any:
+    """The value of an environment variable. An empty one counts as not set."""
+    name = variable(action.dest)
+    if isinstance(action, argparse.BooleanOptionalAction):
+        if text.lower() not in (*_YES, *_NO):
+            raise CommandError(f"{name}={text}: must be true or false")
+        return text.lower() in _YES
+    if not text:
+        return None
+    if action.choices is not None and text not in action.choices:
+        raise CommandError(f"{name}={text}: must be one of {', '.join(LOG_FORMATS)}")
+    parse: Any = action.type or str
+    try:
+        if action.dest == "filename":
+            return [parse(part) for part in text.split(",")]
+        return parse(text)
+    except argparse.ArgumentTypeError as error:
+        raise CommandError(f"{name}: {error}") from error
+
+
+def _check(flags: Flags) -> None:
+    """Refuse flags that exclude each other, and flags without effect."""
+    if flags.storage and (flags.kubeconfig or flags.context):
+        raise CommandError(
+            "--storage is an API server in this process, --kubeconfig and --context are a cluster: give one"
+        )
+    if flags.serve is not None and not flags.storage:
+        raise CommandError("--serve needs --storage: it serves the API server of this process")
+    if flags.timeout is not None and not flags.until_idle:
+        raise CommandError("--timeout is how long --until-idle waits: give both")
+    if flags.metrics_certificates and not flags.metrics_secure:
+        raise CommandError("--metrics-certificates needs --metrics-secure")
+    if flags.processes is not None:
+        _check_processes(flags)
+
+
+def _check_processes(flags: Flags) -> None:
+    if flags.storage == "memory:":
+        raise CommandError(
+            "--processes needs a storage that processes can share: give --storage sqlite:PATH, or a cluster"
+        )
+    for flag in ("reload", "until_idle", "serve", "metrics_secure", "debug_bind_address"):
+        if getattr(flags, flag):
+            raise CommandError(f"{_written(flag)} cannot be used with --processes: it needs one process")
+
+
+def check_manager_target(flags: Flags, name: str) -> None:
+    """Refuse flags for the manager where the target is one."""
+    given = [_written(flag) for flag in _MANAGER_FLAGS if getattr(flags, flag) != getattr(Flags(), flag)]
+    if given:
+        raise CommandError(
+            f"{name} is a manager with a cluster and options of its own: remove {', '.join(given)}, or name a function"
+        )
+
+
+def _written(flag: str) -> str:
+    return f"--{flag.replace('_', '-')}"
+
+
+def manager_options(flags: Flags, name: str, namespace: str) -> ManagerOptions:
+    """The options of the manager. `name` is the program's, and `namespace` the default one of its Leases."""
+    from pilotage.cache.plan import CacheOptions
+    from pilotage.manager.options import ControllerDefaults, ManagerOptions
+    from pilotage.manager.reviews import with_authentication_and_authorization
+
+    several = flags.processes is not None
+    grace = flags.graceful_shutdown_timeout
+    return ManagerOptions(
+        metrics_bind_address="0" if several else flags.metrics_bind_address,
+        metrics_secure_serving=flags.metrics_secure,
+        metrics_certificates=_certificates(flags.metrics_certificates),
+        metrics_filter=with_authentication_and_authorization if flags.metrics_secure else None,
+        health_probe_bind_address="" if several else flags.health_probe_bind_address,
+        debug_bind_address=flags.debug_bind_address,
+        leader_election=flags.leader_elect,
+        leader_election_id=flags.leader_election_id or f"{name}-leader",
+        leader_election_namespace=flags.leader_election_namespace or namespace,
+        leader_election_release_on_cancel=True,
+        shards=flags.shards or (name if several else ""),
+        cache=CacheOptions(default_namespaces=flags.namespace) if flags.namespace else None,
+        controller=ControllerDefaults(max_concurrent_reconciles=flags.max_concurrent_reconciles),
+        graceful_shutdown_timeout=30.0 if grace is None else grace,
+        webhook_server_options=_webhook_options(flags),
+    )
+
+
+def _webhook_options(flags: Flags) -> WebhookServerOptions:
+    """Webhooks are registered if the run installs; else their configurations are those of manifests, and only the
+    bundle of the certificate authority is injected."""
+    from pilotage.net.sockets import parse_bind_address
+    from pilotage.webhook.options import DEFAULT_PORT, DISABLED, WebhookServerOptions
+
+    host, port = parse_bind_address(flags.webhook_bind_address or f":{DEFAULT_PORT}") or ("", DISABLED)
+    certificates = _certificates(flags.webhook_certificates)
+    return WebhookServerOptions(host=host, port=port, certificates=certificates, register=flags.installs)
+
+
+def _certificates(folder: Path | None) -> CertificateFiles | None:
+    from pilotage.webhook.certificates.files import CertificateFiles
+
+    return None if folder is None else CertificateFiles(folder)

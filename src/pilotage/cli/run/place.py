@@ -1,0 +1,92 @@
+"""Where a program runs: on an API server in this process, or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.run.flags import Flags
+from pilotage.cli.serve.server import ServeOptions, check_servable, served
+from pilotage.cli.terminal import Terminal
+from pilotage.client import config
+from pilotage.cluster import Cluster
+from pilotage.errors import ApiError, ConnectionLost, NoCredentials, Timeout
+from pilotage.meta.models import Resource
+from pilotage.storage import open_served_storage
+from pilotage.telemetry.logs import logger
+
+log = logger("pilotage.run")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cluster that is not open yet, and what to print about it."""
+
+    cluster: Cluster
+    description: str
+    namespace: str = "default"
+    """Where objects and Leases go that name no namespace."""
+
+
+@asynccontextmanager
+async def place(flags: Flags) -> AsyncIterator[Place]:
+    """The place of the flags. A storage that is opened for it is closed at the end of the block."""
+    if not flags.storage:
+        yield _remote(flags)
+        return
+    if flags.serve is not None:
+        check_servable(_serve_options(flags))  # before a new storage is created
+    async with AsyncExitStack() as exits:
+        storage = await open_served_storage(flags.storage)
+        exits.push_async_callback(storage.close)
+        tenant = "" if flags.tenant == "default" else f", tenant {flags.tenant}"
+        lost = "; what it stores is lost at the end" if flags.storage == "memory:" else ""
+        description = f"an API server in this process ({flags.storage}{tenant}{lost})"
+        yield Place(Cluster.embedded(storage, tenant=flags.tenant), description)
+
+
+def _remote(flags: Flags) -> Place:
+    kubeconfig = str(flags.kubeconfig or "")
+    try:
+        found = config.load(kubeconfig, flags.context)
+    except config.NotConfigured as error:
+        raise CommandError(
+            "no cluster to run on: give --storage memory: for an API server in this process, or --kubeconfig FILE "
+            "for a cluster (KUBECONFIG is not set, there is no ~/.kube/config, and this is not a Pod)"
+        ) from error
+    description = f"the cluster at {config.without_secrets(found.url)} ({found.source})"
+    cluster = Cluster.connect(kubeconfig=kubeconfig, context=flags.context)
+    return Place(cluster, description, found.namespace or "default")
+
+
+async def check_connection(cluster: Cluster, terminal: Terminal) -> None:
+    """Raise CommandError if a remote API server does not answer, or does not accept our credentials."""
+    if not cluster.server_url:
+        return
+    url = config.without_secrets(cluster.server_url)
+    with terminal.working(f"Connecting to {url}"):
+        try:
+            await cluster.rest_mapper.discover()
+        except (ApiError, ConnectionLost, NoCredentials, Timeout) as error:
+            raise CommandError(f"cannot use the cluster at {url}: {error}") from error
+
+
+@asynccontextmanager
+async def serving(cluster: Cluster, flags: Flags, kinds: Sequence[type[Resource]]) -> AsyncIterator[None]:
+    """Serve the embedded cluster for kubectl inside the block, if that was asked for."""
+    if flags.serve is None:
+        yield
+        return
+    async with served(cluster, _serve_options(flags)) as url:
+        log.info("Serving the API server", url=url)
+        what = kinds[0].__resource__.plural if kinds else "namespaces"
+        log.info(f"Try: kubectl --kubeconfig {flags.serve_kubeconfig} get {what} --all-namespaces")
+        yield
+
+
+def _serve_options(flags: Flags) -> ServeOptions:
+    assert flags.serve is not None
+    host, port = flags.serve
+    return ServeOptions(flags.storage, flags.tenant, host, port, flags.serve_kubeconfig, flag="--serve")

@@ -1,0 +1,137 @@
+"""One run of a program: connect, install, set up, start, and stop in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.run.flags import Flags, check_manager_target, manager_options
+from pilotage.cli.run.objects import Objects, read_objects
+from pilotage.cli.run.place import Place, check_connection, place, serving
+from pilotage.cli.target import Target
+from pilotage.cli.terminal import Terminal
+from pilotage.errors import NoMatch, PilotageError
+from pilotage.manager.errors import ManagerStopped, NotIdle
+from pilotage.manager.manager import Manager
+from pilotage.manager.signals import handled
+from pilotage.telemetry.logs import logger
+
+if TYPE_CHECKING:
+    import signal
+
+    from pilotage.meta.models import Resource
+
+log = logger("pilotage.run")
+
+
+class Interrupted(PilotageError):
+    """A signal ended the run before it was finished."""
+
+
+class Program:
+    """A target, the flags of its run, and the terminal that shows what it does. `name` is for its Leases."""
+
+    def __init__(self, target: Target, flags: Flags, terminal: Terminal, name: str) -> None:
+        self.target = target
+        self.flags = flags
+        self.terminal = terminal
+        self.name = name
+
+    async def run(self) -> None:
+        """Run until a signal, or until idle. Raises CommandError and other errors of Pilotage for one line."""
+        objects = read_objects(self.flags.filename)
+        with _ended_by_signals() as starting:
+            async with AsyncExitStack() as exits:
+                found, manager = await self._manager(exits)
+                log.info(f"Running {self.target.name} on {found.description}")
+                await exits.enter_async_context(manager)
+                await check_connection(manager.cluster, self.terminal)
+                await self._install(manager)
+                await self.target.setup(manager)
+                if objects:
+                    manager.add(Objects(manager.cluster.client, objects, found.namespace))
+                await exits.enter_async_context(serving(manager.cluster, self.flags, self.target.kinds))
+                starting.set()
+                await self._start(manager)
+
+    async def _manager(self, exits: AsyncExitStack) -> tuple[Place, Manager]:
+        own = self.target.manager
+        if own is not None:
+            check_manager_target(self.flags, self.target.name)
+            where = own.cluster.server_url or "an API server in this process"
+            return Place(own.cluster, f"its own cluster ({where})"), own
+        found = await exits.enter_async_context(place(self.flags))
+        options = manager_options(self.flags, self.name, found.namespace)
+        return found, Manager(found.cluster, options)
+
+    async def _install(self, manager: Manager) -> None:
+        kinds = self.target.kinds
+        if self.flags.installs or (self.target.manager is not None and not manager.cluster.server_url):
+            if kinds:
+                with self.terminal.working(f"Installing {_listed(kinds)}"):
+                    await manager.cluster.install(*kinds)
+                log.info("Installed kinds", kinds=_listed(kinds))
+            return
+        missing = [kind for kind in kinds if kind.__resource__.served and not await _is_served(manager, kind)]
+        if missing:
+            raise CommandError(
+                f"the cluster does not serve {_listed(missing)}: install the CustomResourceDefinitions with --install, "
+                f"or with `pilotage crd {self.target.name.partition(':')[0]} | kubectl apply -f -`"
+            )
+
+    async def _start(self, manager: Manager) -> None:
+        if not self.flags.until_idle:
+            await manager.start()
+            return
+        started = asyncio.get_running_loop().time()
+        with self.terminal.working("Waiting until everything is reconciled"):
+            try:
+                await manager.run_until_idle(timeout=self.flags.idle_timeout)
+            except ManagerStopped as error:
+                raise Interrupted("interrupted") from error
+            except NotIdle as error:
+                raise CommandError(_pending(error, self.flags)) from error
+        seconds = asyncio.get_running_loop().time() - started
+        log.info("Everything is reconciled", seconds=round(seconds, 2))
+
+
+def _pending(error: NotIdle, flags: Flags) -> str:
+    lines = [f"not everything is reconciled after {flags.idle_timeout:g} s (--timeout); still pending:"]
+    return "\n".join([*lines, *(f"  {reason}" for reason in error.busy)])
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[asyncio.Event]:
+    """A signal cancels the block as long as the event is not set: then the manager handles signals."""
+    started, task = asyncio.Event(), asyncio.current_task()
+    interrupted = False
+
+    def on_signal(_: signal.Signals) -> None:
+        nonlocal interrupted
+        if not started.is_set() and task is not None:
+            interrupted = True
+            task.cancel()
+
+    with handled(on_signal):
+        try:
+            yield started
+        except asyncio.CancelledError:
+            if not interrupted:
+                raise
+            raise Interrupted("interrupted") from None
+
+
+async def _is_served(manager: Manager, kind: type[Resource]) -> bool:
+    try:
+        await manager.rest_mapper.lookup(kind.__resource__.gvk)
+    except NoMatch:
+        return False
+    return True
+
+
+def _listed(kinds: tuple[type[Resource], ...] | list[type[Resource]]) -> str:
+    found = [kind.__resource__.gvk for kind in kinds]
+    return ", ".join(f"{gvk.kind} ({gvk.group}/{gvk.version})" for gvk in found)

@@ -1,0 +1,158 @@
+"""`--reload`: a parent process starts the program again when one of its files has changed.
+
+The program reports its files, and ends when the parent does. A file that was saved with a syntax error does not end the
+running program: it is replaced when the file is correct.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from pilotage.cli.run.child import ChildProcess
+from pilotage.cli.terminal import BOLD, GREEN, YELLOW, Terminal
+from pilotage.manager.signals import handled
+
+POLL_SECONDS = 0.5
+GRACE_SECONDS = 35.0
+"""How long a program may take to end, with the default shutdown of 30 seconds; then it is killed."""
+
+Stamp = tuple[int, int]
+"""The time and the size of a file; (0, 0) if it does not exist."""
+Stamps = Mapping[str, Stamp]
+
+
+class Child(Protocol):
+    """The running program."""
+
+    started_ns: int
+    """When it was started: a file with a later time was changed since."""
+    files: set[str]
+    """The files that it reported."""
+    code: int | None
+    """Its exit code; None while it runs."""
+
+    async def wait(self) -> None: ...
+    def send_signal(self, number: int) -> None: ...
+    async def stop(self) -> None: ...
+
+
+async def supervise(terminal: Terminal, graceful_shutdown_timeout: float | None = None) -> int:
+    """Run this command line as a child until a signal, and start it again after changes; the exit code."""
+    grace = GRACE_SECONDS if graceful_shutdown_timeout is None else graceful_shutdown_timeout + 5
+    return await Reloader(lambda: ChildProcess.start(grace), stamps_of, terminal).run()
+
+
+class Reloader:
+    """Starts children one after the other. `start` and `stamps` are given, so that a test needs no processes."""
+
+    def __init__(
+        self, start: Callable[[], Awaitable[Child]], stamps: Callable[[Iterable[str]], Stamps], terminal: Terminal
+    ) -> None:
+        self._start = start
+        self._stamps = stamps
+        self._terminal = terminal
+        self._stopping = asyncio.Event()
+        self._child: Child | None = None
+
+    async def run(self) -> int:
+        with handled(self.on_signal):
+            while True:
+                child = self._child = await self._start()
+                if self._stopping.is_set():  # a signal arrived while it was started
+                    child.send_signal(signal.SIGTERM)
+                await self._until_change(child)
+                if self._stopping.is_set():
+                    await child.wait()
+                    return _exit_code(child.code)
+                with self._terminal.working("Waiting for the program to end"):
+                    await child.stop()
+                if self._stopping.is_set():
+                    return _exit_code(child.code)
+
+    def on_signal(self, number: signal.Signals) -> None:
+        self._stopping.set()
+        if self._child is not None:
+            self._child.send_signal(number)
+
+    async def _until_change(self, child: Child) -> None:
+        """Return when a file has changed and all are correct, or when a signal was received."""
+        seen: dict[str, Stamp] = {}
+        reported: Stamps | None = None
+        while not self._stopping.is_set():
+            await self._pause(child)
+            if child.code is not None and reported is None:
+                self._say(f"The program ended with exit code {child.code}; waiting for a change of its files", YELLOW)
+                # A file that was missing may be created: then its folder changes.
+                seen |= {name: stamp for name, stamp in self._stamps(_folders(child.files)).items() if name not in seen}
+                reported = {}
+            current = self._stamps([*child.files, *seen])
+            for name, stamp in current.items():
+                seen.setdefault(name, stamp if stamp[0] <= child.started_ns else (0, 0))
+            changed = {name: stamp for name, stamp in current.items() if seen[name] != stamp}
+            if not changed or changed == reported:
+                continue
+            if problem := next(filter(None, map(syntax_problem, changed)), None):
+                self._say(f"{problem}; the program is replaced when it is fixed", YELLOW)
+                reported = changed
+                continue
+            self._say(f"Restarting: {', '.join(map(_short, sorted(changed)))} changed", GREEN)
+            return
+
+    async def _pause(self, child: Child) -> None:
+        """Wait for the next look at the files, for a signal, or for the end of the child."""
+        waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._stopping.wait(), name="reload signal")]
+        if child.code is None:
+            waits.append(asyncio.create_task(child.wait(), name="reload child"))
+        try:
+            await asyncio.wait(waits, timeout=POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+            await asyncio.wait(waits)
+
+    def _say(self, text: str, style: str) -> None:
+        self._terminal.line(f"{self._terminal.styled('pilotage:', BOLD, style)} {text}")
+
+
+def stamps_of(files: Iterable[str]) -> Stamps:
+    """The stamps of files and folders as they are now."""
+    found: dict[str, Stamp] = {}
+    for name in files:
+        try:
+            state = os.stat(name)
+            found[name] = (state.st_mtime_ns, state.st_size)
+        except OSError:
+            found[name] = (0, 0)
+    return found
+
+
+def syntax_problem(file: str) -> str | None:
+    """What is wrong with a Python file in one line; None for one that can be compiled, and for other files."""
+    if not file.endswith(".py"):
+        return None
+    try:
+        compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        return f"{_short(file)}, line {error.lineno}: {error.msg}"
+    except (OSError, ValueError):  # deleted, or not text: the import of the program reports it
+        return None
+    return None
+
+
+def _folders(files: Iterable[str]) -> set[str]:
+    return {str(Path(file).parent) for file in files}
+
+
+def _short(file: str) -> str:
+    path = Path(file)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+
+
+def _exit_code(code: int | None) -> int:
+    """The exit code of the parent for that of its child; a signal is 128 and its number, as for a shell."""
+    return 0 if code is None else code if code >= 0 else 128 - code

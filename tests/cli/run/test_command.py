@@ -1,0 +1,185 @@
+"""`pilotage run` as a process: what it prints, how it ends, and what its flags do."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hack.cluster.running import RealCluster
+from pilotage.cluster import Cluster
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.unstructured import Unstructured
+from tests import forked
+from tests.cli.run.greetings import OPERATOR, write_object, write_operator
+from tests.forked import ForkedProcess
+
+GREETING = GroupVersionKind("greetings.pilotage.dev", "v1", "Greeting")
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return forked.run("-m", "pilotage.cli", "run", *words, folder=folder)
+
+
+def failure(folder: Path, *words: str) -> str:
+    ran = run(folder, *words)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    return ran.stderr
+
+
+def test_a_program_runs_on_memory_until_idle(tmp_path: Path) -> None:
+    write_operator(tmp_path)
+    write_object(tmp_path)
+    ran = run(tmp_path, "hello.py", "--storage", "memory:", "-f", "world.yaml", "--until-idle")
+    assert (ran.returncode, ran.stdout) == (0, "greeted world\n")
+    lines = [line.partition(" pilotage.run ")[2] for line in ran.stderr.splitlines() if " pilotage.run " in line]
+    assert lines[0].startswith("Running hello.py on an API server in this process (memory:; ")
+    assert lines[1] == 'Installed kinds kinds="Greeting (greetings.pilotage.dev/v1)"'
+    assert lines[2] == "Applied Greeting namespace=default name=world"
+    assert lines[3].startswith("Everything is reconciled seconds=")
+
+
+def test_the_target_is_that_of_the_project_from_any_folder_of_it(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "greetings"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "operator.py").write_text(OPERATOR)
+    settings = '[project]\nname = "hello"\n[tool.pilotage]\ntarget = "greetings.operator"\n'
+    (tmp_path / "pyproject.toml").write_text(settings)
+    (tmp_path / "docs").mkdir()
+    ran = run(tmp_path / "docs", "--storage", "memory:", "--until-idle")
+    assert ran.returncode == 0, ran.stderr
+    assert "Running greetings.operator on" in ran.stderr
+
+
+def test_without_a_target_and_a_project_it_says_so(tmp_path: Path) -> None:
+    assert failure(tmp_path, "--storage", "memory:") == (
+        "pilotage: no TARGET is given, and no pyproject.toml here or above has a table [tool.pilotage]\n"
+    )
+
+
+def test_json_is_one_object_to_a_line_also_for_a_mistake(tmp_path: Path) -> None:
+    write_operator(tmp_path, "def setup(manager):\n    raise ValueError('no colour')\n")
+    shown = failure(tmp_path, "hello.py", "--storage", "memory:", "--log-format", "json", "--until-idle")
+    lines = [json.loads(line) for line in shown.splitlines()]
+    assert lines[-1]["message"].startswith("hello.py cannot be set up: ValueError: no colour (")
+    assert lines[-1]["level"] == "error"
+
+
+def test_a_mistake_is_one_line_and_the_traceback_is_there_if_wanted(tmp_path: Path) -> None:
+    write_operator(tmp_path, "def setup(manager):\n    raise ValueError('no colour')\n")
+    words = ("hello.py", "--storage", "memory:", "--log-level", "error")
+    line = f"pilotage: hello.py cannot be set up: ValueError: no colour ({tmp_path / 'hello.py'}, line 2)\n"
+    assert failure(tmp_path, *words) == line
+    whole = failure(tmp_path, *words, "--traceback")
+    assert whole.startswith("Traceback (most recent call last):\n")
+    assert whole.endswith(line)
+
+
+def test_a_failure_while_it_runs_is_one_line_with_the_place(tmp_path: Path) -> None:
+    write_operator(tmp_path, "async def fail():\n    return {}['x']\ndef setup(manager):\n    manager.add(fail)\n")
+    shown = failure(tmp_path, "hello.py", "--storage", "memory:", "--log-level", "critical")
+    assert shown == f"pilotage: hello.py failed: KeyError: 'x' ({tmp_path / 'hello.py'}, line 2)\n"
+
+
+def test_an_address_in_use_is_one_line(tmp_path: Path) -> None:
+    write_operator(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        shown = failure(
+            tmp_path, "hello.py", "--storage", "memory:", "--log-level", "error", "--metrics-bind-address", place
+        )
+    assert shown.count("\n") == 1
+    assert place in shown
+
+
+async def test_kubectl_can_be_used_on_the_running_program(tmp_path: Path) -> None:
+    write_operator(tmp_path)
+    words = ("hello.py", "--storage", "memory:", "--serve", "127.0.0.1:0", "--serve-kubeconfig", "here.kubeconfig")
+    process = ForkedProcess("-m", "pilotage.cli", "run", *words, folder=tmp_path)
+    try:
+        while "Try: kubectl --kubeconfig here.kubeconfig get greetings --all-namespaces" not in (
+            line := process.stderr.readline()
+        ):
+            assert line, "it ended"
+        async with Cluster.connect(kubeconfig=str(tmp_path / "here.kubeconfig")) as cluster:
+            document = {"metadata": {"name": "world", "namespace": "default"}, "spec": {}}
+            await cluster.client.create(
+                Unstructured({"apiVersion": GREETING.api_version, "kind": "Greeting", **document})
+            )
+            assert process.stdout.readline() == "greeted world\n"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(30)
+    assert process.returncode == 0
+
+
+def test_several_processes_are_one_program(tmp_path: Path) -> None:
+    write_operator(tmp_path)
+    for number in range(8):
+        write_object(tmp_path, f"number-{number}")
+    words = ("hello.py", "--storage", "sqlite:demo.db", "--processes", "2", "-f", ".")
+    process = ForkedProcess("-m", "pilotage.cli", "run", *words, folder=tmp_path)
+    try:
+        greeted = {process.stdout.readline().split()[-1] for _ in range(8)}
+        assert greeted <= {f"number-{number}" for number in range(8)}
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(60)
+    assert process.returncode == 0, errors
+    assert {"process=1", "process=2"} <= set(errors.split())
+
+
+def test_a_changed_file_restarts_the_program_and_a_signal_ends_both(tmp_path: Path) -> None:
+    """In real processes: the parent starts its own command line again."""
+    operator, _ = write_operator(tmp_path), write_object(tmp_path)
+    command = [sys.executable, "-m", "pilotage.cli", "run", "hello.py", "--storage", "memory:", "-f", "world.yaml"]
+    with subprocess.Popen(
+        [*command, "--reload"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "greeted world\n"
+        operator.write_text(OPERATOR.replace("greeted", "welcomed"))
+        assert process.stdout.readline() == "welcomed world\n"
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)  # until the child has ended, too: it has the same streams
+    assert process.returncode == 0
+    assert "pilotage: Restarting: hello.py changed\n" in errors
+
+
+def test_a_program_of_ones_own_has_the_same_flags(tmp_path: Path) -> None:
+    guarded = "\nif __name__ == '__main__':\n    pt.run(GreetingReconciler)\n"
+    write_operator(tmp_path, OPERATOR + guarded)
+    write_object(tmp_path)
+    words = ("--storage", "memory:", "-f", "world.yaml", "--until-idle")
+    ran = forked.run("hello.py", *words, folder=tmp_path)
+    assert (ran.returncode, ran.stdout) == (0, "greeted world\n"), ran.stderr
+    assert "Running hello.py:GreetingReconciler on" in ran.stderr
+    wrong = forked.run("hello.py", "--timeout", "3", folder=tmp_path)
+    assert (wrong.returncode, wrong.stderr) == (1, "hello.py: --timeout is how long --until-idle waits: give both\n")
+    assert forked.run("hello.py", "--nope", folder=tmp_path).returncode == 2
+
+
+def test_a_program_that_starts_when_it_is_imported_is_stopped_there(tmp_path: Path) -> None:
+    write_operator(tmp_path, f"{OPERATOR}\npt.run(GreetingReconciler)\n")
+    ran = run(tmp_path, "hello.py", "--storage", "memory:", "--until-idle")
+    assert ran.returncode == 0
+    assert "runs a program when it is imported" in ran.stderr.splitlines()[0]
+
+
+@pytest.mark.cluster
+def test_a_program_runs_on_a_real_cluster_once_its_kinds_are_installed(
+    tmp_path: Path, real_control_plane: RealCluster
+) -> None:
+    write_operator(tmp_path, OPERATOR.replace("greetings.pilotage.dev", "run.pilotage.dev"))
+    world = write_object(tmp_path)
+    world.write_text(world.read_text().replace("greetings.pilotage.dev", "run.pilotage.dev"))
+    words = ("hello.py", "--kubeconfig", str(real_control_plane.kubeconfig), "--log-level", "error")
+    assert failure(tmp_path, *words).startswith("pilotage: the cluster does not serve Greeting (run.pilotage.dev/v1): ")
+    ran = run(tmp_path, *words, "--install", "-f", "world.yaml", "--until-idle")
+    assert (ran.returncode, ran.stdout.splitlines()[0]) == (0, "greeted world"), ran.stderr

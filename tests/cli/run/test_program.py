@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+import pilotage as pt
+from pilotage.cli.errors import CommandError
+from pilotage.cli.run.flags import Flags
+from pilotage.cli.run.program import Interrupted, Program
+from pilotage.cli.target import load_target
+from pilotage.cli.terminal import Terminal
+from tests.cli.run.greetings import KIND, OPERATOR, write_object, write_operator
+
+pytestmark = [pytest.mark.usefixtures("own_imports")]
+
+
+def program(flags: Flags, text: str = OPERATOR, name: str = "") -> Program:
+    target = load_target(f"{write_operator(Path(), text)}{name}")
+    return Program(target, flags, Terminal(io.StringIO()), "hello")
+
+
+@pytest.mark.virtual_time
+async def test_a_program_is_installed_given_its_objects_and_run_until_idle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = (write_object(tmp_path, "a"), write_object(tmp_path, "b"))
+    await program(Flags(storage="memory:", filename=objects, until_idle=True)).run()
+    assert sorted(capsys.readouterr().out.splitlines()) == ["greeted a", "greeted b"]
+
+
+@pytest.mark.virtual_time
+async def test_what_is_pending_at_the_timeout_is_listed_with_its_reason(tmp_path: Path) -> None:
+    bad = write_object(tmp_path, "a", "bad")
+    with pytest.raises(CommandError) as raised:
+        await program(Flags(storage="memory:", filename=(bad,), until_idle=True, timeout=5)).run()
+    heading, *lines = str(raised.value).splitlines()
+    assert heading == "not everything is reconciled after 5 s (--timeout); still pending:"
+    assert len(lines) == 1
+    assert "default/a failed" in lines[0]
+    assert "ValueError: the text is bad" in lines[0]
+
+
+@pytest.mark.virtual_time
+async def test_a_kind_that_the_server_does_not_have_is_refused_with_what_to_do() -> None:
+    with pytest.raises(CommandError) as raised:
+        await program(Flags(storage="memory:", install=False)).run()
+    assert str(raised.value) == (
+        "the cluster does not serve Greeting (greetings.pilotage.dev/v1): install the CustomResourceDefinitions with "
+        "--install, or with `pilotage crd hello.py | kubectl apply -f -`"
+    )
+
+
+async def test_a_storage_keeps_what_was_reconciled_for_its_tenant(tmp_path: Path) -> None:
+    flags = Flags(storage="sqlite:demo.db", tenant="one", filename=(write_object(tmp_path),), until_idle=True)
+    await program(flags).run()
+    from pilotage.types.core.v1 import ConfigMap
+
+    async with pt.Cluster.embedded("sqlite:demo.db", tenant="one") as cluster:
+        assert (await cluster.client.get(ConfigMap, "world", namespace="default")).data == {"text": "hello"}
+    async with pt.Cluster.embedded("sqlite:demo.db") as cluster:
+        assert await cluster.client.find(ConfigMap, "world", namespace="default") is None
+
+
+@pytest.mark.virtual_time
+async def test_a_manager_runs_with_its_own_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = "manager = pt.Manager(pt.Cluster.embedded())\nasync def start():\n    print('started')\nmanager.add(start)\n"
+    await program(Flags(until_idle=True), KIND + own, ":manager").run()
+    assert capsys.readouterr().out == "started\n"
+    with pytest.raises(CommandError, match=r"hello.py:manager is a manager with a cluster and options of its own"):
+        await program(Flags(storage="memory:"), KIND + own, ":manager").run()
+
+
+REACHED = "import asyncio\nreached = asyncio.Event()\n"
+
+
+async def test_a_signal_before_the_start_interrupts_the_run() -> None:
+    waits = "async def setup(manager):\n    reached.set()\n    await asyncio.Event().wait()\n"
+    started = program(Flags(storage="memory:"), KIND + REACHED + waits)
+    task = asyncio.ensure_future(started.run())
+    await started.target.module.reached.wait()
+    os.kill(os.getpid(), signal.SIGTERM)
+    with pytest.raises(Interrupted):
+        await task
+
+
+async def test_a_signal_after_the_start_stops_it_in_order() -> None:
+    waits = "async def wait():\n    reached.set()\ndef setup(manager):\n    manager.add(wait)\n"
+    started = program(Flags(storage="memory:"), KIND + REACHED + waits)
+    task = asyncio.ensure_future(started.run())
+    await started.target.module.reached.wait()
+    os.kill(os.getpid(), signal.SIGTERM)
+    await task
+
+
+@pytest.mark.virtual_time
+async def test_without_a_cluster_and_a_storage_it_says_what_to_give(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(CommandError, match="no cluster to run on: give --storage memory: for an API server in this"):
+        await program(Flags()).run()
+
+
+async def test_a_cluster_that_does_not_answer_is_one_line(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: here\n"
+        "clusters: [{name: here, cluster: {server: 'https://127.0.0.1:1'}}]\n"
+        "contexts: [{name: here, context: {cluster: here, user: me}}]\nusers: [{name: me, user: {token: x}}]\n"
+    )
+    with pytest.raises(CommandError, match=r"cannot use the cluster at https://127.0.0.1:1: "):
+        await program(Flags(kubeconfig=kubeconfig)).run()
