@@ -23,7 +23,6 @@ GROUPS = {
     "controller": _ids("T", 35, 57),
     "manager": _ids("T", 57, 81),
     "leader election": _ids("T", 81, 90),
-    "leader election faults": ["F8", "F13", "F14"],
     "reflector and informer": _ids("T", 90, 114),
     "cache": _ids("T", 114, 127),
     "client": _ids("T", 127, 145),
@@ -33,6 +32,11 @@ GROUPS = {
     "health, metrics, logs, events, test environment": _ids("T", 185, 193),
     "device API checklist": _ids("D", 1, 14),
     "device API faults and hardening": ["F33", "S9", "S10", "S16"],
+    "faults between a program and its API server": [
+        *("F2", "F7", "F8", "F10", "F13", "F14"),
+        *_ids("F", 16, 25),
+        *_ids("F", 27, 32),
+    ],
 }
 
 REASONS = {

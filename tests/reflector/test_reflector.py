@@ -26,7 +26,7 @@ from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION, BackoffOptions
 from pilotage.rest.request import ListOptions
 from pilotage.rest.response import Page, WatchEvent
 
-from .scripted import End, Scripted, added, bookmark, config_map, deleted, error, modified, page, taken
+from .scripted import End, Scripted, Step, added, bookmark, config_map, deleted, error, modified, page, taken
 from .streams import REFUSED, TOO_LARGE, applied, follow, names, troubles, watches
 
 pytestmark = pytest.mark.virtual_time
@@ -55,6 +55,26 @@ async def test_a_bookmark_moves_the_version_and_nothing_else() -> None:
     source = Scripted([page(version=5)], [[bookmark(9)]])
     found = await taken(follow(source), lambda found: isinstance(found[-1], Bookmark))
     assert found[1:] == [Listening("5"), Bookmark("9")]
+
+
+@pytest.mark.covers("F16")
+async def test_events_that_are_repeated_after_a_reconnect_are_not_applied_again() -> None:
+    first: list[Step] = [added("a", 6), deleted("a", 7), added("b", 8), ConnectionLost("cut")]
+    again: list[Step] = [added("a", 6), deleted("a", 7), added("b", 8), added("c", 10)]
+    found = await taken(
+        follow(Scripted([page(version=5)], [first, again])), lambda found: ("c", "10") in applied(found)
+    )
+    assert applied(found) == [("a", "6"), ("b", "8"), ("b", "8"), ("c", "10")], "the last one is known by its bytes"
+    assert sum(isinstance(one, Deleted) for one in found) == 1
+
+
+async def test_versions_that_are_not_numbers_are_not_compared() -> None:
+    opaque: list[Step] = [
+        added("a", 6, metadata={"resourceVersion": "z"}),
+        added("b", 7, metadata={"resourceVersion": "y"}),
+    ]
+    found = await taken(follow(Scripted([page(version=5)], [opaque])), lambda found: len(applied(found)) == 2)
+    assert applied(found) == [("a", "z"), ("b", "y")]
 
 
 @pytest.mark.covers("T90", "T107")

@@ -118,6 +118,19 @@ def test_plain_callbacks_keep_their_order() -> None:
         assert virtual.run(main(), seed=seed) == list(range(20))
 
 
+@pytest.mark.virtual_time
+async def test_a_timer_never_runs_early_so_that_the_rest_of_a_wait_can_be_waited_for() -> None:
+    loop, turns = asyncio.get_running_loop(), 0
+    await asyncio.sleep(1.0)
+    end = 1.0 + 1e-12
+    while loop.time() < end:
+        turns += 1
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.Event().wait(), end - loop.time())
+        assert turns == 1
+    assert loop.time() == end
+
+
 def test_wall_clock_goes_with_the_loop() -> None:
     async def main() -> timedelta:
         running = asyncio.get_running_loop()

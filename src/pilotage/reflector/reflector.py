@@ -186,6 +186,8 @@ class _Reflector:
             return undecodable(event.object, error)
         # The version of a stream's initial event is that of its object: a watch from there would skip others.
         if self.state.stage is Stage.WATCH and header.resource_version:
+            if _is_older(header.resource_version, self.state.version):
+                return Bookmark(self.state.version)  # a repeated event: to apply it would restore an old state
             self.state.version = header.resource_version
         return Deleted(data, header) if event.type == "DELETED" else Applied(data, header)
 
@@ -210,6 +212,15 @@ class _Reflector:
         if self._options.silence_seconds is None and promised.isdecimal():
             self._promised_silence = max(EMBEDDED_SILENCE_SECONDS, 3.0 * int(promised))
             deadline.shorten(self._promised_silence)
+
+
+def _is_older(version: str, than: str) -> bool:
+    """Whether a resource version is lower than another one; of versions that are not numbers nothing is known.
+
+    Equal versions are not older: several objects may be written at one version.
+    """
+    lower = version < than if len(version) == len(than) else len(version) < len(than)
+    return lower and version.isdecimal() and than.isdecimal()
 
 
 class _InitialEvents:

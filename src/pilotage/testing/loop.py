@@ -33,7 +33,6 @@ Ts = TypeVarTuple("Ts")
 
 BEGINNING = datetime(2024, 1, 1, tzinfo=UTC)
 """The value of `VirtualLoop.now` when `time` is 0."""
-_RESOLUTION = 1e-9
 
 
 class Deadlock(PilotageError):
@@ -57,7 +56,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.random = random.Random(seed)  # noqa: S311 a test that can be repeated needs no secret
         self._virtual_time = 0.0
         self._thread = threading.get_ident()
-        self._clock_resolution = _RESOLUTION
+        self._clock_resolution = math.ulp(0.0)
         self._ready = _Ready(self.random)
         self._selector = _NoSelector(self._nothing_ready)
 
@@ -86,8 +85,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]  # asyncio keeps it private
         if timeout > 0 and scheduled:
             self._virtual_time = max(self._virtual_time, scheduled[0].when())
-            # asyncio runs timers that are due before time + resolution, which must be another number than the time.
-            self._clock_resolution = max(_RESOLUTION, math.ulp(self._virtual_time))
+            # asyncio runs timers that are due before time + resolution. With the smallest step none runs early: code
+            # that looks at the time and waits for the rest of it would wait again, and the time would stand still.
+            self._clock_resolution = math.ulp(self._virtual_time)
 
     def _process_events(self, event_list: object) -> None:
         """Called by asyncio with what the selector found, which is nothing."""
