@@ -99,3 +99,11 @@ async def test_the_result_for_a_caller_that_has_stopped_waiting_is_dropped() -> 
     release.set()
     await ended.wait()
     assert future.cancelled()
+
+
+@pytest.mark.virtual_time
+async def test_in_virtual_time_a_function_is_called_at_once() -> None:
+    here = threading.get_ident()
+    assert await threads.start(threading.get_ident, "test") == here
+    with pytest.raises(ZeroDivisionError):
+        await threads.start(lambda: 1 // 0, "test")

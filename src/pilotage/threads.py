@@ -85,10 +85,12 @@ POOL = ThreadPool()
 def start(function: Callable[[], T], name: str) -> asyncio.Future[T]:
     """Call a function in a thread of this name, in a copy of the context. The future belongs to the running loop.
 
-    Cancelling the future does not end the thread, whose result is then dropped.
+    Cancelling the future does not end the thread, whose result is then dropped. On a loop of virtual time, which has no
+    threads, the function is called at once.
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[T] = loop.create_future()
+    has_threads = getattr(loop, "has_threads", True)
     context = contextvars.copy_context()
 
     def end(outcome: Callable[[], None]) -> None:
@@ -110,7 +112,7 @@ def start(function: Callable[[], T], name: str) -> asyncio.Future[T]:
         with suppress(RuntimeError):  # the loop is closed: nothing waits for it
             loop.call_soon_threadsafe(end, outcome)
 
-    POOL.run(work)
+    POOL.run(work) if has_threads else work()
     return ended
 
 

@@ -127,6 +127,15 @@ class User:
     uid: str = ""
 
 
+class Deadline(Value, frozen=True):
+    """When a server answers a request with Timeout."""
+
+    time: float
+    """A time of the event loop."""
+    allotted: bool = False
+    """Whether it is that of the whole request, as the client may ask for one, and not that of a write."""
+
+
 class Request(Value, frozen=True):
     """One request. `name` is empty for collections, `namespace` for cluster-scoped kinds and for all namespaces."""
 
@@ -153,3 +162,5 @@ class Request(Value, frozen=True):
     A client that acts as another user sets it, too, and sends it over HTTP as impersonation."""
     fences: tuple[Fence, ...] = ()
     """The leases that a write depends on."""
+    deadline: Deadline | None = None
+    """When the server gives up waiting for webhooks. A server sets it."""

@@ -109,6 +109,11 @@ class RegistryContext:
         """The part of the chain that sees a write of one resource now."""
         return self.chain.of(info.group_resource, configured=self.configurations.current() != {})
 
+    @property
+    def calls_webhooks(self) -> bool:
+        """Whether there may be webhooks or policies."""
+        return bool(self.plugins) and self.configurations.current() != {}
+
     async def convert(self, document: Document, info: ResourceInfo) -> Document:
         """A document of another version of a resource in the form of this one; the given one stays as it is.
 

@@ -9,13 +9,15 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from pilotage.errors import RequestTooLarge, RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import PatchType, Request, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
-from pilotage.server import records, routes, steps
+from pilotage.server import deadlines, records, routes, steps
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.access.reviews import Reviewer
 from pilotage.server.bootstrap.cluster import create_cluster_objects
@@ -136,11 +138,18 @@ class Registry:
     # Who has resolved a request already, as the HTTP handler has, passes what it is about: it is not authorized again.
 
     async def call(self, request: Request, info: ResourceInfo | None = None) -> Response:
+        request = self._limited(request)
         while True:
             try:
                 return await self._call(info or await self._resolve(request), request)
             except Redefined:
                 info = None
+
+    def _limited(self, request: Request) -> Request:
+        """The request with a deadline, if something may have to be waited for."""
+        if request.deadline or request.verb is Verb.GET or not self.context.calls_webhooks:
+            return request
+        return replace(request, deadline=deadlines.of(request.verb, asyncio.get_running_loop().time()))
 
     async def _call(self, info: ResourceInfo, request: Request) -> Response:
         if routes.is_action(info, request):
@@ -179,7 +188,7 @@ class Registry:
     async def list(self, request: Request, info: ResourceInfo | None = None) -> Page:
         info = info or await self._resolve(request)
         if request.verb is Verb.DELETE_COLLECTION:
-            return await self._deleter.delete_collection(info, request)
+            return await self._deleter.delete_collection(info, self._limited(request))
         if info.gvr == COMPONENTS:
             return await self._components.list(info, request)
         return await self._reader.list(info, request)

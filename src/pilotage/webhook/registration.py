@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pilotage.client.client import Client
 from pilotage.errors import NotFound
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured
 from pilotage.telemetry.logs import logger
@@ -48,9 +48,14 @@ class Registration:
         self._client = client
         self._address = address
         self._installed = installed
+        self._applied: dict[tuple[GroupVersionKind, str], tuple[Document, str]] = {}
+        """What was applied last, and the version of the object since."""
 
     async def apply(self, declarations: Sequence[Registrable], bundle: bytes) -> list[Registrable]:
-        """Register them, or bring them up to date; those of which something was written."""
+        """Register them, or bring them up to date; those of which something was written.
+
+        An object that has not changed since it was last applied is only read: a large CRD takes long to check.
+        """
         return [each for each in declarations if await self._apply(each, bundle)]
 
     async def remove(self, declarations: Sequence[Registrable]) -> None:
@@ -64,9 +69,16 @@ class Registration:
         document = self._wanted(declaration, bundle, exists=found is not None)
         if document is None:
             return False
-        applied = Unstructured(document)
+        key, version = (
+            (declaration.kind, declaration.name),
+            found.metadata.resource_version if found is not None else "",
+        )
+        if version and self._applied.get(key) == (document, version):
+            return False
+        applied = Unstructured(copied(document))
         await completed(self._client.apply(applied, field_owner=FIELD_OWNER, force=True))
-        return found is None or applied.metadata.resource_version != found.metadata.resource_version
+        self._applied[key] = document, applied.metadata.resource_version
+        return applied.metadata.resource_version != version
 
     def _wanted(self, declaration: Registrable, bundle: bytes, *, exists: bool) -> Document | None:
         """What is applied; None if there is nothing to do."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pilotage.errors import ApiError, ConnectionLost
 from pilotage.http.health import text_response
@@ -194,8 +195,9 @@ class Running:
         except (ApiError, ConnectionLost) as error:
             log.warning("Cannot delete the webhook configurations", error=error)
 
-    @property
+    @cached_property
     def _registration(self) -> Registration:
+        """Made when the address is known."""
         return Registration(self._environment.client, self._reached_at, installed=not self._options.register)
 
 

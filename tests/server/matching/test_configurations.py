@@ -76,6 +76,25 @@ async def test_after_the_end_of_its_watch_each_look_is_a_list() -> None:
         assert configurations.current() is None
 
 
+async def test_a_watch_that_a_compaction_has_overtaken_is_opened_again() -> None:
+    storage = Counting()
+    async with AdmissionConfigurations(storage, "/t/") as configurations:
+        await configurations.list()
+        await _put(storage, "A", "1")  # wakes the watch, which does not run before the compaction
+        await _put(storage, "A", "2")
+        await storage.compact(storage.revision)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert await _names(configurations) == ["1", "2"]
+        listed = storage.lists
+        for index in range(5):
+            await storage.commit(Put(f"/t/core/pods/default/{index}", b"{}"))
+            assert await _names(configurations) == ["1", "2"]
+        assert storage.lists == listed
+        await _put(storage, "A", "3")
+        assert await _names(configurations) == ["1", "2", "3"]
+
+
 class Slow(MemoryStorage):
     """Lists when it is released."""
 

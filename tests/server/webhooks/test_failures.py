@@ -7,13 +7,16 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
-from pilotage.errors import BadRequest, InternalError
+from pilotage.errors import BadRequest, InternalError, Timeout
+from pilotage.http import messages as http
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import Request, Verb, WriteOptions
 from pilotage.server.assembly import cluster_context
+from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.registry import Registry
 from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage
@@ -117,6 +120,56 @@ async def test_a_slow_webhook_costs_no_more_than_its_timeout(kind: str) -> None:
         begin = loop.time()
         await api.create(CONFIG_MAPS, {"metadata": {"name": "a"}}, "default")
         assert loop.time() - begin == pytest.approx(2)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+async def test_all_webhooks_of_a_write_have_34_seconds_whatever_their_failure_policies_are(policy: str) -> None:
+    asked: list[str] = []
+
+    async def slow(review: Document) -> Document:
+        asked.append(review["request"]["name"])
+        await asyncio.sleep(15)
+        return allowed(review)
+
+    async with cluster() as api:
+        api.registry.local_webhooks.add("https://slow.test/x", slow)
+        each = webhook({"url": "https://slow.test/x"}, timeoutSeconds=30, failurePolicy=policy)
+        await install(api, "Mutating", *[each | {"name": f"{name}.example.com.test"} for name in "abcd"])
+        begin = asyncio.get_running_loop().time()
+        with pytest.raises(Timeout, match="did not complete within requested timeout - context deadline exceeded"):
+            await api.create(CONFIG_MAPS, {"metadata": {"name": "a"}}, "default")
+        assert asyncio.get_running_loop().time() - begin == pytest.approx(34)
+        assert asked == ["a"] * 3
+        assert await api.names(CONFIG_MAPS, "default") == []
+
+
+@pytest.mark.virtual_time
+async def test_a_client_can_shorten_the_time_for_the_webhooks_of_its_request() -> None:
+    async def slow(review: Document) -> Document:
+        await asyncio.sleep(15)
+        return allowed(review)
+
+    async with cluster() as api:
+        api.registry.local_webhooks.add("https://slow.test/x", slow)
+        await install(api, "Validating", webhook({"url": "https://slow.test/x"}, timeoutSeconds=30))
+        handler = HTTPHandler(api.registry, "token")
+        begin = asyncio.get_running_loop().time()
+        answers = [await post(handler, f"timeout={timeout}") for timeout in ("7s", "0s", "abc", "5")]
+        assert [answer.status for answer in answers] == [504, 201, 400, 400]
+        texts = [msgspec.json.decode(answer.body).get("message") for answer in answers]
+        assert texts[0] == "Timeout: request did not complete within the allotted timeout"
+        assert texts[2] == 'invalid timeout specified in the request URL - time: invalid duration "abc"'
+        assert texts[3] == 'invalid timeout specified in the request URL - time: missing unit in duration "5"'
+        assert asyncio.get_running_loop().time() - begin == pytest.approx(7 + 15)
+
+
+async def post(handler: HTTPHandler, query: str) -> http.Response:
+    headers = http.Headers([("authorization", "Bearer token"), ("content-type", "application/json")])
+    target = f"/api/v1/namespaces/default/configmaps?{query}"
+    answer = await handler(http.Request("POST", target, headers, b'{"metadata":{"name":"a"}}'))
+    assert isinstance(answer, http.Response)
+    return answer
 
 
 async def test_a_webhook_with_side_effects_refuses_dry_runs() -> None:

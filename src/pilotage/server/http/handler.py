@@ -32,7 +32,7 @@ from pilotage.server.http.flows import Flows
 from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
 from pilotage.server.http.metrics import ServerMetrics
 from pilotage.server.http.rendering import Renderer, write
-from pilotage.server.http.requests import attributes_of_path, resolve, serves_any_method
+from pilotage.server.http.requests import attributes_of_path, requested_seconds, resolve, serves_any_method
 from pilotage.server.http.warnings import warning_headers
 from pilotage.server.offload import offload
 from pilotage.server.registry import Registry
@@ -105,6 +105,7 @@ class HTTPHandler:
     ) -> http.Response | http.StreamingResponse:
         """The answer; the headers about its flow schema go into `flow` as soon as they are known."""
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
+        seconds = requested_seconds(incoming)
         user = await self._user(incoming) if route not in OPEN else ANONYMOUS
         attributes = attributes_of_path(incoming, user)
         if attributes.subresource not in _LONG_RUNNING:
@@ -126,7 +127,7 @@ class HTTPHandler:
         if attributes.path:
             await self._authorizer.check(attributes)
             raise NotFound(routes.NO_PAGE)
-        request, info = await resolve(self._registry, incoming, user)
+        request, info = await resolve(self._registry, incoming, user, seconds)
         with with_warnings(info.warnings):
             return await self._metrics.measured(request, self._served(incoming, request, info))
 

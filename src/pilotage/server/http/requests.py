@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from msgspec.structs import replace
 
-from pilotage.errors import MethodNotSupported, NotFound
+from pilotage.errors import BadRequest, MethodNotSupported, NotFound
 from pilotage.http import messages as http
-from pilotage.rest import path
+from pilotage.meta import gojson
+from pilotage.meta.times import Duration
+from pilotage.rest import path, query
 from pilotage.rest.request import Request, User
-from pilotage.server import routes
+from pilotage.server import deadlines, routes
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
@@ -37,13 +41,36 @@ def attributes_of_path(incoming: http.Request, user: User) -> AccessAttributes:
     return AccessAttributes(user, verb, group, resource, subresource, name, namespace)
 
 
-async def resolve(registry: Registry, incoming: http.Request, user: User) -> tuple[Request, ResourceInfo]:
-    """The request value of an HTTP request, and what it is about. Raises ApiError."""
+def requested_seconds(incoming: http.Request) -> float | None:
+    """How long the client waits at most, as the parameter `timeout` says; None: it does not say. Raises BadRequest."""
+    text = incoming.target.partition("?")[2]
+    if "timeout=" not in text:
+        return None
+    parameters = query.parse(text)
+    if not (given := parameters.get("timeout")) or query.boolean(parameters, "watch"):
+        return None
+    try:
+        return Duration.parse(given).total_seconds()
+    except ValueError:
+        problem = "missing unit in" if given.replace(".", "", 1).isdecimal() else "invalid"
+        shown = gojson.quoted(given)
+        raise BadRequest(f"invalid timeout specified in the request URL - time: {problem} duration {shown}") from None
+
+
+async def resolve(
+    registry: Registry, incoming: http.Request, user: User, seconds: float | None = None
+) -> tuple[Request, ResourceInfo]:
+    """The request value of an HTTP request, and what it is about. Raises ApiError.
+
+    `seconds` is how long the client waits at most.
+    """
     received = path.HTTPRequest(incoming.method, incoming.target, tuple(incoming.headers), incoming.body)
     try:
-        request = replace(path.parse(received), user=user)
+        request = path.parse(received)
     except MethodNotSupported:
         raise await _no_method(registry, received, user) from None
+    deadline = deadlines.of(request.verb, asyncio.get_running_loop().time(), seconds)
+    request = replace(request, user=user, deadline=deadline)
     subresource, _, more = request.subresource.partition("/")
     if more:
         parameters = {"path": f"/{more}"} if subresource == "proxy" else request.parameters

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 
-from pilotage.errors import StorageError
+from pilotage.errors import Compacted, StorageError
 from pilotage.meta.documents import Document
 from pilotage.server import records
 from pilotage.server.matching.rules import GROUP
@@ -38,9 +37,8 @@ class AdmissionConfigurations:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> AdmissionConfigurations:
-        self._watch = watch = self._storage.watch(self._prefix, since=self._storage.revision)
         self._fresh = -1
-        self._task = asyncio.create_task(self._note_changes(watch), name="watch of admission configurations")
+        self._task = asyncio.create_task(self._watch_changes(), name="watch of admission configurations")
         await asyncio.sleep(0)  # the watch waits from here on, so that it knows its position
         return self
 
@@ -62,21 +60,30 @@ class AdmissionConfigurations:
         found = self.current()
         if found is not None:
             return found
-        changes = (
-            self._changes
-        )  # before the list: a change during it is noted, and a list that fails makes nothing current
+        # Before the list: a change during it is noted, and a list that fails makes nothing current.
+        changes = self._changes
         snapshot = await self._storage.list(self._prefix)
         if snapshot.revision < self._revision:  # a later list was faster
             return self._listed
         self._listed, self._revision, self._fresh = _by_kind(snapshot.entries), snapshot.revision, changes
         return self._listed
 
+    async def _watch_changes(self) -> None:
+        """Watch until the storage is closed; from then on each look lists."""
+        while True:
+            watch = self._watch = self._storage.watch(self._prefix, since=self._storage.revision)
+            self._changes += 1  # what was committed before is listed
+            try:
+                await self._note_changes(watch)
+            except Compacted:
+                continue  # changes may be missed: another watch, and another list
+            except StorageError:
+                self._watch = None
+                return
+
     async def _note_changes(self, watch: Watch) -> None:
-        with suppress(StorageError):  # closed, or overtaken by a compaction: each look lists from here on
-            async for _ in watch:
-                self._changes += 1
-        if self._watch is watch:
-            self._watch = None
+        async for _ in watch:
+            self._changes += 1
 
 
 def _by_kind(entries: Iterable[Entry]) -> Configurations:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pilotage.errors import BadRequest
+from pilotage.rest.request import Deadline
+from pilotage.server import deadlines
 from pilotage.server.admission import Attributes
 from pilotage.server.matching.configurations import Configurations
 from pilotage.server.matching.criteria import Match
@@ -77,14 +80,17 @@ class Dispatcher:
     async def verdict(self, invocation: Invocation, attributes: Attributes, objects: VersionedObjects) -> Verdict:
         """Call a webhook. Its warnings are added to those of the request.
 
-        Raises CallFailed where the failure policy decides, and ApiError if the webhook refuses the request.
+        Raises CallFailed where the failure policy decides, and ApiError if the webhook refuses the request or if the
+        request has taken too long.
         """
-        hook = invocation.hook
+        hook, deadline = invocation.hook, attributes.request.deadline
         if attributes.dry_run and not hook.supports_dry_run:
             raise BadRequest(f'admission webhook "{hook.name}" does not support dry run')
         try:
             found = await self._call(invocation, attributes, objects)
         except CallError as error:
+            if deadline is not None and deadline.time <= asyncio.get_running_loop().time():
+                raise deadlines.exceeded(deadline) from error
             raise _failed(hook, f"failed to call webhook: {error}") from error
         except ReviewError as error:
             raise _failed(hook, f"received invalid webhook response: {error}") from error
@@ -101,12 +107,23 @@ class Dispatcher:
         uid = self._dynamic.uid()
         new, old = await objects.at(match)
         review = reviews.review(hook.review_version, uid, admission_request(attributes, match), new, old)
-        answer = await self._dynamic.webhooks.call(hook.endpoint, review, hook.timeout)
+        timeout = _seconds(hook, attributes.request.deadline)
+        answer = await self._dynamic.webhooks.call(hook.endpoint, review, timeout)
         try:
             reviews.read_types(answer)
         except ReviewError as error:
             raise CallError(str(error)) from error
         return reviews.verdict(answer, hook.review_version, uid, mutating=self._mutating)
+
+
+def _seconds(hook: Hook, deadline: Deadline | None) -> float:
+    """How long a webhook has for its answer. Raises Timeout if the request has no time left."""
+    if deadline is None:
+        return hook.timeout
+    left = deadline.time - asyncio.get_running_loop().time()
+    if left <= 0:
+        raise deadlines.exceeded(deadline)
+    return min(hook.timeout, left)
 
 
 def _failed(hook: Hook, reason: str) -> CallFailed:

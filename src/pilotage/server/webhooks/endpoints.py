@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,8 +57,8 @@ class Endpoint:
         )
 
     def target(self, timeout: float | None = None) -> str:
-        """The path and the query of a call."""
-        return self.path if timeout is None else f"{self.path}?timeout={timeout:g}s"
+        """The path and the query of a call. The time is in whole seconds, rounded up, as kube-apiserver sends it."""
+        return self.path if timeout is None else f"{self.path}?timeout={math.ceil(timeout)}s"
 
     def shown(self, timeout: float | None = None) -> str:
         """The URL of a call as messages show it."""

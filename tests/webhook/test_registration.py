@@ -1,0 +1,40 @@
+"""Registrations are brought up to date, at the cost of a read where nothing has changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import pilotage as pt
+from pilotage.client.interception import Interceptor, intercept
+from pilotage.types.admissionregistration.v1 import ValidatingWebhookConfiguration
+from pilotage.webhook.addresses import InProcess
+from pilotage.webhook.declarations import Declaration, Rule
+from pilotage.webhook.registration import Registration
+
+DECLARATION = Declaration("books.library.dev", "/validate", mutating=False, rules=[Rule([""], ["v1"], ["configmaps"])])
+
+
+@pytest.mark.virtual_time
+async def test_what_has_not_changed_since_it_was_applied_is_not_applied_again() -> None:
+    applied: list[str] = []
+
+    async def apply(client: pt.Client, obj: Any, **options: Any) -> None:
+        applied.append(obj.metadata.name)
+        await client.apply(obj, **options)
+
+    async with pt.Cluster.embedded() as cluster:
+        registration = Registration(intercept(cluster.client, Interceptor(apply=apply)), InProcess())
+        assert await registration.apply([DECLARATION], b"") == [DECLARATION]
+        for _ in range(3):
+            assert await registration.apply([DECLARATION], b"") == []
+        assert len(applied) == 1
+        found = await cluster.client.get(ValidatingWebhookConfiguration, DECLARATION.name)
+        found.webhooks = []
+        await cluster.client.update(found)
+        assert await registration.apply([DECLARATION], b"") == [DECLARATION]
+        assert await registration.apply([DECLARATION], b"other") == [DECLARATION]  # its bundle
+        await cluster.client.delete(found)
+        assert await registration.apply([DECLARATION], b"other") == [DECLARATION]
+        assert len((await cluster.client.get(ValidatingWebhookConfiguration, DECLARATION.name)).webhooks or []) == 1
