@@ -19,6 +19,7 @@ from pilotage.client import Client
 from pilotage.client.outcome import Outcome, create_or_patch
 from pilotage.cluster import Cluster
 from pilotage.cluster.cachedclient import CachedClient, CachedClientOptions
+from pilotage.cluster.refusals import Refusals
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import BadRequest, NoMatch, NotFound, StaleCache
 from pilotage.meta.kinds import GroupVersionKind
@@ -83,7 +84,7 @@ async def house(
     transport: Transport, options: CacheOptions | None = None, client_options: CachedClientOptions | None = None
 ) -> AsyncIterator[House]:
     gate, tracker = Gate(transport), WriteTracker()
-    live = Client(TrackedTransport(gate, tracker))
+    live = Client(TrackedTransport(gate, tracker, Refusals()))
     asked: list[InformerOptions] = []
 
     async def lister_watcher_for(options: InformerOptions) -> ListerWatcher:

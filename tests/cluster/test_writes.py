@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from pilotage.cluster.refusals import Refusals
 from pilotage.cluster.writes import TrackedTransport, Write, WriteTracker
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
 from pilotage.rest import DeleteOptions, Page, Request, Verb, WriteOptions
@@ -115,7 +116,7 @@ async def test_the_transport_notes_writes_and_each_of_a_collection() -> None:
     tracker, seen = WriteTracker(), list[Write]()
     tracker.subscribe(RESOURCE, seen.append)
     items = [msgspec.json.encode(pod(uid=uid)) for uid in ("1", "2")]
-    transport = TrackedTransport(Recorder(pod("1"), pod("2"), Page(items, "9"), Page(items, "9")), tracker)
+    transport = TrackedTransport(Recorder(pod("1"), pod("2"), Page(items, "9"), Page(items, "9")), tracker, Refusals())
     await transport.call(request(Verb.GET))
     await transport.call(request(Verb.UPDATE))
     await transport.list(request(Verb.LIST))

@@ -24,6 +24,7 @@ from pilotage.meta.scheme import Scheme
 from pilotage.meta.selection import Fields, Labels
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest.listing import ListerWatcher
+from pilotage.rest.refusal import MissingPermission
 
 R = TypeVar("R", bound=Resource)
 
@@ -233,6 +234,11 @@ class Cache:
             for kind, one in parts
             if (trouble := one.trouble())
         }
+
+    def missing_permissions(self) -> tuple[MissingPermission, ...]:
+        """The permissions without which informers cannot list or watch."""
+        parts = [one for informer in self.informers() for one in _parts(informer)]
+        return tuple(found for one in parts if (found := one.missing_permission) is not None)
 
     def unsynced(self) -> tuple[str, ...]:
         """The kinds that are not synced."""

@@ -27,7 +27,9 @@ from pilotage.meta.typevars import T
 from pilotage.reflector.backoff import BackoffManager
 from pilotage.reflector.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
 from pilotage.reflector.reflector import changes
+from pilotage.reflector.troublelog import missing_permission
 from pilotage.rest.listing import ListerWatcher, Recounting
+from pilotage.rest.refusal import MissingPermission
 from pilotage.telemetry.logs import logger
 
 
@@ -248,6 +250,11 @@ class Informer(Generic[T]):
     def last_error(self) -> Exception | None:
         """The last failure of the list or the watch; None once it works again."""
         return self._liveness.last_error
+
+    @property
+    def missing_permission(self) -> MissingPermission | None:
+        """The permission whose absence is the last failure; None once it works again."""
+        return missing_permission(self.last_error)
 
     @property
     def last_contact(self) -> float | None:

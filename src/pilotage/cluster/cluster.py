@@ -22,6 +22,7 @@ from pilotage.cluster.events import EventAPI, EventBroadcaster, EventRecorder
 from pilotage.cluster.fencing import FencedTransport, Fences
 from pilotage.cluster.installation import apply_manifests, install
 from pilotage.cluster.recording import recorded, recorder
+from pilotage.cluster.refusals import Refusals
 from pilotage.cluster.routing import Aggregation, RoutedTransport
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import InvalidDefinition
@@ -58,6 +59,7 @@ class Cluster:
         self._exits = AsyncExitStack()
         self._client: Client | None = None
         self._transport: TrackedTransport | None = None
+        self._plain: Client | None = None  # of informers, which report themselves what they are refused
         self._aggregations: dict[str, Aggregation] = {}
         self._wrappers: list[Callable[[Transport], Transport]] = []
         self._clock = clock
@@ -66,6 +68,8 @@ class Cluster:
         self.rest_mapper = DynamicRESTMapper()
         self.writes = WriteTracker()
         """What was written through any client of this cluster."""
+        self.refusals = Refusals()
+        """The permissions that were refused to the clients of this cluster."""
         self.conversions: dict[str, Document] = {}
         """The `spec.conversion` of CRDs by their names: the webhooks of this program, which `install` registers."""
 
@@ -156,6 +160,11 @@ class Cluster:
         if isinstance(self._server, EmbeddedAPIServer):
             await self._server.registry.check()
 
+    async def review_refusals(self) -> None:
+        """Ask the server whether it grants by now what it has refused (SelfSubjectAccessReview)."""
+        if self.refusals and self._transport is not None:
+            await self.refusals.review(self._transport)
+
     def busy(self) -> Sequence[str]:
         """What the embedded API server still does because of earlier writes, as sentences: objects that it deletes with
         their owner, their namespace or their definition. Empty for a remote one, which does not report it."""
@@ -220,7 +229,7 @@ class Cluster:
         if (recording := recorder()) is not None:
             resource = (await self.client.rest_mapping(options.gvk)).resource
             recording.note_informer(resource.group, resource.resource, options.namespace)
-        return await self.client.lister_watcher(
+        return await (self._plain or self.client).lister_watcher(
             options.kind, namespace=options.namespace, silence_seconds=self._server.silence_seconds
         )
 
@@ -273,20 +282,21 @@ class Cluster:
             for wrapper in self._wrappers:
                 opened = wrapper(opened)
             routed = RoutedTransport(recorded(opened), self._aggregations)
-            transport = self._transport = TrackedTransport(FencedTransport(routed, self), self.writes)
+            transport = self._transport = TrackedTransport(FencedTransport(routed, self), self.writes, self.refusals)
             if isinstance(self._server, EmbeddedAPIServer):
                 self._server.registry.observe(self.writes.note)
             mapper = self.rest_mapper.attached(transport, immediate=self._server.immediate)
             await exits.enter_async_context(mapper)
             await exits.enter_async_context(self._events.attach(transport))
             self._client = Client(transport, scheme=self.scheme, rest_mapper=self.rest_mapper)
+            self._plain = Client(routed, scheme=self.scheme, rest_mapper=self.rest_mapper)
             self._exits = exits.pop_all()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._client = None
+        self._client = self._plain = None
         await self._exits.aclose()
 
     def _mappings_but(self, group: str) -> list[RESTMapping]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 import msgspec
 
+from pilotage.cluster.refusals import Refusals
+from pilotage.errors import Forbidden
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest import Bytes, Page, Request, Response, Transport, Verb, WatchEvent
@@ -104,27 +106,51 @@ class WriteTracker:
 
 
 class TrackedTransport:
-    """Passes every request on, and records the writes."""
+    """Passes every request on, and records the writes, and what is refused."""
 
-    def __init__(self, inner: Transport, tracker: WriteTracker) -> None:
+    def __init__(self, inner: Transport, tracker: WriteTracker, refusals: Refusals) -> None:
         self._inner = inner
         self._tracker = tracker
+        self._refusals = refusals
 
     async def call(self, request: Request) -> Response:
-        response = await self._inner.call(request)
+        try:
+            response = await self._inner.call(request)
+        except Forbidden as error:
+            self._refusals.note(request, error)
+            raise
+        if self._refusals:
+            self._refusals.note_success(request)
         if request.verb is not Verb.GET:
             self._tracker.note(request, response.body)
         return response
 
     async def list(self, request: Request) -> Page:
-        page = await self._inner.list(request)
+        try:
+            page = await self._inner.list(request)
+        except Forbidden as error:
+            self._refusals.note(request, error)
+            raise
+        if self._refusals:
+            self._refusals.note_success(request)
         if request.verb is Verb.DELETE_COLLECTION:
             for item in page.items:
                 self._tracker.note(request, item)
         return page
 
-    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        return self._inner.watch(request)
+    @asynccontextmanager
+    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        opened = False
+        try:
+            async with self._inner.watch(request) as events:
+                opened = True
+                if self._refusals:
+                    self._refusals.note_success(request)
+                yield events
+        except Forbidden as error:
+            if not opened:
+                self._refusals.note(request, error)
+            raise
 
     async def resources(self) -> Sequence[RESTMapping]:
         return await self._inner.resources()

@@ -12,6 +12,9 @@ from pilotage.errors import PilotageError
 from pilotage.telemetry.logs import Logger
 from pilotage.workqueue import WorkQueue
 
+_PERMISSION_SECONDS = 10.0
+"""How often a source that waits for a permission is looked at, at most."""
+
 
 class CacheSyncTimeout(PilotageError, TimeoutError):
     """A source did not start, or was not synced, within `cache_sync_timeout`."""
@@ -93,7 +96,8 @@ class RunningSources:
             return ["it has not started"]
         if not self._synced.done():
             unsynced = [source for source in self._sources if source not in self._ready]
-            shown = [f"{source} ({source.waits_for})" if source.waits_for else str(source) for source in unsynced]
+            reasons = [(source, source.missing_permission or source.waits_for) for source in unsynced]
+            shown = [f"{source} ({reason})" if reason else str(source) for source, reason in reasons]
             return [f"it has not started: it waits for {', '.join(shown) or 'its sources'} to sync"]
         return [f"{source}: {found}" for source in self._sources if (found := source.busy(horizon))]
 
@@ -131,12 +135,21 @@ class RunningSources:
             deadline,
             f"{source} to start: its start must not block; long work belongs in a task of the group that it is given",
         )
-        await self._wait_until(
-            source.wait_for_sync(),
-            deadline,
-            f"{source} to sync; check that its kind is served, and that this program may list and watch it",
-        )
+        await self._sync_one(source, deadline)
         self._ready.add(source)
+
+    async def _sync_one(self, source: Source, deadline: float) -> None:
+        what = f"{source} to sync; check that its kind is served, and that this program may list and watch it"
+        while True:
+            try:
+                await self._wait_until(source.wait_for_sync(), deadline, what)
+            except CacheSyncTimeout:
+                if source.missing_permission is None:
+                    raise
+                # It is logged and in readiness, and a restart would not help: it starts when the rule is there.
+                deadline += max(self._feeding.timeout, _PERMISSION_SECONDS)
+            else:
+                return
 
     async def _wait_until(self, awaitable: Awaitable[None], deadline: float, what: str) -> None:
         limit = asyncio.timeout_at(deadline)

@@ -19,6 +19,8 @@ from pilotage.controller.request import Request
 from pilotage.errors import DecodeError, InvalidDefinition, NoMatch, PilotageError
 from pilotage.meta import forms
 from pilotage.meta.typevars import T
+from pilotage.reflector.troublelog import missing_permission
+from pilotage.rest.refusal import MissingPermission
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue import WorkQueue
 
@@ -47,6 +49,11 @@ class Source(ABC):
 
     waits_for: str = ""
     """Why it is not synced, where that is known, for the message of NotIdle."""
+
+    @property
+    def missing_permission(self) -> MissingPermission | None:
+        """The permission whose absence is why it is not synced. A controller waits for it without a limit."""
+        return None
 
     def idle(self, horizon: float) -> bool:
         """Whether no event waits to be queued, now or within `horizon` seconds."""
@@ -134,6 +141,11 @@ class Kind(_InformerBacked):
         self.cache = cache
         self._gvk = forms.gvk_of(self.kind)
         self._subscribing: asyncio.Task[None] | None = None
+
+    @property
+    def missing_permission(self) -> MissingPermission | None:
+        informer = self._cache.informer(self._kind)
+        return missing_permission(informer.last_error) if informer is not None else None
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
         self._subscribing = tasks.create_task(

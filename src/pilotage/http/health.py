@@ -20,6 +20,9 @@ CHECK_SECONDS = 5.0
 """How long one check may take."""
 
 
+_WITHHELD = "reason withheld"
+
+
 def ping() -> None:
     """The check that always passes."""
 
@@ -28,7 +31,8 @@ class HealthHandler:
     """Serves one path: `/healthz` for all checks, `/healthz/NAME` for one.
 
     200 if all pass, else 500. `?verbose` lists them; a failure always does. The reason of a failure is not in the
-    response. It is logged when the check begins to fail, and again when the error changes: its class, or its `state`.
+    response, except for an error with a `public_reason`, a text without secrets that helps to fix it. Each reason is
+    logged when the check begins to fail, and again when the error changes: its class, or its `state`.
     `?exclude=NAME` skips a check; an unknown name has no effect.
     """
 
@@ -59,10 +63,14 @@ class HealthHandler:
         if asked.check:
             if asked.check not in results:
                 return text_response(404, "404 page not found\n")
-            return text_response(200, "ok") if passed else text_response(500, "internal server error: reason withheld")
+            return (
+                text_response(200, "ok")
+                if passed
+                else text_response(500, f"internal server error: {self._shown(asked.check)}")
+            )
         if passed and not asked.verbose:
             return text_response(200, "ok")
-        lines = [_line(name, results) for name in self._known or results]
+        lines = [_line(name, results, self._shown(name)) for name in self._known or results]
         if unknown := sorted(asked.excluded.difference(self._known)):
             quoted = ", ".join(f'"{name[:100]}"' for name in unknown)
             lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}")
@@ -77,7 +85,8 @@ class HealthHandler:
                     result = await result
         except Exception as error:  # every exception of a check is its failure
             state = (type(error), getattr(error, "state", None))
-            self._record_failure(name, state, str(error) or type(error).__name__)
+            shown = getattr(error, "public_reason", "") or _WITHHELD
+            self._record_failure(name, state, str(error) or type(error).__name__, shown)
             return False
         if result is False:
             self._record_failure(name, False, "the check returned False")
@@ -85,12 +94,17 @@ class HealthHandler:
         self._record_success(name)
         return True
 
-    def _record_failure(self, name: str, state: object, reason: str) -> None:
+    def _shown(self, name: str) -> str:
+        """The reason of a failure as a probe gets it."""
+        failure = self._failing.get(name)
+        return failure.shown if failure is not None else _WITHHELD
+
+    def _record_failure(self, name: str, state: object, reason: str, shown: str = _WITHHELD) -> None:
         now = asyncio.get_running_loop().time()
         known = self._failing.get(name)
         if known is None or known.state != state:
             log.warning("Health check failed", endpoint=self._path, check=name, error=reason)
-            self._failing[name] = _Failure(state, known.since if known is not None else now)
+            self._failing[name] = _Failure(state, known.since if known is not None else now, shown)
 
     def _record_success(self, name: str) -> None:
         failure = self._failing.pop(name, None)
@@ -128,6 +142,7 @@ class _Failure(NamedTuple):
 
     state: object
     since: float
+    shown: str
 
 
 def text_response(status: int, text: str, *headers: tuple[str, str]) -> Response:
@@ -136,7 +151,7 @@ def text_response(status: int, text: str, *headers: tuple[str, str]) -> Response
     return Response(status, pairs, text.encode())
 
 
-def _line(name: str, results: Mapping[str, bool]) -> str:
+def _line(name: str, results: Mapping[str, bool], reason: str) -> str:
     if name not in results:
         return f"[+]{name} excluded: ok"
-    return f"[+]{name} ok" if results[name] else f"[-]{name} failed: reason withheld"
+    return f"[+]{name} ok" if results[name] else f"[-]{name} failed: {reason}"

@@ -29,6 +29,7 @@ from pilotage.manager.reachability import Reachability
 from pilotage.manager.resourcelock import JITTER, LeaderElectionRecord, LeaseTimings, ResourceLock
 from pilotage.meta.times import Clock, MicroTime, system_clock
 from pilotage.rest import Fence
+from pilotage.rest.refusal import MissingPermission
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import REGISTRY
 
@@ -38,6 +39,8 @@ NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 _MASTER = REGISTRY.gauge("leader_election_master_status", "1 while this process is the leader.", ("name",))
 
+LEASE_VERBS = ("create", "get", "update", "watch")
+"""What a candidate does with its Lease."""
 
 RunElection = Callable[[Coroutine[Any, Any, Any]], Coroutine[Any, Any, None]]
 """Runs a coroutine of an election, and waits for its end."""
@@ -100,7 +103,7 @@ class LeaderElector:
         self._current = False  # whether the lock still has the record that was last written or read
         self._deadline = -math.inf
         self._changed = asyncio.Event()  # set when a watch has observed another record
-        self._reachability = Reachability(log.bind(lease=lock.name), "the leader lease")
+        self._reachability = Reachability(log.bind(lease=lock.name), "the leader lease", LEASE_VERBS)
         self._leading = False
         self._fence = Fence(check=self._check)
         self.has_led = False
@@ -125,6 +128,11 @@ class LeaderElector:
     def leader(self) -> str:
         """The identity of the current leader, as last seen."""
         return self._observed.holder_identity if self._observed else ""
+
+    @property
+    def missing_permission(self) -> MissingPermission | None:
+        """The permission without which the lease cannot be read or written; None where it can."""
+        return self._reachability.missing
 
     @property
     def fence(self) -> Fence:
@@ -292,9 +300,9 @@ class LeaderElector:
                 held = await self._acquire_or_renew()
         except (PilotageError, OSError, TimeoutError) as error:
             self._current = False
-            self._reachability.note(str(error) or "no answer in time")
+            self._reachability.note_failure(error)
             return _Try.FAILED
-        self._reachability.note("")
+        self._reachability.note_success()
         return _Try.HELD if held else _Try.TAKEN
 
     async def _acquire_or_renew(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pilotage.errors import PilotageError
+from pilotage.rest.refusal import MissingPermission
 
 
 class AlreadyStarted(PilotageError):
@@ -37,6 +38,15 @@ class CacheNotLive(PilotageError):
     def __init__(self, troubles: Mapping[str, str]) -> None:
         self.state = tuple(sorted(troubles))
         super().__init__("; ".join(f"{kind}: {troubles[kind]}" for kind in self.state) or "the cache is not running")
+
+
+class PermissionsMissing(PilotageError):
+    """The API server refuses something that the program needs. `state` has the permissions; a probe shows the text."""
+
+    def __init__(self, missing: tuple[MissingPermission, ...]) -> None:
+        self.state = missing
+        self.public_reason = "; ".join(map(str, missing))
+        super().__init__(self.public_reason)
 
 
 class ShutdownTimeout(PilotageError):

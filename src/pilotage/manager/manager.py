@@ -36,6 +36,7 @@ from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.liveness import EVENT_LOOP
 from pilotage.manager.options import ManagerOptions
+from pilotage.manager.permissions import Permissions
 from pilotage.manager.processes.child import add_probe
 from pilotage.manager.readiness import readiness
 from pilotage.manager.runnables import AnyRunnable
@@ -46,6 +47,7 @@ from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.scheme import Scheme
 from pilotage.net.sockets import parse_bind_address
 from pilotage.rest import Fence
+from pilotage.rest.refusal import MissingPermission
 from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ class Manager:
         self.declared = Declared()
         """What the controllers of this manager were declared with; `pilotage rbac` reads it."""
         self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout)
+        self._permissions = Permissions(self._election_permissions)
         self._healthz: dict[str, Check] = {}
         self._readyz: dict[str, Check] = {}
         self._metrics_routes: dict[str, Handler] = {
@@ -136,6 +139,11 @@ class Manager:
     def elected(self) -> asyncio.Event:
         """Set when this process leads; without an election, when it has started."""
         return self._lifecycle.elected
+
+    @property
+    def missing_permissions(self) -> tuple[MissingPermission, ...]:
+        """What the API server refuses to the caches, clients and elections of this manager now."""
+        return self._permissions.missing()
 
     @property
     def metrics_address(self) -> tuple[str, int]:
@@ -250,6 +258,7 @@ class Manager:
         self._exits.callback(lag.close)
         member = MemberCluster(name, cluster, made, cluster.cached_client(made, fences=self._fences), lag)
         self._members.append(member)
+        self._exits.callback(self._permissions.add(cluster, made))
         self._readyz_members[name] = cluster.check
         self.add(made)
         return member
@@ -354,6 +363,7 @@ class Manager:
             await self._open_servers(exits)
             if self.options.webhook_server is not None:
                 self.webhook_server  # noqa: B018 - adds it
+            exits.callback(self._permissions.add(self.cluster, cache))
             self._cache = cache
             self.add(cache)
             self._exits = exits.pop_all()
@@ -423,9 +433,14 @@ class Manager:
         return {
             **readiness(self._lifecycle, self._readyz),
             "cluster": self.cluster.check,
+            **({"permissions": self._permissions.check} if self.options.readiness_needs_permissions else {}),
             **self._readyz_members,
             EVENT_LOOP: ping,
         }
+
+    def _election_permissions(self) -> tuple[MissingPermission | None, ...]:
+        elector, shards = self._lifecycle.elector, self.shards
+        return tuple(one.missing_permission for one in (elector, shards) if one is not None)
 
     def _server(self, name: str) -> Server:
         if name not in self._servers:

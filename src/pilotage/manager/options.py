@@ -78,6 +78,11 @@ class ManagerOptions:
     health_probe_bind_address: str = ""
     """Where health probes are served, in the same form; "" (the default) or "0": nowhere."""
 
+    readiness_needs_permissions: bool = True
+    """Whether `/readyz` fails, with the RBAC rule in its answer, while the API server refuses something to this
+    program. False for a program that handles Forbidden itself: what it misses is only logged, and a cache that cannot
+    sync fails `/readyz` without the rule."""
+
     readiness_endpoint_name: str = "/readyz"
     """The path of the readiness checks."""
     liveness_endpoint_name: str = "/healthz"

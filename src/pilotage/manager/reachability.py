@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from pilotage.rest.refusal import MissingPermission, refused
 from pilotage.telemetry.logs import Logger
 
 
 class Reachability:
-    """The trouble with leases; none at the beginning. `log` has the fields that name them, `what` is what they are."""
+    """The trouble with leases; none at the beginning. `log` has the fields that name them, `what` is what they are.
 
-    def __init__(self, log: Logger, what: str) -> None:
+    `verbs` are all that the leases need: a message names them at once, not one after each refusal.
+    """
+
+    def __init__(self, log: Logger, what: str, verbs: Sequence[str]) -> None:
         self._log = log
         self._what = what
+        self._verbs = verbs
         self._trouble = ""
+        self.missing: MissingPermission | None = None
+        """The permission whose absence is the trouble."""
 
-    def note(self, trouble: str) -> None:
-        """The outcome of an attempt; empty: it has succeeded."""
-        if trouble and not self._trouble:
+    def note_failure(self, error: BaseException) -> None:
+        """An attempt has failed."""
+        found = refused(error)
+        if found is not None:
+            found = found.with_verbs(self._verbs) if found.resource == "leases" else found
+            if found != self.missing:
+                self._log.error(f"Cannot read or write {self._what}, retrying: {found}")
+        elif not self._trouble:
+            trouble = str(error) or "no answer in time"
             self._log.warning(f"Cannot read or write {self._what}, retrying", error=trouble)
-        elif self._trouble and not trouble:
+        self.missing = found
+        self._trouble = str(found or error) or "no answer in time"
+
+    def note_success(self) -> None:
+        """An attempt has succeeded."""
+        if self._trouble:
             self._log.info(f"{self._what[0].upper()}{self._what[1:]} can be reached again")
-        self._trouble = trouble
+        self._trouble = ""
+        self.missing = None
 
     @property
     def because(self) -> str:

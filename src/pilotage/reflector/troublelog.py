@@ -8,12 +8,19 @@ from pilotage.errors import Gone, NotFound
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapper import not_served
 from pilotage.reflector.change import Trouble
+from pilotage.rest.refusal import MissingPermission, refused
 from pilotage.telemetry.logs import Logger
 
 _REMINDER_SECONDS = 600.0
 """How often a failure is logged that does not change."""
 _REMEMBERED = 16
 """Different failures that are remembered, so that two which alternate are not logged each time."""
+
+
+def missing_permission(error: BaseException | None) -> MissingPermission | None:
+    """The permission whose absence is why a list or a watch failed: both verbs, because each needs the other."""
+    found = refused(error)
+    return found.with_verbs(("list", "watch")) if found is not None else None
 
 
 class TroubleLog:
@@ -33,6 +40,10 @@ class TroubleLog:
             log("The resource version has expired; listing again", version=trouble.resource_version)
             return
         self._failing = True
+        if (missing := missing_permission(error)) is not None:
+            log = self._log.debug if self._is_known(stage, str(missing)) else self._log.error
+            log(f"The {stage} failed; retrying: {missing}", retry_seconds=round(trouble.retry_seconds, 2))
+            return
         shown = not_served(self._gvk) if self._gvk is not None and isinstance(error, NotFound) else error
         text = f"{type(shown).__name__}: {shown}"
         # The message of an expired version has another version in it each time.

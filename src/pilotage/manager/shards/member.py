@@ -19,10 +19,13 @@ from pilotage.manager.reachability import Reachability
 from pilotage.manager.resourcelock import LeaseTimings
 from pilotage.manager.shards.ownership import Member, Observations, Ownership
 from pilotage.rest import Fence
+from pilotage.rest.refusal import MissingPermission
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import REGISTRY
 
 log = logger("pilotage.shards")
+
+_LEASE_VERBS = ("create", "delete", "get", "list", "update")
 
 _MEMBERS = REGISTRY.gauge("pilotage_shards_members", "Replicas that share the work, as this one sees them.", ("group",))
 
@@ -80,7 +83,7 @@ class ShardMember:
         self._active: Counter[str] = Counter()
         self._wake: Callable[[], object] = lambda: None
         self._observations = Observations()
-        self._reachability = Reachability(log.bind(group=group), "the leases of the shards")
+        self._reachability = Reachability(log.bind(group=group), "the leases of the shards", _LEASE_VERBS)
 
     # for workers
 
@@ -106,6 +109,11 @@ class ShardMember:
     def owns(self, key: str) -> bool:
         """Whether this member may work on a key now."""
         return self._now() < self._deadline and self._ownership.owns(key)
+
+    @property
+    def missing_permission(self) -> MissingPermission | None:
+        """The permission without which the leases cannot be read or written; None where they can."""
+        return self._reachability.missing
 
     @property
     def settled(self) -> bool:
@@ -157,7 +165,7 @@ class ShardMember:
                 async with asyncio.timeout(self._timings.request_timeout):
                     await self._store.join()
             except (PilotageError, OSError, TimeoutError) as error:
-                self._reachability.note(str(error) or "no answer in time")
+                self._reachability.note_failure(error)
                 await asyncio.sleep(self._timings.retry_period)
                 continue
             self._deadline = sent + self._timings.renew_deadline
@@ -196,9 +204,9 @@ class ShardMember:
         except LeaderElectionLost as error:
             raise self._lost(str(error)) from None
         except (PilotageError, OSError, TimeoutError) as error:
-            self._reachability.note(str(error) or "no answer in time")
+            self._reachability.note_failure(error)
             return False
-        self._reachability.note("")
+        self._reachability.note_success()
         return True
 
     async def _renew(self) -> None:

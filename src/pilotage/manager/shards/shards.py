@@ -18,6 +18,7 @@ from pilotage.manager.shards.member import ShardMember
 from pilotage.manager.supervision import Supervision
 from pilotage.meta.times import Clock
 from pilotage.rest import Fence
+from pilotage.rest.refusal import MissingPermission
 
 if TYPE_CHECKING:
     from pilotage.rest.transport import Transport
@@ -43,6 +44,11 @@ class Shards:
     def members(self) -> frozenset[str]:
         """The replicas among which the keys are divided, as this one sees them; it is one of them."""
         return self._member.members
+
+    @property
+    def missing_permission(self) -> MissingPermission | None:
+        """The permission without which the leases cannot be read or written; None where they can."""
+        return self._member.missing_permission
 
     @property
     def settled(self) -> bool:
