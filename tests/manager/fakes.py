@@ -66,6 +66,9 @@ class FakeCache:
         await self.synced.wait()
         return True
 
+    def missing_permissions(self) -> tuple[()]:
+        return ()
+
     def informers(self) -> tuple[FakeInformer, ...]:
         return tuple(self.kept)
 

@@ -221,8 +221,8 @@ async def test_a_manager_is_alive_from_its_opening_and_ready_once_it_has_started
         status, text = await get(address, "/readyz")
         assert (status, text) == (
             500,
-            "[+]started ok\n[-]cache failed: reason withheld\n[+]ping ok\n[+]cluster ok\n[+]eventLoop ok\n"
-            "readyz check failed\n",
+            "[+]started ok\n[-]cache failed: reason withheld\n[+]ping ok\n[+]cluster ok\n[+]permissions ok\n"
+            "[+]eventLoop ok\nreadyz check failed\n",
         )
         cluster.cache.live = True
         assert (await get(address, "/readyz/cache"))[0] == 200
@@ -383,8 +383,8 @@ async def test_a_server_that_goes_away_is_one_line_however_often_the_kubelet_ask
                 answers = [await get(address, "/readyz?verbose") for _ in range(3)]
     [line] = [line for line in lines if line.startswith("Health check failed")]
     assert re.search(r"check=Cache error=\"v1, Kind=ConfigMap: no watch is open since 20\S+Z: .+\"$", line)
-    failed = "[+]started ok\n[-]Cache failed: reason withheld\n[+]ping ok\n[+]cluster ok\n[+]eventLoop ok\n"
-    assert answers == [(500, f"{failed}readyz check failed\n")] * 3
+    failed = "[+]started ok\n[-]Cache failed: reason withheld\n[+]ping ok\n[+]cluster ok\n[+]permissions ok\n"
+    assert answers == [(500, f"{failed}[+]eventLoop ok\nreadyz check failed\n")] * 3
 
 
 @pytest.mark.virtual_time

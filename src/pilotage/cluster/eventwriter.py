@@ -17,6 +17,7 @@ from pilotage.cluster.correlation import Correlator, EventNames, Occurrence, Rec
 from pilotage.cluster.series import FINISH_SECONDS, EventSeries, SeriesRecord
 from pilotage.errors import AlreadyExists, ApiError, ConnectionLost, NotFound, PilotageError
 from pilotage.rest import PatchType, Request, Transport, Verb
+from pilotage.rest.refusal import MissingPermission, refused
 from pilotage.telemetry.logs import logger
 
 _log = logger("pilotage.events")
@@ -59,6 +60,8 @@ class EventWriter:
         self._next_check = math.inf
         """The time of the event loop at which series are finished or refreshed."""
         self._ending = False
+        self._missing: MissingPermission | None = None
+        """The permission whose absence was the last refusal: it is logged once, not for every event."""
         self._more = asyncio.Event()
         self._idle = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -144,7 +147,9 @@ class EventWriter:
                 spread = self._random.random() if attempt == 0 else 1.0
                 await asyncio.sleep(self._options.pause * spread)
             except (ApiError, PilotageError) as error:
-                _log.warning("The server refused an event", reason=reason, error=str(error))
+                known, self._missing = self._missing, refused(error)
+                log = _log.debug if self._missing is not None and known is not None else _log.warning
+                log("The server refused an event", reason=reason, error=str(error))
                 return
         _log.warning("Unable to write an event, the server cannot be reached", reason=reason)
 

@@ -14,6 +14,8 @@ _REMEMBERED = 256
 _REVIEWED = 10
 """Permissions about which the server is asked at a time."""
 _REVIEW_SECONDS = 5.0
+_EVENT_VERBS = ("create", "patch")
+"""What a recorder needs: an event that is repeated is patched."""
 
 Observer = Callable[[MissingPermission, bool], None]
 """Called with a permission that is missing (True), and when it is granted (False)."""
@@ -28,7 +30,7 @@ class Refusals:
     """
 
     def __init__(self) -> None:
-        self._missing: dict[MissingPermission, None] = {}
+        self._missing: dict[MissingPermission, MissingPermission] = {}  # by what was refused, with all that is needed
         self._observers: list[Observer] = []
         self._reviewed_at = float("-inf")
 
@@ -38,7 +40,7 @@ class Refusals:
     @property
     def missing(self) -> tuple[MissingPermission, ...]:
         """The permissions that are missing, in the order of their first refusal."""
-        return tuple(self._missing)
+        return tuple(self._missing.values())
 
     def observe(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` when a permission is refused for the first time and when it is granted; the returned
@@ -52,8 +54,8 @@ class Refusals:
         if found is None or found in self._missing or len(self._missing) >= _REMEMBERED:
             return
         if not request.user.name or found.verbs == ("impersonate",):
-            self._missing[found] = None
-            self._notify(found, True)
+            self._missing[found] = shown = found.with_verbs(_EVENT_VERBS) if found.resource == "events" else found
+            self._notify(shown, True)
 
     def note_success(self, request: Request) -> None:
         """A request has succeeded."""
@@ -66,7 +68,7 @@ class Refusals:
         if not self._missing or now < self._reviewed_at + _REVIEW_SECONDS:
             return
         self._reviewed_at = now
-        for permission in self.missing[:_REVIEWED]:
+        for permission in [*self._missing][:_REVIEWED]:
             try:
                 answer = await transport.call(review_request(permission))
                 if is_allowed(bytes(answer.body)):
@@ -76,8 +78,7 @@ class Refusals:
 
     def _grant(self, permission: MissingPermission) -> None:
         if permission in self._missing:
-            del self._missing[permission]
-            self._notify(permission, False)
+            self._notify(self._missing.pop(permission), False)
 
     def _notify(self, permission: MissingPermission, missing: bool) -> None:
         for observer in tuple(self._observers):

@@ -108,10 +108,10 @@ class WriteTracker:
 class TrackedTransport:
     """Passes every request on, and records the writes, and what is refused."""
 
-    def __init__(self, inner: Transport, tracker: WriteTracker, refusals: Refusals) -> None:
+    def __init__(self, inner: Transport, tracker: WriteTracker, refusals: Refusals | None = None) -> None:
         self._inner = inner
         self._tracker = tracker
-        self._refusals = refusals
+        self._refusals = refusals if refusals is not None else Refusals()
 
     async def call(self, request: Request) -> Response:
         try:

@@ -144,7 +144,7 @@ class Kind(_InformerBacked):
 
     @property
     def missing_permission(self) -> MissingPermission | None:
-        informer = self._cache.informer(self._kind)
+        informer = self.cache.informer(self.kind)
         return missing_permission(informer.last_error) if informer is not None else None
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:

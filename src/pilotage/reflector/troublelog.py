@@ -41,8 +41,8 @@ class TroubleLog:
             return
         self._failing = True
         if (missing := missing_permission(error)) is not None:
-            log = self._log.debug if self._is_known(stage, str(missing)) else self._log.error
-            log(f"The {stage} failed; retrying: {missing}", retry_seconds=round(trouble.retry_seconds, 2))
+            log = self._log.debug if self._is_known("permission", str(missing)) else self._log.error
+            log(f"Cannot list and watch, retrying: {missing}", retry_seconds=round(trouble.retry_seconds, 2))
             return
         shown = not_served(self._gvk) if self._gvk is not None and isinstance(error, NotFound) else error
         text = f"{type(shown).__name__}: {shown}"
