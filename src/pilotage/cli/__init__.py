@@ -1,4 +1,5 @@
-"""The `pilotage` command. Each subcommand is a module with `register(subparsers)`. Heavy modules load when it runs."""
+"""The `pilotage` command. Each subcommand is a module with `register(subparsers)`, loaded if it is needed. What is
+heavy loads when the subcommand runs."""
 
 from __future__ import annotations
 
@@ -6,15 +7,18 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
-from pilotage.cli import crd, create, demo, device, init, manifests, rbac, run, serve
 from pilotage.cli.help import HelpFormatter, examples
 from pilotage.errors import PilotageError
 
+COMMANDS = ("init", "create", "run", "demo", "serve", "device", "crd", "manifests", "rbac", "completion")
+"""The subcommands in the order of the help; each is a module of this package."""
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line. A test compares the documentation with it."""
+
+def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The parser of the command line, with these subcommands. A test compares the documentation with it."""
     root = _Parser(
         prog="pilotage",
         description="Controllers and Kubernetes-style resources in Python, with an embedded API server.",
@@ -27,8 +31,8 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for module in (init, create, run, demo, serve, device, crd, manifests, rbac):
-        module.register(subparsers)
+    for command in commands:
+        import_module(f"pilotage.cli.{command}").register(subparsers)
     return root
 
 
@@ -47,11 +51,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    options = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    named = [word for word in words[:1] if word in COMMANDS]
+    options = parser(named or COMMANDS).parse_args(words)
     try:
         return int(options.run(options) or 0)
     except PilotageError as error:
-        print(f"pilotage: {error}", file=sys.stderr)
+        from pilotage.cli.terminal import BOLD, RED, standard_error
+
+        terminal = standard_error()
+        terminal.line(f"{terminal.styled('pilotage:', BOLD, RED)} {error}")
         return 1
     except KeyboardInterrupt:
         return 130

@@ -1,0 +1,84 @@
+"""The commands of a parser as plain data, from which the scripts for shells are written."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+
+class Values(Enum):
+    """What a shell can suggest for a value."""
+
+    TEXT = "nothing"
+    FILE = "files"
+    FOLDER = "folders"
+    PROGRAM = "Python files"
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a command: `-f`, `--filename`."""
+
+    flags: tuple[str, ...]
+    help: str
+    values: Values | None = None
+    """None: it takes no value."""
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command with its options, arguments and subcommands."""
+
+    words: tuple[str, ...]
+    """`("pilotage", "device", "get")`."""
+    help: str
+    options: tuple[Option, ...] = ()
+    arguments: Values = Values.TEXT
+    choices: tuple[str, ...] = ()
+    """The values of its argument, if they are known."""
+    subcommands: tuple[Command, ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.words)
+
+    def all(self) -> Iterator[Command]:
+        """This one and all below it."""
+        yield self
+        for command in self.subcommands:
+            yield from command.all()
+
+
+def described(parser: argparse.ArgumentParser, words: tuple[str, ...] = ("pilotage",), about: str = "") -> Command:
+    """The commands of a parser."""
+    options = tuple(_option(parser, action) for action in parser._actions if action.option_strings)
+    positional = [action for action in parser._actions if not action.option_strings]
+    nested = [action for action in positional if isinstance(action, argparse._SubParsersAction)]
+    if nested:
+        helps = {choice.dest: choice.help or "" for choice in nested[0]._choices_actions}
+        below = (described(each, (*words, name), helps.get(name, "")) for name, each in nested[0].choices.items())
+        return Command(words, about, options, subcommands=tuple(below))
+    first = positional[0] if positional else None
+    if first is None:
+        return Command(words, about, options)
+    return Command(words, about, options, _values(first), tuple(map(str, first.choices or ())))
+
+
+def _option(parser: argparse.ArgumentParser, action: argparse.Action) -> Option:
+    about = parser._get_formatter()._expand_help(action) if action.help else ""
+    if action.nargs == 0:
+        return Option(tuple(action.option_strings), about)
+    return Option(tuple(action.option_strings), about, _values(action), tuple(map(str, action.choices or ())))
+
+
+def _values(action: argparse.Action) -> Values:
+    name = action.metavar if isinstance(action.metavar, str) else ""
+    if name in ("DIR", "FOLDER"):
+        return Values.FOLDER
+    if name == "TARGET" or name.startswith("MODULE"):
+        return Values.PROGRAM
+    return Values.FILE if action.type is Path else Values.TEXT

@@ -1,0 +1,63 @@
+"""The script for fish: one line for each option and command, with descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.cli.completion.commands import Command, Option, Values
+
+_HEADING = """\
+# Completion of pilotage for fish. Load it with: pilotage completion fish | source
+function __pilotage_at
+    set -l command pilotage
+    for word in (commandline -opc)[2..]
+        if contains -- "$command $word" {commands}
+            set command "$command $word"
+        end
+    end
+    test "$command" = "$argv[1]"
+end
+complete -c pilotage -e
+complete -c pilotage -f
+"""
+_FILES = {
+    Values.FILE: "(__fish_complete_path)",
+    Values.FOLDER: "(__fish_complete_directories)",
+    Values.PROGRAM: "(__fish_complete_suffix .py)",
+}
+
+
+def script(root: Command) -> str:
+    """The completion script for fish."""
+    commands = " ".join(_quoted(command.name) for command in root.all() if command is not root)
+    return (
+        "\n".join([_HEADING.format(commands=commands), *(line for each in root.all() for line in _lines(each))]) + "\n"
+    )
+
+
+def _lines(command: Command) -> Iterator[str]:
+    start = f"complete -c pilotage -n {_quoted(f'__pilotage_at {_quoted(command.name)}')}"
+    for each in command.subcommands:
+        yield f"{start} -a {each.words[-1]} -d {_quoted(each.help)}"
+    for option in command.options:
+        yield f"{start}{_flags(option)}{_value(option)} -d {_quoted(option.help)}"
+    if command.choices:
+        yield f"{start} -a {_quoted(' '.join(command.choices))}"
+    elif command.arguments in _FILES:
+        yield f"{start} -a {_quoted(_FILES[command.arguments])}"
+
+
+def _flags(option: Option) -> str:
+    return "".join(f" -l {flag[2:]}" if flag.startswith("--") else f" -s {flag[1:]}" for flag in option.flags)
+
+
+def _value(option: Option) -> str:
+    if option.values is None:
+        return ""
+    words = " ".join(option.choices) or _FILES.get(option.values, "")
+    return f" -x -a {_quoted(words)}" if words else " -x"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -1,0 +1,65 @@
+"""The script for zsh: one function for each command, with descriptions."""
+
+from __future__ import annotations
+
+from pilotage.cli.completion.commands import Command, Option, Values
+
+_ACTIONS = {Values.TEXT: " ", Values.FILE: "_files", Values.FOLDER: "_files -/", Values.PROGRAM: "_files -g '*.py'"}
+
+
+def script(root: Command) -> str:
+    """The completion script for zsh."""
+    heading = '#compdef pilotage\n# Completion of pilotage for zsh. Load it with: eval "$(pilotage completion zsh)"\n'
+    functions = "".join(_function(command) for command in root.all())
+    return f"{heading}{functions}compdef _pilotage pilotage\n"
+
+
+def _function(command: Command) -> str:
+    specifications = [_specification(option) for option in command.options]
+    if not command.subcommands:
+        if command.choices:
+            specifications.append(_quoted(f"1: :({' '.join(command.choices)})"))
+        elif command.arguments is not Values.TEXT:
+            specifications.append(_quoted(f"*: :{_ACTIONS[command.arguments]}"))
+        return f"{_name(command)}() {{\n    _arguments -S {_joined(specifications)}\n}}\n"
+    commands = "\n".join(f"                {_quoted(_described(each))}" for each in command.subcommands)
+    cases = "\n".join(f"                {each.words[-1]}) {_name(each)} ;;" for each in command.subcommands)
+    return (
+        f"{_name(command)}() {{\n"
+        "    local curcontext=$curcontext state line\n"
+        "    typeset -A opt_args\n"
+        f"    _arguments -C -S {_joined([*specifications, _quoted('1: :->command'), _quoted('*:: :->arguments')])}\n"
+        "    case $state in\n"
+        "        command)\n"
+        f"            local -a commands=(\n{commands}\n            )\n"
+        "            _describe command commands ;;\n"
+        "        arguments)\n"
+        f"            case $line[1] in\n{cases}\n            esac ;;\n"
+        "    esac\n"
+        "}\n"
+    )
+
+
+def _name(command: Command) -> str:
+    return f"_{'_'.join(command.words)}"
+
+
+def _described(command: Command) -> str:
+    return f"{command.words[-1]}:{command.help}"
+
+
+def _specification(option: Option) -> str:
+    excluded = f"({' '.join(option.flags)})" if len(option.flags) > 1 else ""
+    described = "".join(f"\\{character}" if character in "[]:\\" else character for character in option.help)
+    value = ""
+    if option.values is not None:
+        value = f": :({' '.join(option.choices)})" if option.choices else f": :{_ACTIONS[option.values]}"
+    return " ".join(_quoted(f"{excluded}{flag}[{described}]{value}") for flag in option.flags)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _joined(specifications: list[str]) -> str:
+    return " \\\n        ".join(specifications)
