@@ -131,8 +131,10 @@ async def test_a_handler_that_is_added_during_a_long_list_gets_each_object_once(
         while not first.events:  # noqa: ASYNC110  # between two parts of the list
             await asyncio.sleep(0)
         assert len(first.events) < 1000
-        made.subscribe(second)
+        late = made.subscribe(second)
         await made.wait_for_sync()
+        await late.wait_for_backlog()
+        assert late.has_synced
     assert sorted(event.name for event in first.events) == sorted(names)
     assert sorted(event.name for event in second.events) == sorted(names)
 

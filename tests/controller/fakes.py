@@ -88,6 +88,7 @@ class _Registration(Registration):
     def __init__(self, informer: FakeInformer, listener: Callable[[Any], None]) -> None:
         self._informer = informer
         self.listener = listener
+        self.backlog = None
 
     def remove(self) -> None:
         self._informer.listeners.remove(self.listener)

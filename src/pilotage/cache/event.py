@@ -79,6 +79,10 @@ class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
             self._old_header = objects.header(self._old)
         return self._old_header
 
+    def before(self) -> InformerEvent[T]:
+        """The create of the object in the state before this change, for a listener that does not know the object."""
+        return InformerEvent("create", self.namespace, self.name, self._read, None, self._old, is_in_initial_list=True)
+
     def read_as(self, read: Callable[[bytes], U]) -> InformerEvent[U]:
         """The same change, with its objects in another form."""
         return InformerEvent(

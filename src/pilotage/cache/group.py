@@ -29,6 +29,14 @@ class GroupRegistration:
     def has_synced(self) -> bool:
         return all(part.has_synced for part in self._parts)
 
+    @property
+    def is_late(self) -> bool:
+        return any(part.is_late for part in self._parts)
+
+    async def wait_for_backlog(self) -> None:
+        for part in self._parts:
+            await part.wait_for_backlog()
+
     def remove(self) -> None:
         for part in self._parts:
             part.remove()

@@ -16,6 +16,7 @@ from pilotage.cache.lister import Lister, reader_of
 from pilotage.cache.liveness import Liveness
 from pilotage.cache.options import InformerOptions
 from pilotage.cache.progress import Progress
+from pilotage.cache.replays import PORTION, Replays
 from pilotage.cache.store import Store
 from pilotage.errors import DecodeError, InvalidDefinition, NotFound, PilotageError
 from pilotage.meta import objects, times
@@ -42,8 +43,6 @@ class HasListerWatcher(Protocol):
 Watchable = ListerWatcher | HasListerWatcher | Callable[[], Awaitable[ListerWatcher]]
 """A lister-watcher, an object that has one, or a function that returns one when the informer starts."""
 
-_YIELD_AFTER = 200
-"""Events that are delivered before other tasks of the event loop run."""
 _REPORTS = 1000
 """How many undecodable objects are remembered."""
 
@@ -79,8 +78,7 @@ class Informer(Generic[T]):
         self._lister: Lister[T] = Lister({options.namespace: self._store}, options.kind, lambda: self._progress.version)
         self._progress = Progress()
         self._recounts: Callable[[], bool] = lambda: False
-        self._notifying = asyncio.Lock()
-        self._registered = asyncio.Event()
+        self._replays = Replays(self._store, self._listeners, self._read)
         self._state = "new"
         self._undecodable: dict[Key, str] = {}
         self._events = self._troubles = self._handler_failures = 0
@@ -166,10 +164,7 @@ class Informer(Generic[T]):
         period = self.options.resync if resync is None else resync
         now = asyncio.get_running_loop().time() if period > 0 else 0.0
         registration = self._listeners.add(listener, period, now, None if kind is None else reader_of(untyped(kind)))
-        for namespace, name, data in self._store.items():
-            event = InformerEvent("create", namespace, name, self._read, None, data, is_in_initial_list=True)
-            self._listeners.notify(event, (registration,))
-        self._registered.set()
+        self._replays.begin(registration)
         return registration
 
     # State
@@ -291,11 +286,13 @@ class Informer(Generic[T]):
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._reflect(), name=f"informer of {self.options.gvk}")
-                group.create_task(self._resync(), name=f"resync of {self.options.gvk}")
+                group.create_task(self._replays.resync(), name=f"resync of {self.options.gvk}")
+                group.create_task(self._replays.catch_up(), name=f"late handlers of {self.options.gvk}")
         finally:
             self._state = "stopped"
             self._liveness.stop()
             self._progress.stop()
+            self._replays.stop()
             metrics.OBJECTS.remove(*labels)
             metrics.LIVE.remove(*labels)
 
@@ -367,7 +364,7 @@ class Informer(Generic[T]):
     async def _replace(self, change: Replaced) -> None:
         """Replace the store at once; then notify of deleted objects, then of new and changed ones."""
         first = not self.has_synced
-        async with self._notifying:
+        async with self._replays.notifying:
             self._undecodable.clear()
             before = self._store.replace(change.items)
             registrations = self._listeners.registrations  # `subscribe` notifies those that are added from here on
@@ -375,7 +372,7 @@ class Informer(Generic[T]):
             for number, event in enumerate(self._differences(before, change, first), start=1):
                 self._events += 1
                 self._listeners.notify(event, registrations)
-                if number % _YIELD_AFTER == 0:
+                if number % PORTION == 0:
                     await asyncio.sleep(0)
         if first:
             self._listeners.synced = True
@@ -417,30 +414,6 @@ class Informer(Generic[T]):
         self._troubles += 1
         metrics.TROUBLES.labels(str(self.options.gvk), trouble.stage).inc()
         self._liveness.record_failure(trouble)
-
-    async def _resync(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            self._registered.clear()
-            wait = self._listeners.next_due() - loop.time()
-            try:
-                async with asyncio.timeout(wait if wait < float("inf") else None):
-                    await self._registered.wait()
-                continue
-            except TimeoutError:
-                pass
-            async with self._notifying:
-                await self._replay(self._listeners.take_due(loop.time()))
-
-    async def _replay(self, due: tuple[Registration, ...]) -> None:
-        for number, (namespace, name, _) in enumerate(self._store.items(), start=1):
-            data = self._store.get(namespace, name)
-            if data is not None:  # it may have been deleted or changed since the replay began
-                self._listeners.notify(
-                    InformerEvent("update", namespace, name, self._read, data, data, is_resync=True), due
-                )
-            if number % _YIELD_AFTER == 0:
-                await asyncio.sleep(0)
 
     # Failures
 

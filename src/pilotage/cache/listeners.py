@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from pilotage.cache.backlog import Backlog
 from pilotage.cache.event import InformerEvent
 from pilotage.cache.options import MINIMUM_RESYNC
 from pilotage.errors import DecodeError, InvalidDefinition
@@ -19,7 +20,7 @@ Read = Callable[[bytes], Any]
 class Registration:
     """The registration of a listener at an informer."""
 
-    __slots__ = ("_listeners", "due", "listener", "name", "read", "removed", "resync")
+    __slots__ = ("_listeners", "backlog", "due", "listener", "name", "read", "removed", "resync")
 
     def __init__(self, listeners: Listeners, listener: Listener, resync: float, now: float, read: Read | None) -> None:
         self._listeners = listeners
@@ -29,11 +30,23 @@ class Registration:
         self.resync = max(resync, MINIMUM_RESYNC) if resync > 0 else 0.0
         self.due = now + self.resync if self.resync else float("inf")
         self.removed = False
+        self.backlog: Backlog | None = None
+        """The objects that were in the store before the listener, until it was notified of them."""
 
     @property
     def has_synced(self) -> bool:
-        """Whether the listener was notified of every object of the first list."""
-        return self._listeners.synced
+        """Whether the listener was notified of every object of the first list, or of the store that it was added to."""
+        return self._listeners.synced and self.backlog is None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether objects of the store that the listener was added to are still to be delivered."""
+        return self.backlog is not None
+
+    async def wait_for_backlog(self) -> None:
+        """Wait until the listener was notified of the objects that were in the store when it was added."""
+        if self.backlog is not None:
+            await self.backlog.wait()
 
     def remove(self) -> None:
         """Stop notifying the listener. A second call does nothing."""
@@ -66,6 +79,7 @@ class Listeners:
 
     def remove(self, registration: Registration) -> None:
         registration.removed = True
+        self.end_backlog(registration)
         self.registrations = tuple(one for one in self.registrations if one is not registration)
 
     def notify(self, event: InformerEvent[Any], only: tuple[Registration, ...] | None = None) -> None:
@@ -73,19 +87,35 @@ class Listeners:
         for registration in self.registrations if only is None else only:
             if registration.removed:
                 continue
-            try:
-                registration.listener(event if registration.read is None else event.read_as(registration.read))
-            except DecodeError as error:
-                self._unreadable(event, error)
-            except USER_FAILURES:
-                self._failed()
-                self._log.exception(
-                    "Event handler failed; other handlers are not affected",
-                    handler=registration.name,
-                    event=event.type,
-                    namespace=event.namespace,
-                    name=event.name,
-                )
+            if registration.backlog is not None and registration.backlog.take((event.namespace, event.name)):
+                self._call(registration, event.before())
+            self._call(registration, event)
+
+    @property
+    def late(self) -> tuple[Registration, ...]:
+        """The registrations that have a backlog."""
+        return tuple(one for one in self.registrations if one.backlog is not None)
+
+    def end_backlog(self, registration: Registration) -> None:
+        """The listener was notified of all objects, or will be notified of none."""
+        if registration.backlog is not None:
+            registration.backlog.drop()
+            registration.backlog = None
+
+    def _call(self, registration: Registration, event: InformerEvent[Any]) -> None:
+        try:
+            registration.listener(event if registration.read is None else event.read_as(registration.read))
+        except DecodeError as error:
+            self._unreadable(event, error)
+        except USER_FAILURES:
+            self._failed()
+            self._log.exception(
+                "Event handler failed; other handlers are not affected",
+                handler=registration.name,
+                event=event.type,
+                namespace=event.namespace,
+                name=event.name,
+            )
 
     def next_due(self) -> float:
         """When the next replay is due; infinity if no listener has a period."""

@@ -146,6 +146,11 @@ class Store:
                 self._changes += 1
         return before
 
+    @property
+    def names(self) -> Mapping[str, Mapping[str, object]]:
+        """The names of all objects, by namespace. For the writer's thread, and until it writes."""
+        return self._objects
+
     def items(self, namespace: str = "") -> list[Item]:
         """All objects, in one namespace or in all, at one moment."""
         return self.read(lambda: _items(self._objects, namespace))

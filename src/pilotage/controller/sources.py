@@ -82,10 +82,12 @@ class _InformerBacked(Source):
             self._pipeline.close()
 
     def idle(self, horizon: float) -> bool:
+        if self._registration is not None and self._registration.is_late:
+            return False
         return self._pipeline is None or self._pipeline.idle(horizon)
 
     def busy(self, horizon: float) -> str:
-        return self._pipeline.busy() if self._pipeline is not None else ""
+        return (self._pipeline.busy() if self._pipeline is not None else "") or super().busy(horizon)
 
     def _start_pipeline(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> EventPipeline:
         self._pipeline = EventPipeline(queue, self._handler, self._predicates, self._low_priority)
@@ -95,6 +97,8 @@ class _InformerBacked(Source):
     async def _wait_for_sync(self, informer: AnyInformer, pipeline: EventPipeline) -> None:
         """Wait until the initial list was delivered and handled."""
         await informer.wait_for_sync()
+        if self._registration is not None:
+            await self._registration.wait_for_backlog()
         await pipeline.wait_idle()
 
 
