@@ -12,6 +12,16 @@ from pilotage.errors import InvalidDefinition
 _MEMORY = 1 << 20
 _CHAR, _CHAR_SQUARED, _CLASS = 4_000.0, 0.5, 150_000.0
 _STEP, _READ = 8.0, 10.0
+_GO_PROBLEMS = {
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid named capture group": "invalid named capture",
+}
 
 
 class PatternError(InvalidDefinition):
@@ -20,6 +30,12 @@ class PatternError(InvalidDefinition):
     def __init__(self, pattern: str, reason: str) -> None:
         super().__init__(f"the pattern {pattern!r} is not an RE2 expression: {reason}")
         self.reason = reason
+
+    @property
+    def go_message(self) -> str:
+        """The error of Go's implementation of RE2."""
+        problem, _colon, fragment = self.reason.partition(": ")
+        return f"error parsing regexp: {_GO_PROBLEMS.get(problem, problem)}: `{fragment}`"
 
 
 def compile_re2(pattern: str, *, as_bytes: bool = False, memory: int = _MEMORY) -> Any:

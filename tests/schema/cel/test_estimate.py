@@ -80,7 +80,7 @@ def test_the_type_follows_from_the_schema(rule: str, kind: str) -> None:
         ("self.list.all(x, x.size > 1)", "undefined field 'size'", ".size"),
         ("self.text.name == 1", "type 'string' does not support field selection", ".name"),
         ("self.text.all(x, true)", "cannot be range of a comprehension", "self"),
-        ("[self.text, self.number] == []", "expected type 'string' but found 'int'", "["),
+        ("[self.text, self.number] == []", "expected type 'string' but found 'int'", ".number"),
     ],
 )
 def test_a_wrong_type_is_reported_where_it_is(rule: str, message: str, at: str) -> None:

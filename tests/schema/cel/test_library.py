@@ -86,7 +86,7 @@ def test_what_kubernetes_does_not_offer_is_refused(rule: str) -> None:
         "[].min() == 1",
         "self.isGreaterThan(quantity('1'))",
         "quantity('1500m').asInteger() == 1",
-        "'a'.find('(') == ''",
+        "'a'.find('a' + '(') == ''",
         "format.named('nosuch').value().validate('x').hasValue()",
         "sign(quantity('1e999999999')) == 1",
     ],

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilotage.errors import InvalidDefinition
+from pilotage.schema.cel.expression import CompileError, InstantiationError
 from pilotage.schema.cel.patches import as_functions
 from pilotage.schema.cel.scope import Scope, declarable, result_type, type_problem
 
+INSTANTIATION = InstantiationError.stage
+"""How a problem begins that is not one of the expression's text."""
 _KIND = {"group": "string", "version": "string", "kind": "string"}
 _RESOURCE = {"group": "string", "version": "string", "resource": "string"}
 _REQUEST: dict[str, Any] = {
@@ -63,24 +65,24 @@ class AdmissionCompiler:
         """Why an expression that must have one of these types is not valid."""
         try:
             found = result_type(text, self._current(authorizer))
-        except InvalidDefinition as error:
-            return f"compilation failed: {error}"
+        except CompileError as error:
+            return error.failure
         return type_problem(text, found, wanted)
 
     def patch_problem(self, text: str, wanted: str) -> str | None:
         """Why an expression that constructs a patch is not valid."""
         try:
             return self.problem(as_functions(text), wanted)
-        except InvalidDefinition as error:
-            return f"compilation failed: {error}"
+        except CompileError as error:
+            return error.failure
 
     def add_variable(self, name: str, text: str) -> str | None:
         """Why the expression of a variable is not valid. Later expressions can use the variable, be it valid or not."""
         found, problem = "dyn", None
         try:
             found = result_type(text, self._current(authorizer=True))
-        except InvalidDefinition as error:
-            problem = f"compilation failed: {error}"
+        except CompileError as error:
+            problem = error.failure
         if self._variables is not None:
             self._variables[name] = declarable(found)
         return problem

@@ -7,7 +7,7 @@ their numbers. The message can be written again with other function names, so th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 Fields: TypeAlias = list[tuple[int, int, int | bytes]]
@@ -28,11 +28,13 @@ class Constant:
     """CEL's name for its type."""
     number: int | None = None
     """The value of an int."""
+    offset: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Ident:
     name: str
+    offset: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,13 @@ class Call:
 @dataclass(frozen=True, slots=True)
 class MakeList:
     items: tuple[Expr, ...]
+    offset: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class MakeMap:
     entries: tuple[tuple[Expr, Expr], ...]
+    offset: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class Comprehension:
     condition: Expr
     step: Expr
     result: Expr
+    offset: int = field(default=0, compare=False)
 
 
 Expr: TypeAlias = Constant | Ident | Select | Call | MakeList | MakeMap | Comprehension
@@ -140,28 +145,29 @@ class _Reader:
         return Constant(None)
 
     def _node(self, number: int, fields: Fields, identifier: int) -> Expr:
+        offset = self._offsets.get(identifier, 0)
         if number == _IDENT:
-            return Ident(_text(fields, 1))
+            return Ident(_text(fields, 1), offset)
         if number == _SELECT:
             test = any(key == 3 and value for key, _, value in fields)
-            return Select(self._part(fields, 1), _text(fields, 2), test, self._offsets.get(identifier, 0))
+            return Select(self._part(fields, 1), _text(fields, 2), test, offset)
         if number == _CALL:
             targets, arguments = self._parts(fields, 1), self._parts(fields, 3)
-            fixed, offset = identifier in self._fixed, self._offsets.get(identifier, 0)
+            fixed = identifier in self._fixed
             return Call(_text(fields, _CALL_NAME), (*targets, *arguments), fixed, bool(targets), offset)
         if number == _LIST:
-            return MakeList(self._parts(fields, 1))
+            return MakeList(self._parts(fields, 1), offset)
         if number == _STRUCT:
             entries = [_read(value) for key, _, value in fields if key == 2 and isinstance(value, bytes)]
-            return MakeMap(tuple((self._part(entry, 3), self._part(entry, 4)) for entry in entries))
+            return MakeMap(tuple((self._part(entry, 3), self._part(entry, 4)) for entry in entries), offset)
         if number == _FOLD:
-            return self._fold(fields)
-        return _constant(fields)
+            return self._fold(fields, offset)
+        return _constant(fields, offset)
 
-    def _fold(self, fields: Fields) -> Comprehension:
+    def _fold(self, fields: Fields, offset: int) -> Comprehension:
         variables = tuple(name for name in (_text(fields, 1), _text(fields, 8)) if name)
         over, start, condition, step, result = (self._part(fields, number) for number in (2, 4, 5, 6, 7))
-        return Comprehension(variables, over, _text(fields, 3), start, condition, step, result)
+        return Comprehension(variables, over, _text(fields, 3), start, condition, step, result, offset)
 
     def _part(self, fields: Fields, number: int) -> Expr:
         message = _first(fields, number)
@@ -171,12 +177,12 @@ class _Reader:
         return tuple(self.tree(value) for key, _, value in fields if key == number and isinstance(value, bytes))
 
 
-def _constant(fields: Fields) -> Constant:
+def _constant(fields: Fields, offset: int) -> Constant:
     for number, _kind, value in fields:
         kind = _CONSTANT_KINDS.get(number, "")
         if number in (6, 7) and isinstance(value, bytes):
-            return Constant(value.decode(errors="replace"), kind)
-        return Constant(None, kind, value if number == 3 and isinstance(value, int) else None)
+            return Constant(value.decode(errors="replace"), kind, offset=offset)
+        return Constant(None, kind, value if number == 3 and isinstance(value, int) else None, offset)
     return Constant(None)
 
 

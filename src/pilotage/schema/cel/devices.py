@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotage.errors import InvalidDefinition
+from pilotage.schema.cel.expression import CompileError
 from pilotage.schema.cel.scope import Scope, result_type
 
 _BY_DOMAIN = "map(string, map(string, dyn))"
@@ -23,6 +23,6 @@ def selector_problem(text: str) -> str | None:
     """Why the expression of a device selector is not valid. Attributes have any type, so it may return any type."""
     try:
         found = result_type(text, _SCOPE)
-    except InvalidDefinition as error:
-        return f"compilation failed: {error}"
+    except CompileError as error:
+        return error.failure
     return None if found in ("", "bool", "dyn") else f"must evaluate to bool or the unknown type, not {found}"

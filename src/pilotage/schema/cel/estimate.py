@@ -6,7 +6,7 @@ much, so what counts here is its figure: where Kubernetes loses track of a size 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pilotage.schema.cel.ast import Call, Comprehension, Constant, Expr, Ident, MakeList, MakeMap, Select
@@ -68,23 +68,23 @@ class _Walk:
                 return self._call(node, parts)
             case MakeList(items):
                 listed = [self.part(item, variables) for item in items]
-                self._check_same(listed)
+                self._check_same(items, listed)
                 return _list(listed)
             case MakeMap(entries):
                 mapped = [(self.part(key, variables), self.part(each, variables)) for key, each in entries]
-                self._check_same([key for key, _ in mapped])
-                self._check_same([each for _, each in mapped])
+                self._check_same([key for key, _ in entries], [key for key, _ in mapped])
+                self._check_same([each for _, each in entries], [each for _, each in mapped])
                 return _map(mapped)
             case Comprehension():
                 return self._fold(node, variables)
 
-    def _check_same(self, parts: list[Part]) -> None:
+    def _check_same(self, nodes: Sequence[Expr], parts: Sequence[Part]) -> None:
         """The items of a list, the keys and the values of a map have one type."""
-        for part in parts[1:]:
+        for node, part in zip(nodes[1:], parts[1:], strict=True):
             wanted, found = parts[0].type, part.type
             optional = "optional_type" in (wanted.name, found.name)
             if not (wanted.is_same(found) or optional or self._formats):
-                self.problems.append(Problem(f"expected type '{wanted}' but found '{found}'", 0))
+                self.problems.append(Problem(f"expected type '{wanted}' but found '{found}'", node.offset))
                 return
 
     def _select(self, node: Select, operand: Part) -> Part:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ from pilotage.schema.cel.cost import Cost, cost
 from pilotage.schema.cel.declared import declared_at, most_runs
 from pilotage.schema.cel.estimate import Problem, estimate
 from pilotage.schema.cel.fields import UsedFields, only_fields, used_fields
+from pilotage.schema.cel.literals import literal_problems, pattern_problem
 from pilotage.schema.cel.patterns import COST_EXCEEDED, REPLACED, Meter, constant_patterns, is_metered
 from pilotage.schema.cel.sizes import NO_EXTENT, Extent, Observed, Opaque, encoded_size
 from pilotage.schema.cel.source import uses_old_self
@@ -25,6 +27,19 @@ _MIXED_NUMBERS = re.compile(r"'_(?:<|<=|>|>=)_' applied to '\((?:int|uint|double
 
 class CompileError(errors.InvalidDefinition):
     """An expression that does not compile. The message is the compiler's."""
+
+    stage = "compilation"
+
+    @property
+    def failure(self) -> str:
+        """What has failed, as kube-apiserver reports it for a rule."""
+        return f"{self.stage} failed: {self}"
+
+
+class InstantiationError(CompileError):
+    """An expression that compiles, and that no program can be made of."""
+
+    stage = "program instantiation"
 
 
 class EvaluationError(Exception):
@@ -111,8 +126,7 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
     expr = plain_expr = read_expr(serialized)
     declared = declared_at(node, resource)
     estimated = estimate(plain_expr, declared, optional_old=optional_old)
-    if estimated.problems:
-        raise CompileError("\n".join(_diagnosis(problem, text) for problem in estimated.problems))
+    check(plain_expr, text, estimated.problems)
     program = plain
     wrapped = (uses_old and optional_old) or cel_values.typed(node, "__self") is not None
     if wrapped:
@@ -139,6 +153,14 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
         patterns=constant_patterns(plain_expr),
         metered=is_metered(plain_expr),
     )
+
+
+def check(tree: Expr, text: str, problems: Sequence[Problem] = ()) -> None:
+    """Raise CompileError for these problems, or else for literals that cannot be."""
+    if found := problems or literal_problems(tree):
+        raise CompileError("\n".join(_diagnosis(problem, text) for problem in found))
+    if message := pattern_problem(tree):
+        raise InstantiationError(message)
 
 
 def compares_mixed_numbers(message: str) -> bool:
@@ -176,7 +198,20 @@ def _wrapped(text: str, node: Node, uses_old: bool, optional_old: bool) -> str:
 
 
 def compiled(environment: Any, text: str) -> Any:
-    """The program of an expression. Raises CompileError with the compiler's message."""
+    """The program of an expression. Raises CompileError with the compiler's message.
+
+    The engine evaluates comparisons of an int with a double, but its checker refuses them.
+    """
+    try:
+        return compiled_strictly(environment, text)
+    except CompileError as error:
+        if not compares_mixed_numbers(str(error)):
+            raise
+        return environment.compile(text, disable_check=True)
+
+
+def compiled_strictly(environment: Any, text: str) -> Any:
+    """The program of an expression whose types the engine has checked. Raises CompileError."""
     try:
         return environment.compile(text)
     except Exception as error:  # the binding raises RuntimeError

@@ -12,7 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from pilotage.schema.cel import environment as environments
-from pilotage.schema.cel.expression import CompileError, compares_mixed_numbers, compiled
+from pilotage.schema.cel.ast import read_expr
+from pilotage.schema.cel.expression import (
+    CompileError,
+    check,
+    compares_mixed_numbers,
+    compiled,
+    compiled_strictly,
+)
+from pilotage.schema.cel.literals import mixed_literals
 from pilotage.schema.cel.source import blanked
 
 Fields: TypeAlias = Mapping[str, Any]
@@ -42,13 +50,16 @@ def result_type(text: str, scope: Scope) -> str:
     """CEL's name for the type of an expression, empty if it is not known. Raises CompileError."""
     used = dict(_used(text, scope))
     environment = environments.declaring(frozenset(_declared(used)), bindings=scope.bindings)
+    known = True
     try:
-        program = compiled(environment, text)
+        program = compiled_strictly(environment, text)
     except CompileError as error:
-        if compares_mixed_numbers(str(error)):
-            return ""
-        raise CompileError(_without_fields(str(error), text)) from error
-    return type_name(str(program.return_type()))
+        if not compares_mixed_numbers(str(error)):
+            raise CompileError(_without_fields(str(error), text)) from error
+        program, known = compiled(environment, text), False
+    tree = read_expr(program.serialize())
+    check(tree, text, list(mixed_literals(tree)))
+    return type_name(str(program.return_type())) if known else ""
 
 
 def type_problem(text: str, found: str, wanted: tuple[str, ...]) -> str | None:

@@ -51,7 +51,7 @@ def _compiled_rules(schema: Schema, place: Place) -> tuple[StructuralSchema, str
         try:
             return _compiled(candidate, place), ""
         except CompileError as error:
-            problem = f"compilation failed: {error}"
+            problem = error.failure
     return _compiled(_with_rules(schema, None), place), problem
 
 

@@ -42,7 +42,7 @@ def rule_compile_causes(schema: Schema, place: Place, costs: RuleCosts) -> Itera
         try:
             compiled = compile_expression(rule["rule"], node, resource=place.resource, optional_old=optional is True)
         except CompileError as error:
-            yield _rule_cause(f"{at}.rule", rule, f"compilation failed: {error}")
+            yield _rule_cause(f"{at}.rule", rule, error.failure)
         else:
             costs.programs.spend(compiled)
             uses_old = compiled.uses_old
@@ -102,7 +102,7 @@ def _message_causes(rule: Schema, at: str, node: Any, place: Place, costs: RuleC
         else:
             yield from costs.spend(f"{at}.messageExpression", compiled.cost_estimate, "messageExpression")
     except CompileError as error:
-        problem = f"messageExpression compilation failed: {error}"
+        problem = f"messageExpression {error.failure.removeprefix('program ')}"
     if problem:
         yield _rule_cause(f"{at}.messageExpression", rule, problem)
 

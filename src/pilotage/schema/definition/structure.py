@@ -16,16 +16,6 @@ _EMBEDDED = "x-kubernetes-embedded-resource"
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 _EITHER = [{"type": "integer"}, {"type": "string"}]
-_GO_PROBLEMS = {
-    "invalid perl operator": "invalid or unsupported Perl syntax",
-    "missing )": "missing closing )",
-    "missing ]": "missing closing ]",
-    "trailing \\": "trailing backslash at end of expression",
-    "no argument for repetition operator": "missing argument to repetition operator",
-    "invalid repetition size": "invalid repeat count",
-    "bad repetition operator": "invalid nested repetition operator",
-    "invalid named capture group": "invalid named capture",
-}
 _LEVELS = {"root": "at the root", "items": "for specified array items", "field": "for specified object fields"}
 _NESTED_EMPTY = ("type", "title", "description", "x-kubernetes-list-map-keys", "x-kubernetes-validations")
 _NESTED_FALSE = ("nullable", _PRESERVE, _EMBEDDED, _INT_OR_STRING)
@@ -127,14 +117,8 @@ def _values(schema: Schema, at: str) -> Iterator[Cause]:
         try:
             compile_pattern(pattern)
         except PatternError as error:
-            text = f"must be a valid regular expression, but isn't: error parsing regexp: {_go_words(error.reason)}"
+            text = f"must be a valid regular expression, but isn't: {error.go_message}"
             yield causes.invalid(f"{at}.pattern", pattern, text)
-
-
-def _go_words(reason: str) -> str:
-    """The reason that RE2 gives, in the words of Go's implementation of it."""
-    problem, _colon, fragment = reason.partition(": ")
-    return f"{_GO_PROBLEMS.get(problem, problem)}: `{fragment}`"
 
 
 def _branch(schema: Schema, at: str, *, first: bool = False) -> Iterator[Cause]:

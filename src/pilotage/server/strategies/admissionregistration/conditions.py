@@ -8,9 +8,16 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, required, too_many
 from pilotage.meta.documents import Document
 from pilotage.meta.names import qualified_name
-from pilotage.schema.cel.admission import AdmissionCompiler
+from pilotage.schema.cel.admission import INSTANTIATION, AdmissionCompiler
 
 _MAX_CONDITIONS = 64
+
+
+def expression_cause(path: str, expression: str, problem: str) -> Cause:
+    """The cause of an expression that does not compile, or that no program can be made of."""
+    if problem.startswith(INSTANTIATION):
+        return Cause("InternalError", f"Internal error: {problem}", path)
+    return invalid(path, expression, problem)
 
 
 def validate_match_conditions(conditions: list[Document], path: str, *, params: bool = False) -> Iterator[Cause]:
@@ -25,7 +32,7 @@ def validate_match_conditions(conditions: list[Document], path: str, *, params: 
         if not expression:
             yield required(f"{at}.expression")
         elif problem := compiler.problem(expression, "bool"):
-            yield invalid(f"{at}.expression", expression, problem)
+            yield expression_cause(f"{at}.expression", expression, problem)
         if not name:
             yield required(f"{at}.name")
             continue

@@ -8,6 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.schema.cel.admission import AdmissionCompiler
+from pilotage.server.strategies.admissionregistration.conditions import expression_cause
 
 _FORMS = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 _TYPES = {"ApplyConfiguration": "Object", "JSONPatch": "list(JSONPatch)"}
@@ -44,4 +45,4 @@ def _validate_expression(text: str, path: str, form: str, compiler: AdmissionCom
     if not expression:
         yield required(path)
     elif problem := compiler.patch_problem(expression, _TYPES[form]):
-        yield invalid(path, expression, problem)
+        yield expression_cause(path, expression, problem)

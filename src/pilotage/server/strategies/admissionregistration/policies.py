@@ -12,7 +12,10 @@ from pilotage.meta.names import dns_1035_label, dns_1123_subdomain
 from pilotage.schema.cel.admission import AdmissionCompiler
 from pilotage.schema.cel.source import is_identifier
 from pilotage.server.offload import COMPILED
-from pilotage.server.strategies.admissionregistration.conditions import validate_match_conditions
+from pilotage.server.strategies.admissionregistration.conditions import (
+    expression_cause,
+    validate_match_conditions,
+)
 from pilotage.server.strategies.admissionregistration.mutations import validate_mutations
 from pilotage.server.strategies.admissionregistration.rules import (
     FAILURE_POLICIES,
@@ -151,7 +154,7 @@ def _validate_variables(variables: list[Document], compiler: AdmissionCompiler) 
         if not expression.strip():
             yield required(f"{path}.expression", "expression is not specified")
         elif problem := compiler.add_variable(name, expression):
-            yield invalid(f"{path}.expression", expression, problem)
+            yield expression_cause(f"{path}.expression", expression, problem)
 
 
 def _validate_status(status: Document) -> Iterator[Cause]:

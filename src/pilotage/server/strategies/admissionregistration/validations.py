@@ -9,6 +9,7 @@ from pilotage.meta.causes import duplicate, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import qualified_name
 from pilotage.schema.cel.admission import AdmissionCompiler
+from pilotage.server.strategies.admissionregistration.conditions import expression_cause
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _MAX_ANNOTATIONS = 20
@@ -26,12 +27,12 @@ def _validate_validation(validation: Document, path: str, compiler: AdmissionCom
     if not expression.strip():
         yield required(f"{path}.expression", "expression is not specified")
     elif problem := compiler.problem(expression, "bool"):
-        yield invalid(f"{path}.expression", expression, problem)
+        yield expression_cause(f"{path}.expression", expression, problem)
     shown = validation.get("messageExpression") or ""
     if shown and not shown.strip():
         yield invalid(f"{path}.messageExpression", shown, _EMPTY)
     elif shown and (problem := compiler.problem(shown, "string", authorizer=False)):
-        yield invalid(f"{path}.messageExpression", shown, problem)
+        yield expression_cause(f"{path}.messageExpression", shown, problem)
     message = validation.get("message") or ""
     if message and not message.strip():
         yield invalid(f"{path}.message", message, _EMPTY)
@@ -68,4 +69,4 @@ def _validate_value(expression: str, path: str, compiler: AdmissionCompiler) -> 
     elif len(text.encode(errors="replace")) > _MAX_VALUE_EXPRESSION:
         yield required(path, f"must not exceed {_MAX_VALUE_EXPRESSION} bytes in length")
     elif problem := compiler.problem(text, "string", "null_type"):
-        yield invalid(path, expression, problem)
+        yield expression_cause(path, expression, problem)

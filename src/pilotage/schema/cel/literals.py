@@ -1,0 +1,98 @@
+"""Checks of literals in expressions, which Kubernetes makes when an expression is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pilotage.meta import times
+from pilotage.meta.times import Duration
+from pilotage.schema.cel.ast import Call, Constant, Expr, MakeList, MakeMap, children, walk
+from pilotage.schema.cel.estimate import Problem
+from pilotage.schema.patterns import PatternError, compile_re2
+
+_MAXIMUM_PATTERN = 4096
+"""The most characters of a pattern that is checked: compile time grows faster than the length."""
+_MEMORY = 2 << 20
+
+
+def literal_problems(tree: Expr) -> list[Problem]:
+    """Texts that are no regular expression, no timestamp or no duration, in their order."""
+    return sorted(_problems(tree), key=lambda problem: problem.offset)
+
+
+def pattern_problem(tree: Expr) -> str:
+    """The error of a regular expression that Kubernetes compiles with the program; empty if there is none."""
+    for node in walk(tree):
+        match node:
+            case Call("find" | "findAll", (_, Constant(str(pattern), "string"), *_)):
+                found = _pattern_error(pattern)
+            case Call("matches", (_, Constant(str(pattern), "string")), member=False):
+                found = _pattern_error(pattern)
+            case _:
+                found = None
+        if found is not None:
+            return found.go_message
+    return ""
+
+
+def mixed_literals(tree: Expr) -> Iterator[Problem]:
+    """Items of lists, keys and values of maps that are constants of different types. Arguments of `format` may be."""
+    match tree:
+        case MakeList(items):
+            yield from _mixed(items)
+        case MakeMap(entries):
+            yield from _mixed([key for key, _ in entries])
+            yield from _mixed([value for _, value in entries])
+    if not (isinstance(tree, Call) and tree.function == "format"):
+        for child in children(tree):
+            yield from mixed_literals(child)
+
+
+def _problems(tree: Expr) -> Iterator[Problem]:
+    for node in walk(tree):
+        match node:
+            case Call("matches", (_, Constant(str(pattern), "string") as argument), member=True):
+                if _pattern_error(pattern) is not None:
+                    yield Problem("invalid matches argument", argument.offset)
+            case Call("timestamp" | "duration" as name, (Constant(str(text), "string") as argument,), member=False):
+                if not _parses(_PARSERS[name], text):
+                    yield Problem(f"invalid {name} argument", argument.offset)
+
+
+_PARSERS: dict[str, Callable[[str], object]] = {"timestamp": times.parse, "duration": Duration.parse}
+
+
+def _parses(parse: Callable[[str], object], text: str) -> bool:
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _pattern_error(pattern: str) -> PatternError | None:
+    if len(pattern) > _MAXIMUM_PATTERN:
+        return None
+    try:
+        compile_re2(pattern, memory=_MEMORY)
+    except PatternError as error:
+        return None if "too large" in error.reason else error
+    return None
+
+
+def _mixed(items: Sequence[Expr]) -> Iterator[Problem]:
+    wanted = _type(items[0]) if items else ""
+    for item in items[1:]:
+        found = _type(item)
+        if wanted and found and wanted != found:
+            yield Problem(f"expected type '{wanted}' but found '{found}'", item.offset)
+            return
+
+
+def _type(node: Expr) -> str:
+    """CEL's name for the type of a constant, or of a list of constants; empty if it is not known."""
+    if isinstance(node, Constant):
+        return node.kind
+    if isinstance(node, MakeList) and node.items and (inner := _type(node.items[0])):
+        return f"list({inner})"
+    return ""
