@@ -103,6 +103,29 @@ def test_in_a_pipe_longer_work_is_one_plain_line() -> None:
     assert stream.getvalue() == "Connecting …\n"
 
 
+def test_a_spinner_fits_on_one_line_of_the_terminal() -> None:
+    screen, waiting = Screen(), Waiting(frames=1)
+    terminal = Terminal(screen, animated=True, clock=lambda: 0.0, wait=waiting, columns=lambda: 24)
+    with terminal.working("Installing a kind with a long name"):
+        waiting.drawn.wait()
+    assert screen.getvalue() == "\r\x1b[K⠋ Installing a kin… 0 s\r\x1b[K"
+
+
+def test_the_verb_of_a_report_and_the_lines_of_a_diff_have_styles() -> None:
+    terminal = Terminal(io.StringIO(), colours=True)
+    assert terminal.accented("  create a b", RED) == "  \x1b[31mcreate\x1b[0m a b"
+    shown = terminal.difference("--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same\n")
+    assert shown.splitlines() == [
+        "\x1b[1m--- a\x1b[0m",
+        "\x1b[1m+++ b\x1b[0m",
+        "\x1b[36m@@ -1 +1 @@\x1b[0m",
+        "\x1b[31m-old\x1b[0m",
+        "\x1b[32m+new\x1b[0m",
+        " same",
+    ]
+    assert Terminal(io.StringIO()).difference("-old\n") == "-old\n"
+
+
 def test_a_closed_stream_is_no_terminal() -> None:
     stream = io.StringIO()
     stream.close()

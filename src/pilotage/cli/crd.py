@@ -140,6 +140,7 @@ def _file_stem(document: Document) -> str:
 
 def _compare(path: Path, documents: Sequence[Document], whole: bool) -> int:
     """Print the changes since the file was written. A missing kind is a change only if `whole` modules are compared."""
+    from pilotage.cli.terminal import RED, YELLOW, standard_output
     from pilotage.schema.compatibility.definitions import all_changes
 
     old = _read(path)
@@ -147,8 +148,9 @@ def _compare(path: Path, documents: Sequence[Document], whole: bool) -> int:
         names = {document["metadata"]["name"] for document in documents}
         old = [document for document in old if document["metadata"]["name"] in names]
     changes = all_changes(old, documents)
+    output = standard_output()
     for change in changes:
-        print(change)
+        output.line(output.accented(str(change), RED if change.level == "break" else YELLOW))
     breaking = sum(change.level == "break" for change in changes)
     if breaking:
         print(f"{breaking} {'change breaks' if breaking == 1 else 'changes break'} stored objects or clients.")

@@ -6,6 +6,7 @@ In a pipe or a file there are no colours and no spinner; what takes longer than 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import threading
 import time
@@ -36,7 +37,7 @@ def uses_colours(is_terminal: bool, environment: Mapping[str, str]) -> bool:
 class Terminal:
     """A stream that people or programs read. Every write goes through it while something is in progress.
 
-    `wait` is called between the frames of a spinner with an event and the seconds; a test replaces it.
+    `clock`, `wait` (between the frames of a spinner, with an event and the seconds) and `columns` are for tests.
     """
 
     def __init__(
@@ -47,12 +48,14 @@ class Terminal:
         animated: bool = False,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
+        columns: Callable[[], int] = lambda: shutil.get_terminal_size().columns,
     ) -> None:
         self.colours = colours
         self.animated = animated
         self._stream = stream
         self._clock = clock
         self._wait = wait
+        self._columns = columns
         self._lock = threading.RLock()
         self._shown = ""
 
@@ -67,6 +70,22 @@ class Terminal:
     def styled(self, text: str, *styles: str) -> str:
         """The text with styles, if there are colours."""
         return f"\x1b[{';'.join(styles)}m{text}\x1b[0m" if self.colours and styles and text else text
+
+    def accented(self, line: str, *styles: str) -> str:
+        """A line whose first word has styles: the verb of a report."""
+        indent = line[: len(line) - len(line.lstrip())]
+        word, space, rest = line.lstrip().partition(" ")
+        return f"{indent}{self.styled(word, *styles)}{space}{rest}"
+
+    def difference(self, text: str) -> str:
+        """A unified diff with added lines in green and removed ones in red."""
+        styles = {"+++": (BOLD,), "---": (BOLD,), "+": (GREEN,), "-": (RED,), "@": (CYAN,)}
+        return "".join(self._styled_line(line, styles) for line in text.splitlines(keepends=True))
+
+    def _styled_line(self, line: str, styles: Mapping[str, tuple[str, ...]]) -> str:
+        found = next((style for start, style in styles.items() if line.startswith(start)), ())
+        content = line.rstrip("\n")
+        return self.styled(content, *found) + line[len(content) :]
 
     def line(self, text: str = "") -> None:
         """Write one line, and flush it."""
@@ -120,8 +139,10 @@ class Terminal:
 
     def _frame(self, what: str, number: int, seconds: float) -> str:
         frames = _FRAMES if "utf" in (getattr(self._stream, "encoding", None) or "").lower() else _PLAIN_FRAMES
-        spinner = self.styled(frames[number % len(frames)], CYAN)
-        return f"{spinner} {what} {self.styled(f'{seconds:.0f} s', DIM)}"
+        spinner, time = frames[number % len(frames)], f"{seconds:.0f} s"
+        room = max(self._columns() - len(time) - 4, 10)  # a longer line would be wrapped, and could not be removed
+        shown = what if len(what) <= room else f"{what[: room - 1]}…"
+        return f"{self.styled(spinner, CYAN)} {shown} {self.styled(time, DIM)}"
 
     def _draw(self, frame: str) -> None:
         with self._lock:
@@ -130,8 +151,13 @@ class Terminal:
             self._stream.flush()
 
 
+def standard_output() -> Terminal:
+    """The terminal of what a command produces."""
+    return Terminal.of(sys.stdout)
+
+
 def standard_error() -> Terminal:
-    """The terminal of messages: standard output is for what a command produces."""
+    """The terminal of messages."""
     return Terminal.of(sys.stderr)
 
 

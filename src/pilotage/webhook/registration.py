@@ -19,6 +19,9 @@ from pilotage.webhook.conversion.declaration import DEFINITION
 log = logger("pilotage.webhook")
 
 FIELD_OWNER = "pilotage-webhook"
+_NOT_INSTALLED = (
+    "The webhook is not installed: apply its manifests, or have the program register it (pilotage run --install)"
+)
 
 
 class Registrable(Protocol):
@@ -87,6 +90,6 @@ class Registration:
         if not self._installed:
             return declaration.document(with_bundle(self._address.client_config(declaration.path), bundle))
         if not exists:
-            log.warning("The webhook is not installed", kind=declaration.kind.kind, name=declaration.name)
+            log.warning(_NOT_INSTALLED, kind=declaration.kind.kind, name=declaration.name)
             return None
         return declaration.injection(bundle) if bundle else None

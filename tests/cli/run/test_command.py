@@ -39,7 +39,7 @@ def test_a_program_runs_on_memory_until_idle(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (0, "greeted world\n")
     lines = [line.partition(" pilotage.run ")[2] for line in ran.stderr.splitlines() if " pilotage.run " in line]
     assert lines[0].startswith("Running hello.py on an API server in this process (memory:; ")
-    assert lines[1] == 'Installed kinds kinds="Greeting (greetings.pilotage.dev/v1)"'
+    assert lines[1] == "Installed Greeting (greetings.pilotage.dev/v1)"
     assert lines[2] == "Applied Greeting namespace=default name=world"
     assert lines[3].startswith("Everything is reconciled seconds=")
 

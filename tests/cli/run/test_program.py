@@ -115,5 +115,7 @@ async def test_a_cluster_that_does_not_answer_is_one_line(tmp_path: Path) -> Non
         "clusters: [{name: here, cluster: {server: 'https://127.0.0.1:1'}}]\n"
         "contexts: [{name: here, context: {cluster: here, user: me}}]\nusers: [{name: me, user: {token: x}}]\n"
     )
-    with pytest.raises(CommandError, match=r"cannot use the cluster at https://127.0.0.1:1: "):
+    with pytest.raises(
+        CommandError, match=r"cannot use the cluster at https://127.0.0.1:1 \(kubeconfig .* context .here.\): "
+    ):
         await program(Flags(kubeconfig=kubeconfig)).run()

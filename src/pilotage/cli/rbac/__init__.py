@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.help import examples
+from pilotage.cli.terminal import standard_output
 
 if TYPE_CHECKING:
     from pilotage.cli.declarations import Declarations
@@ -172,7 +173,8 @@ def _check(path: Path, text: str) -> int:
     if found == text:
         return 0
     lines = difflib.unified_diff(found.splitlines(), text.splitlines(), str(path), "generated", lineterm="")
-    print("\n".join(lines))
+    output = standard_output()
+    output.write(output.difference("".join(f"{line}\n" for line in lines)))
     print(f"pilotage: {path} is not what the program needs; write it with --output {path}", file=sys.stderr)
     return 1
 

@@ -37,7 +37,7 @@ def execute(load: Callable[[], Target], flags: Flags, name: str) -> int:
         channel = channel_to_parent() if flags.reload else None
         if flags.reload and channel is None:
             return asyncio.run(supervise(terminal, flags.graceful_shutdown_timeout))
-        with reported(channel):
+        with reported(channel, flags.filename):
             target = load()
         program = Program(target, flags, terminal, name)
         return _run(program)

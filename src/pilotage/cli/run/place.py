@@ -61,16 +61,25 @@ def _remote(flags: Flags) -> Place:
     return Place(cluster, description, found.namespace or "default")
 
 
-async def check_connection(cluster: Cluster, terminal: Terminal) -> None:
-    """Raise CommandError if a remote API server does not answer, or does not accept our credentials."""
-    if not cluster.server_url:
-        return
-    url = config.without_secrets(cluster.server_url)
-    with terminal.working(f"Connecting to {url}"):
-        try:
-            await cluster.rest_mapper.discover()
-        except (ApiError, ConnectionLost, NoCredentials, Timeout) as error:
-            raise CommandError(f"cannot use the cluster at {url}: {error}") from error
+@asynccontextmanager
+async def connected(found: Place, terminal: Terminal) -> AsyncIterator[None]:
+    """Open the cluster inside the block. Raises CommandError if a remote API server does not answer, or does not accept
+    our credentials."""
+    cluster = found.cluster
+    async with AsyncExitStack() as exits:
+        with terminal.working(f"Connecting to {found.description}"):
+            await exits.enter_async_context(cluster)
+            if cluster.server_url:
+                await _check(found)
+        yield
+
+
+async def _check(found: Place) -> None:
+    try:
+        await found.cluster.rest_mapper.discover()
+    except (ApiError, ConnectionLost, NoCredentials, Timeout) as error:
+        hint = "; its credentials are wrong or have expired" if getattr(error, "code", 0) == 401 else ""
+        raise CommandError(f"cannot use {found.description}: {error}{hint}") from error
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pilotage.cli.errors import CommandError
 from pilotage.cli.run.flags import Flags, check_manager_target, manager_options
 from pilotage.cli.run.objects import Objects, read_objects
-from pilotage.cli.run.place import Place, check_connection, place, serving
+from pilotage.cli.run.place import Place, connected, place, serving
 from pilotage.cli.target import Target
 from pilotage.cli.terminal import Terminal
 from pilotage.errors import NoMatch, PilotageError
@@ -47,8 +47,8 @@ class Program:
             async with AsyncExitStack() as exits:
                 found, manager = await self._manager(exits)
                 log.info(f"Running {self.target.name} on {found.description}")
+                await exits.enter_async_context(connected(found, self.terminal))
                 await exits.enter_async_context(manager)
-                await check_connection(manager.cluster, self.terminal)
                 await self._install(manager)
                 await self.target.setup(manager)
                 if objects:
@@ -73,7 +73,7 @@ class Program:
             if kinds:
                 with self.terminal.working(f"Installing {_listed(kinds)}"):
                     await manager.cluster.install(*kinds)
-                log.info("Installed kinds", kinds=_listed(kinds))
+                log.info(f"Installed {_listed(kinds)}")
             return
         missing = [kind for kind in kinds if kind.__resource__.served and not await _is_served(manager, kind)]
         if missing:
@@ -84,7 +84,7 @@ class Program:
 
     async def _start(self, manager: Manager) -> None:
         if not self.flags.until_idle:
-            await manager.start()
+            await self._start_until_stopped(manager)
             return
         started = asyncio.get_running_loop().time()
         with self.terminal.working("Waiting until everything is reconciled"):
@@ -96,6 +96,23 @@ class Program:
                 raise CommandError(_pending(error, self.flags)) from error
         seconds = asyncio.get_running_loop().time() - started
         log.info("Everything is reconciled", seconds=round(seconds, 2))
+
+    async def _start_until_stopped(self, manager: Manager) -> None:
+        announcing = asyncio.create_task(self._announce(manager), name="announcement")
+        try:
+            await manager.start()
+        finally:
+            announcing.cancel()
+            await asyncio.wait([announcing])
+
+    async def _announce(self, manager: Manager) -> None:
+        """Show that caches are filled, and log when the program works."""
+        try:
+            with self.terminal.working("Starting webhooks and filling caches"):
+                await manager.ready()
+        except ManagerStopped:
+            return
+        log.info("Ready" if not self.terminal.isatty() else "Ready; press Ctrl-C to stop")
 
 
 def _pending(error: NotIdle, flags: Flags) -> str:

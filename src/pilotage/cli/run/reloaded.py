@@ -8,7 +8,7 @@ import socket
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -37,8 +37,9 @@ def _end_with_parent(channel: socket.socket) -> None:
 
 
 @contextmanager
-def reported(channel: socket.socket | None) -> Iterator[None]:
-    """Report the files of the program to the parent when the block ends, also if it fails. Without one: nothing."""
+def reported(channel: socket.socket | None, more: Iterable[Path] = ()) -> Iterator[None]:
+    """Report the files of the program, and `more`, to the parent when the block ends, also if it fails. Without a
+    parent: nothing."""
     failed: BaseException | None = None
     try:
         yield
@@ -48,7 +49,8 @@ def reported(channel: socket.socket | None) -> Iterator[None]:
     finally:
         if channel is not None:
             with suppress(OSError):
-                channel.sendall(b"".join(os.fsencode(file) + b"\n" for file in sorted(program_files(failed))))
+                files = program_files(failed) | {str(path.absolute()) for path in more}
+                channel.sendall(b"".join(os.fsencode(file) + b"\n" for file in sorted(files)))
 
 
 def program_files(failed: BaseException | None = None) -> set[str]:

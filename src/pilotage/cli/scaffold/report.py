@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from pilotage.cli.scaffold.changes import Changes
+from pilotage.cli.terminal import BOLD, DIM, GREEN, YELLOW, standard_output
 
 
 def finish(changes: Changes, dry_run: bool, next_steps: Sequence[str] = ()) -> int:
     """Write the changes, or with `dry_run` print them as a diff. Returns the exit code."""
+    output = standard_output()
     if dry_run:
-        sys.stdout.write(changes.difference())
+        output.write(output.difference(changes.difference()))
         return 0
     changes.write()
     for path in changes.there:
-        print(f"there already: {path}")
+        output.line(output.styled(f"there already: {path}", DIM))
     for line in changes.lines():
-        print(line)
+        output.line(output.accented(line, GREEN if line.startswith("create") else YELLOW))
     if not changes.lines():
-        print("nothing to do")
+        output.line("nothing to do")
     elif next_steps:
-        print("next:")
+        output.line(output.styled("next:", BOLD))
         for step in next_steps:
-            print(f"  {step}")
+            output.line(f"  {step}")
     return 0

@@ -14,6 +14,7 @@ from pilotage.cli.serve.certificate import ServingCertificate
 from pilotage.cli.serve.credentials import Credentials, default_path, load_or_create
 from pilotage.cli.serve.kubeconfig import check_kubeconfig, write_kubeconfig
 from pilotage.cli.stop import Stop
+from pilotage.cli.terminal import BOLD, DIM, GREEN, standard_error, standard_output
 from pilotage.cluster import Cluster
 from pilotage.errors import InvalidDefinition
 from pilotage.http import certificates, server
@@ -58,9 +59,11 @@ async def serve(options: ServeOptions) -> None:
     """
     check_servable(options)  # before a new storage is created
     plugins = _admission_plugins(options)
+    output, progress = standard_output(), standard_error()
     with Stop.on_signals() as stop:
         async with AsyncExitStack() as exits:
-            storage = await open_served_storage(options.storage, max_history_bytes=options.max_history_bytes)
+            with progress.working(f"Opening {options.storage}"):
+                storage = await open_served_storage(options.storage, max_history_bytes=options.max_history_bytes)
             exits.push_async_callback(storage.close)
             cluster = await exits.enter_async_context(
                 Cluster.embedded(
@@ -70,11 +73,13 @@ async def serve(options: ServeOptions) -> None:
                     disable_admission_plugins=options.disable_admission_plugins,
                 )
             )
-            url = await exits.enter_async_context(served(cluster, options))
-            print(f"serving {options.storage} at {url}; press Ctrl-C to stop", flush=True)
-            print(f"try: kubectl --kubeconfig {options.kubeconfig} get namespaces", flush=True)
+            with progress.working("Creating certificates"):
+                url = await exits.enter_async_context(served(cluster, options))
+            where = f"{options.storage} at {output.styled(url, BOLD)}"
+            output.line(f"{output.styled('serving', GREEN)} {where}; press Ctrl-C to stop")
+            output.line(f"{output.styled('try:', DIM)} kubectl --kubeconfig {options.kubeconfig} get namespaces")
             await stop.requested.wait()
-            print("stopping", flush=True)
+            output.line("stopping")
 
 
 def check_servable(options: ServeOptions) -> None:
