@@ -36,8 +36,6 @@ class Seen(msgspec.Struct, frozen=True):
     namespace: str
     place: str
     """`FILE:LINE`; empty if the library did it by itself."""
-    function: str = ""
-    """The function of that line."""
 
 
 class Recorder:
@@ -52,15 +50,16 @@ class Recorder:
         found = _place()
         if found is not None:
             for permission in permissions_of(request):
-                self._add(permission, request.namespace, *found)
+                self._add(permission, request.namespace, found)
 
     def note_informer(self, group: str, resource: str, namespace: str) -> None:
         """An informer is made, which lists and watches."""
+        place = _place() or ""
         for verb in ("list", "watch"):
-            self._add(Permission(group, resource, verb), namespace, *(_place() or ("", "")))
+            self._add(Permission(group, resource, verb), namespace, place)
 
-    def _add(self, needed: Permission, namespace: str, place: str, function: str) -> None:
-        seen = Seen(needed.verb, needed.group, needed.resource, namespace, place, function)
+    def _add(self, needed: Permission, namespace: str, place: str) -> None:
+        seen = Seen(needed.verb, needed.group, needed.resource, namespace, place)
         if seen not in self._seen:
             self._seen.add(seen)
             with self._file.open("ab") as file:  # at once, so that it is there however the process ends
@@ -110,11 +109,15 @@ def recorded(transport: Transport) -> Transport:
     return transport if found is None else RecordingTransport(transport, found)
 
 
-def _place() -> tuple[str, str] | None:
-    """The line of the program that sends a request, and its function; None for the requests of an informer."""
+def _place() -> str | None:
+    """The line of the program that sends a request; None for the requests of an informer."""
+    outside = ""
     for frame in stack.frames_of_the_loop(sys._getframe(2)):
-        if frame.f_code.co_filename.startswith(_REFLECTOR):
+        file = frame.f_code.co_filename
+        if file.startswith(_REFLECTOR):
             return None
-        if stack.is_of_the_program(frame) or frame.f_code.co_filename.startswith(_OUTSIDE):
-            return f"{frame.f_code.co_filename}:{frame.f_lineno}", frame.f_code.co_name
-    return "", ""
+        if stack.is_of_the_program(frame):
+            return f"{file}:{frame.f_lineno}"
+        if file.startswith(_OUTSIDE):  # perhaps it only stands between the program and the client
+            outside = f"{file}:{frame.f_lineno}"
+    return outside

@@ -44,9 +44,10 @@ def analyse(declared: Declarations, installation: Installation, seen: list[Seen]
     """Read the source of a program, and join what it needs with what it was seen to do."""
     program, resources = Program(declared.modules), Resources(declared.kinds)
     parts = declared.target.parts
-    calls = find_calls(program, program.reached(parts) if parts else program.all())
+    reached = program.reached(parts) if parts else program.all()
+    calls = find_calls(program, reached)
     found = grants(declared, calls, installation, resources)
-    own = of_the_program(seen, program.files) if seen is not None else None
+    own = of_the_program(seen, reached) if seen is not None else None
     found += grants_of(own or (), found)
     notes = [
         f"{shown_place(call)}: the kind is not known; annotate the argument, or record a run with --record"

@@ -42,10 +42,6 @@ class Program:
             (name, qualname): node for name, source in self._sources.items() for qualname, node in _named(source.tree)
         }
 
-    @property
-    def files(self) -> frozenset[str]:
-        return frozenset(str(source.file) for source in self._sources.values())
-
     def definition(self, value: Any) -> Definition | None:
         """The source of a function or a class; None if it is not of this program."""
         value = inspect.unwrap(value) if inspect.isfunction(value) else getattr(value, "__func__", value)

@@ -12,6 +12,7 @@ import msgspec
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.rbac.grants import Grant, Scope
+from pilotage.cli.rbac.program import Definition
 from pilotage.cluster.recording import ENVIRONMENT, Seen
 from pilotage.rest.permission import Permission
 
@@ -43,7 +44,8 @@ def record(command: Sequence[str], file: Path) -> None:
 def write(file: Path, seen: Iterable[Seen]) -> None:
     """Write what was seen, in a stable order."""
     ordered = sorted(seen, key=lambda each: (each.group, each.resource, each.verb, each.namespace, each.place))
-    text = "[\n" + ",\n".join(f"  {msgspec.json.encode(each).decode()}" for each in ordered) + "\n]\n"
+    lines = [f"  {msgspec.json.encode(each).decode()}" for each in ordered]
+    text = "\n".join(("[", ",\n".join(lines), "]", "")) if lines else "[]\n"
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -60,18 +62,24 @@ def read(file: Path) -> list[Seen]:
         raise CommandError(f"{file} is not a file of pilotage rbac --record: {error}") from error
 
 
-def of_the_program(seen: Iterable[Seen], files: frozenset[str]) -> list[Seen]:
-    """What the program did, or the library for it, without what its tests did."""
-    return [each for each in seen if not each.place or (_file(each) in files and not each.function.startswith("test_"))]
+def of_the_program(seen: Iterable[Seen], reached: Iterable[Definition]) -> list[Seen]:
+    """What the functions of the program did, or the library for them, without what tests and their fixtures did."""
+    lines = {
+        f"{each.source.file}:{line}"
+        for each in reached
+        for line in range(each.node.lineno, (each.node.end_lineno or each.node.lineno) + 1)
+    }
+    return [each for each in seen if not each.place or _whole(each.place) in lines]
 
 
-def grants_of(seen: Iterable[Seen], known: Iterable[Grant]) -> list[Grant]:
-    """What was seen and is not known from the program. The scope is that of the namespaces that were used."""
+def grants_of(seen: Sequence[Seen], known: Iterable[Grant]) -> list[Grant]:
+    """What was seen and is not known from the program. A resource that was used in a namespace has namespaces."""
+    namespaced = {(each.group, each.resource) for each in seen if each.namespace}
     allowed = {(each.permission.group, each.permission.resource, each.permission.verb) for each in known}
     found: list[Grant] = []
     for each in seen:
         if (each.group, each.resource, each.verb) not in allowed:
-            scope = Scope.WATCHED if each.namespace else Scope.CLUSTER
+            scope = Scope.WATCHED if (each.group, each.resource) in namespaced else Scope.CLUSTER
             permission = Permission(each.group, each.resource, each.verb)
             found.append(Grant(permission, scope, "seen in the run", each.place))
     return found
@@ -91,5 +99,6 @@ def _shortened(seen: Seen) -> Seen:
     return msgspec.structs.replace(seen, place=f"{path.relative_to(Path.cwd())}:{line}")
 
 
-def _file(seen: Seen) -> str:
-    return str((Path.cwd() / seen.place.rpartition(":")[0]).resolve())
+def _whole(place: str) -> str:
+    file, _, line = place.rpartition(":")
+    return f"{(Path.cwd() / file).resolve()}:{line}"
