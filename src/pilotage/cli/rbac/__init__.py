@@ -140,12 +140,10 @@ def explained(analysis: Analysis) -> list[str]:
 
 
 def _yaml(analysis: Analysis, installation: Installation, cluster: str) -> str:
-    from dataclasses import replace
-
     from pilotage.cli.rbac.roles import roles
     from pilotage.meta import yamltext
 
-    granted = [replace(grant, cluster="") for grant in analysis.grants if grant.cluster == cluster]
+    granted = [grant for grant in analysis.grants if grant.cluster == cluster]
     if cluster and not granted:
         raise CommandError(f"the program declares nothing for a cluster {cluster!r}")
     return yamltext.write_all(roles(granted, installation))

@@ -15,10 +15,13 @@ from pilotage.rest.permission import Permission
 
 if TYPE_CHECKING:
     from pilotage.cli.declarations import Declarations
+    from pilotage.webhook.registration import Registrable
 
 COORDINATION = "coordination.k8s.io"
 EXTENSIONS = "apiextensions.k8s.io"
 DEFINITIONS = "customresourcedefinitions"
+MANAGER, LEADER_ELECTION, WEBHOOK = "manager", "leader-election", "webhook"
+"""The roles of a program."""
 
 
 class Scope(enum.Enum):
@@ -42,6 +45,8 @@ class Grant:
     place: str = ""
     cluster: str = ""
     """A further cluster of the manager; empty: its own."""
+    role: str = MANAGER
+    """The end of the name of its role."""
 
 
 @dataclass(frozen=True)
@@ -155,32 +160,34 @@ def _of_leases(calls: Calls, installation: Installation) -> Iterator[Grant]:
     leases = [(installation.lease_name, "leader election", "")] if installation.leader_election else []
     leases += [(name, "run_while_leading(…)", place) for name, place in calls.leases]
     for name, reason, place in leases:
-        yield Grant(Permission(COORDINATION, "leases", "create"), Scope.OWN, reason, place)
-        for verb in ("get", "watch", "update"):
-            yield Grant(Permission(COORDINATION, "leases", verb, name), Scope.OWN, reason, place)
+        needed = [Permission(COORDINATION, "leases", verb, name) for verb in ("get", "watch", "update")]
+        for each in (Permission(COORDINATION, "leases", "create"), *needed):
+            yield Grant(each, Scope.OWN, reason, place, role=LEADER_ELECTION)
 
 
 def _of_webhooks(declared: Declarations, installation: Installation) -> Iterator[Grant]:
     options = declared.webhook_options
     if options is None:
         return
-    reason = "the certificate of webhooks"
-    injects: tuple[str, ...] = ()  # another program injects the bundle
-    if installation.managed_certificates and options.certificates is None:
-        injects = ("get", "patch")
-        yield Grant(Permission("", "secrets", "create"), Scope.OWN, reason)
-        for verb in ("get", "update"):
-            yield Grant(Permission("", "secrets", verb, options.secret_name), Scope.OWN, reason)
-    for each in declared.webhooks:
-        resource = _configurations(each.kind)
-        verbs = ("get", "create", "patch") if installation.registers_webhooks else injects
-        names = [each.name]
-        if installation.registers_webhooks and resource != DEFINITIONS:  # see webhook/probe.py
-            names.append(f"probe.{each.name}")
-            yield Grant(Permission(each.kind.group, resource, "delete", names[1]), Scope.CLUSTER, "webhooks")
-        for name in names:
-            for verb in verbs:
-                yield Grant(Permission(each.kind.group, resource, verb, name), Scope.CLUSTER, "webhooks")
+    manages = installation.managed_certificates and options.certificates is None
+    if manages:
+        needed = [Permission("", "secrets", verb, options.secret_name) for verb in ("get", "update")]
+        for each in (Permission("", "secrets", "create"), *needed):
+            yield Grant(each, Scope.OWN, "the certificate of webhooks", role=WEBHOOK)
+    for webhook in declared.webhooks:
+        for each in _of_configuration(webhook, installation, manages):
+            yield Grant(each, Scope.CLUSTER, "webhooks", role=WEBHOOK)
+
+
+def _of_configuration(webhook: Registrable, installation: Installation, manages: bool) -> Iterator[Permission]:
+    """What is needed to register a webhook, or to inject the bundle of a certificate that the program manages."""
+    group, resource = webhook.kind.group, f"{webhook.kind.kind.lower()}s"
+    injection = ("get", "patch") if manages else ()
+    for verb in ("get", "create", "patch") if installation.registers_webhooks else injection:
+        yield Permission(group, resource, verb, webhook.name)
+    if installation.registers_webhooks and resource != DEFINITIONS:  # a configuration that `webhook/probe.py` writes
+        for verb in ("create", "patch", "delete"):
+            yield Permission(group, resource, verb, f"probe.{webhook.name}")
 
 
 def _of_options(declared: Declarations) -> Iterator[Grant]:
@@ -189,17 +196,13 @@ def _of_options(declared: Declarations) -> Iterator[Grant]:
         return
     if options.shards:
         for verb in ("get", "list", "create", "update", "delete"):
-            yield Grant(Permission(COORDINATION, "leases", verb), Scope.OWN, "shards")
+            yield Grant(Permission(COORDINATION, "leases", verb), Scope.OWN, "shards", role=LEADER_ELECTION)
     if options.metrics_filter is not None:
         for group, resource in (("authentication.k8s.io", "tokenreviews"), ("authorization.k8s.io", _REVIEWS)):
             yield Grant(Permission(group, resource, "create"), Scope.CLUSTER, "metrics_filter")
 
 
 _REVIEWS = "subjectaccessreviews"
-
-
-def _configurations(kind: GroupVersionKind) -> str:
-    return f"{kind.kind.lower()}s"
 
 
 def _guessed_plural(kind: str) -> str:

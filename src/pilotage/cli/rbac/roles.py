@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pilotage.cli.rbac.grants import Grant, Installation, Scope
+from pilotage.cli.rbac.grants import LEADER_ELECTION, MANAGER, WEBHOOK, Grant, Installation, Scope
 from pilotage.meta.documents import Document
 from pilotage.rest.permission import VERBS, Permission
 
 GROUP = "rbac.authorization.k8s.io"
+ROLES = (MANAGER, LEADER_ELECTION, WEBHOOK)
 
 
 def rules(permissions: Iterable[Permission]) -> list[Document]:
@@ -34,29 +35,24 @@ def roles(granted: Iterable[Grant], installation: Installation) -> list[Document
 
 
 def role_objects(granted: Iterable[Grant], installation: Installation) -> list[Document]:
-    """The roles of a program, each with its binding: a ClusterRole, or with namespaces a Role in each of them, and one
-    in the namespace that it runs in."""
-    granted = [grant for grant in granted if not grant.cluster]
-    cluster = _of(granted, Scope.CLUSTER)
-    watched = _of(granted, Scope.WATCHED)
+    """The roles of a program, each with its binding: a ClusterRole, or with namespaces a Role in each of them, and
+    Roles in the namespace that it runs in."""
+    found: dict[tuple[str, str], set[Permission]] = {}
+    for grant in granted:
+        for namespace in _namespaces(grant.scope, installation):
+            found.setdefault((grant.role, namespace), set()).add(grant.permission)
     documents: list[Document] = []
-    if not installation.namespaces:
-        cluster, watched = cluster | watched, set()
-    if cluster:
-        documents += _bound("", f"{installation.name}-manager", cluster, installation)
-    for namespace in installation.namespaces if watched else ():
-        documents += _bound(namespace, f"{installation.name}-manager", watched, installation)
-    own = _of(granted, Scope.OWN)
-    elects = {each for each in own if each.resource == "leases"}
-    if elects:
-        documents += _bound(installation.namespace, f"{installation.name}-leader-election", elects, installation)
-    if own - elects:
-        documents += _bound(installation.namespace, f"{installation.name}-webhook", own - elects, installation)
+    for role, namespace in sorted(found, key=lambda each: (ROLES.index(each[0]), each[1])):
+        name = f"{installation.name}-{role}"
+        documents += _bound(namespace, name, found[role, namespace], installation)
     return documents
 
 
-def _of(granted: Iterable[Grant], scope: Scope) -> set[Permission]:
-    return {grant.permission for grant in granted if grant.scope is scope}
+def _namespaces(scope: Scope, installation: Installation) -> tuple[str, ...]:
+    """The namespaces of the roles for a scope; an empty one stands for the whole cluster."""
+    if scope is Scope.OWN:
+        return (installation.namespace,)
+    return installation.namespaces if scope is Scope.WATCHED and installation.namespaces else ("",)
 
 
 def _bound(namespace: str, name: str, permissions: set[Permission], installation: Installation) -> list[Document]:
