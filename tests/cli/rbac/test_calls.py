@@ -10,7 +10,9 @@ from pilotage.cli.rbac.calls import Calls, find_calls
 from pilotage.cli.rbac.program import Program
 from pilotage.cli.target import companions, load_target
 
-from .programs import program, reconciling
+from ..programs import program, reconciling
+
+pytestmark = pytest.mark.usefixtures("own_imports")
 
 
 def found(folder: Path, body: str, more: str = "") -> Calls:

@@ -9,6 +9,8 @@ import pytest
 
 from pilotage import cli
 
+pytestmark = pytest.mark.usefixtures("own_imports")
+
 PAGE = (Path(__file__).parents[3] / "docs" / "howto" / "permissions.md").read_text()
 
 

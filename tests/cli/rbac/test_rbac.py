@@ -12,7 +12,9 @@ from pilotage import cli
 from pilotage.meta import yamltext
 from pilotage.rest.permission import rule_line
 
-from .programs import OPERATOR, program, reconciling
+from ..programs import OPERATOR, WEBHOOKS, program, reconciling
+
+pytestmark = pytest.mark.usefixtures("own_imports")
 
 RULES = """
 {apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch", "create", "patch"]}
@@ -78,15 +80,8 @@ def test_other_namespaces_and_no_election_are_options(tmp_path: Path, capsys: py
 def test_webhooks_need_their_certificate_and_their_configurations_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    more = """
-    class Defaults:
-        async def default(self, request: object, greeting: Greeting) -> None: ...
-
-    def with_webhook(manager: pt.Manager) -> None:
-        pt.WebhookBuilder(manager).for_(Greeting).with_defaulter(Defaults()).complete()
-    """
-    target = program(tmp_path, OPERATOR + more.replace("\n    ", "\n"))
-    assert cli.main(["rbac", f"{target}:with_webhook", "--no-leader-elect"]) == 0
+    target = program(tmp_path, OPERATOR + WEBHOOKS.replace("    setup(manager)\n", ""))
+    assert cli.main(["rbac", f"{target}:with_webhooks", "--no-leader-elect"]) == 0
     text = capsys.readouterr().out
     names = '["mutate-v1.greetings.greetings.example.com"]'
     assert rules(text, "ClusterRole") == [

@@ -156,13 +156,18 @@ def _of_events(declared: Declarations, calls: Calls) -> Iterator[Grant]:
             yield Grant(Permission(group, "events", verb), Scope.WATCHED, "event_recorder_for(…)", place)
 
 
+def lease_grants(name: str, reason: str = "leader election", place: str = "") -> Iterator[Grant]:
+    """What an election by a Lease needs."""
+    needed = [Permission(COORDINATION, "leases", verb, name) for verb in ("get", "watch", "update")]
+    for each in (Permission(COORDINATION, "leases", "create"), *needed):
+        yield Grant(each, Scope.OWN, reason, place, role=LEADER_ELECTION)
+
+
 def _of_leases(calls: Calls, installation: Installation) -> Iterator[Grant]:
-    leases = [(installation.lease_name, "leader election", "")] if installation.leader_election else []
-    leases += [(name, "run_while_leading(…)", place) for name, place in calls.leases]
-    for name, reason, place in leases:
-        needed = [Permission(COORDINATION, "leases", verb, name) for verb in ("get", "watch", "update")]
-        for each in (Permission(COORDINATION, "leases", "create"), *needed):
-            yield Grant(each, Scope.OWN, reason, place, role=LEADER_ELECTION)
+    if installation.leader_election:
+        yield from lease_grants(installation.lease_name)
+    for name, place in calls.leases:
+        yield from lease_grants(name, "run_while_leading(…)", place)
 
 
 def _of_webhooks(declared: Declarations, installation: Installation) -> Iterator[Grant]:

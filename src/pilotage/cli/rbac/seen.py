@@ -78,11 +78,16 @@ def grants_of(seen: Sequence[Seen], known: Iterable[Grant]) -> list[Grant]:
     allowed = {(each.permission.group, each.permission.resource, each.permission.verb) for each in known}
     found: list[Grant] = []
     for each in seen:
-        if (each.group, each.resource, each.verb) not in allowed:
+        if (each.group, each.resource, each.verb) not in allowed and not _is_for_all(each):
             scope = Scope.WATCHED if (each.group, each.resource) in namespaced else Scope.CLUSTER
             permission = Permission(each.group, each.resource, each.verb)
             found.append(Grant(permission, scope, "seen in the run", each.place))
     return found
+
+
+def _is_for_all(seen: Seen) -> bool:
+    """Whether every user may do it: questions about the own rights."""
+    return seen.group in ("authorization.k8s.io", "authentication.k8s.io") and seen.resource.startswith("selfsubject")
 
 
 def _lines(file: Path) -> list[Seen]:

@@ -54,6 +54,17 @@ async def main() -> None:  # of a program of its own: not what `pilotage run` ru
         await manager.client.delete(Secret, "secret", namespace="default")
 """
 
+WEBHOOKS = """
+
+class Defaults:
+    async def default(self, greeting: Greeting) -> None: ...
+
+
+def with_webhooks(manager: pt.Manager) -> None:
+    setup(manager)
+    pt.WebhookBuilder(manager).for_(Greeting).with_defaulter(Defaults()).complete()
+"""
+
 
 def program(folder: Path, text: str = OPERATOR, name: str = "operator_.py") -> str:
     """Write a program and return its target."""

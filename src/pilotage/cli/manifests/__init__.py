@@ -1,0 +1,128 @@
+"""`pilotage manifests`: what a program needs on a cluster, as YAML."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.help import examples
+from pilotage.cli.manifests import device
+from pilotage.cli.rbac import add_installation_arguments, read_program
+
+if TYPE_CHECKING:
+    from pilotage.cli.manifests.folder import Files
+    from pilotage.cli.manifests.settings import Settings
+
+
+def register(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    command: argparse.ArgumentParser = subparsers.add_parser(
+        "manifests",
+        help="generate what a program needs on a cluster: CRDs, roles, Deployment, webhooks",
+        description="Generate the manifests of a program: CRDs, roles, ServiceAccount, Deployment, Services, "
+        "NetworkPolicy and webhooks, as plain YAML, as a kustomize base with overlays, and as a Helm chart. In a "
+        "project they are written to its deploy folder, elsewhere the plain YAML goes to standard output.",
+        epilog=examples(
+            "pilotage manifests operator.py --output deploy",
+            "pilotage manifests --check",
+            "pilotage manifests --device --image registry.example/pilotage:1 | kubectl apply -f -",
+        ),
+    )
+    command.add_argument("target", nargs="?", metavar="TARGET", help="the program, as for pilotage run")
+    command.add_argument(
+        "-o",
+        "--output",
+        "--output-dir",
+        type=Path,
+        metavar="DIR",
+        help="the folder to write to, instead of standard output",
+    )
+    command.add_argument(
+        "--check", action="store_true", help="write nothing; exit with 1 and the difference if the folder is outdated"
+    )
+    command.add_argument("--force", action="store_true", help="overwrite generated files that were changed by hand")
+    command.add_argument("--image", help="the image of the program (default: that of the project, or NAME:latest)")
+    command.add_argument(
+        "--seen", type=Path, metavar="FILE", help="add to the roles what pilotage rbac --record has written to FILE"
+    )
+    add_installation_arguments(command)
+    device.add_arguments(command.add_argument_group("device agents"))
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the manifests, or compare them, and return the exit code."""
+    if options.device:
+        return device.run(options)
+    from pilotage.cli.project import find_project
+
+    project = find_project(Path.cwd())
+    folder = options.output or (project.deploy if project is not None else None)
+    settings = _settings(options, project.image if project is not None else "")
+    if folder is None and not options.check:
+        from pilotage.cli.manifests.plain import install
+
+        sys.stdout.write(install(settings))
+        return 0
+    if folder is None:
+        raise CommandError("--check needs a folder to compare with: give --output DIR")
+    return _compare(folder, settings) if options.check else _write(folder, settings, force=options.force)
+
+
+def _settings(options: argparse.Namespace, image: str) -> Settings:
+    from pilotage.cli.manifests.settings import Settings
+    from pilotage.cli.rbac import seen as recording
+    from pilotage.cli.rbac.analysis import analyse
+    from pilotage.schema.generate.crd import crds
+
+    declared, installation = read_program(options)
+    analysis = analyse(declared, installation, recording.read(options.seen) if options.seen is not None else None)
+    for note in analysis.notes:
+        print(f"pilotage: {note}", file=sys.stderr)
+    return Settings(
+        installation=installation,
+        image=options.image or image or f"{installation.name}:latest",
+        target=declared.target.name,
+        declared=declared,
+        grants=tuple(analysis.grants),
+        definitions=tuple(crds(declared.kinds)) if declared.kinds else (),
+    )
+
+
+def _files(settings: Settings) -> Files:
+    from pilotage.cli.manifests import chart, kustomize, plain
+    from pilotage.cli.manifests.folder import Files
+
+    generated = {"install.yaml": plain.install(settings), **kustomize.files(settings), **chart.files(settings)}
+    return Files(generated, kustomize.overlays(settings))
+
+
+def _write(folder: Path, settings: Settings, *, force: bool) -> int:
+    from pilotage.cli.manifests.folder import write
+
+    changed = write(folder, _files(settings), force=force)
+    shown = _shown(folder)
+    for name in changed:
+        print(shown / name)
+    if not changed:
+        print(f"{shown} is up to date")
+    return 0
+
+
+def _compare(folder: Path, settings: Settings) -> int:
+    from pilotage.cli.manifests.folder import differences
+
+    lines = list(differences(folder, _files(settings)))
+    if not lines:
+        return 0
+    print("\n".join(lines))
+    print(f"pilotage: {_shown(folder)} is outdated; write it with pilotage manifests", file=sys.stderr)
+    return 1
+
+
+def _shown(folder: Path) -> Path:
+    """Below the current folder, where that is so."""
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder

@@ -1,0 +1,67 @@
+"""`pilotage manifests --device`: the manifests of a device agent."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.files import write_files
+
+DEFAULT = "device-api"
+"""The default name, and the default namespace."""
+IMAGE = "pilotage:latest"
+
+
+def add_arguments(group: argparse._ArgumentGroup) -> None:
+    """Add the options of device agents."""
+    group.add_argument(
+        "--device",
+        action="store_true",
+        help="generate a DaemonSet of the Device API server with the NVML provider, a DaemonSet of an agent that uses "
+        "it, and the agent's RBAC, instead of the manifests of a program",
+    )
+    group.add_argument("--agent-image", default="", metavar="IMAGE", help="the image of the agent (default: --image)")
+    group.add_argument(
+        "--agent-command",
+        default="python /agent/gpu_agent.py",
+        metavar="COMMAND",
+        help="the command of the agent container (default: %(default)s)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the manifests and return the exit code."""
+    from pilotage.cli.device.manifests import DeviceManifests, documents
+
+    manifests = DeviceManifests(
+        name=_short(options.name or DEFAULT),
+        namespace=_short(options.namespace or DEFAULT),
+        image=options.image or IMAGE,
+        agent_image=options.agent_image,
+        agent_command=_words(options.agent_command),
+    )
+    files = manifests.files()
+    if options.output is None:
+        sys.stdout.write(documents([obj for objects in files.values() for obj in objects]))
+    else:
+        write_files(options.output, {name: documents(objects) for name, objects in files.items()})
+    return 0
+
+
+def _short(name: str) -> str:
+    """A name that leaves room for what is added to it."""
+    if len(name) > 40:
+        raise CommandError(f"{name!r} must be no more than 40 characters")
+    return name
+
+
+def _words(command: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise CommandError(f"--agent-command {command!r} cannot be parsed: {error}") from error
+    if not words:
+        raise CommandError("--agent-command is empty: give the command of the agent container")
+    return words

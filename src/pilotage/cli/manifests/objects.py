@@ -1,0 +1,250 @@
+"""The objects of an installation, as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pilotage.cli.manifests.settings import CERTIFICATES, Settings
+from pilotage.meta.documents import Document, copied
+
+if TYPE_CHECKING:
+    from pilotage.webhook.manifests import ManifestOptions
+
+_USER = 65532
+"""The user of distroless images and of the Dockerfile of `pilotage init`."""
+_SHUTDOWN_SECONDS = 40
+"""Ten more than `pilotage run` waits for running reconciles."""
+METRICS_LABEL = {"metrics": "enabled"}
+"""The label of namespaces that may read metrics; kubebuilder's."""
+
+
+def files(settings: Settings) -> dict[str, list[Document]]:
+    """All objects by file, in the order in which they are applied."""
+    found = {
+        "namespace.yaml": [namespace(settings)],
+        "crds.yaml": definitions(settings),
+        "service-account.yaml": [service_account(settings)],
+        "rbac.yaml": roles(settings),
+        "services.yaml": services(settings),
+        "deployment.yaml": [deployment(settings)],
+        "network-policy.yaml": [network_policy(settings)],
+        "webhooks.yaml": webhooks(settings),
+    }
+    return {name: documents for name, documents in found.items() if documents}
+
+
+def namespace(settings: Settings) -> Document:
+    """The namespace, in which only Pods that follow the restricted profile are admitted."""
+    level = {"pod-security.kubernetes.io/enforce": "restricted"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": settings.namespace, "labels": {**settings.labels, **level}},
+    }
+
+
+def definitions(settings: Settings) -> list[Document]:
+    """The CRDs, with the webhook that converts between their versions, if there is one."""
+    conversions = {
+        document["metadata"]["name"]: document["spec"]
+        for document in _registrations(settings)
+        if document["kind"] == "CustomResourceDefinition"
+    }
+    found = [copied(document) for document in settings.definitions]
+    for document in found:
+        document["spec"] |= conversions.get(document["metadata"]["name"], {})
+        metadata = document["metadata"]
+        metadata["labels"] = {**metadata.get("labels", {}), **settings.labels}
+    return found
+
+
+def service_account(settings: Settings) -> Document:
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(settings, settings.name)}
+
+
+def roles(settings: Settings) -> list[Document]:
+    from pilotage.cli.rbac.roles import role_objects
+
+    found = role_objects(settings.grants, settings.installation)
+    return [{**document, "metadata": {**document["metadata"], "labels": dict(settings.labels)}} for document in found]
+
+
+def deployment(settings: Settings) -> Document:
+    """The Deployment: probes, resources, and Pods that follow the restricted profile."""
+    container: Document = {
+        "name": "manager",
+        "image": settings.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["pilotage", "run"],
+        "args": settings.arguments,
+        "ports": _ports(settings),
+        **_probes(settings),
+        # No CPU limit: a throttled process would miss its probes and its lease like a hung one.
+        "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - a volume of the Pod
+    }
+    pod: Document = {
+        "serviceAccountName": settings.name,
+        "terminationGracePeriodSeconds": _SHUTDOWN_SECONDS,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "runAsGroup": _USER,
+            "fsGroup": _USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [container],
+        "volumes": [{"name": "tmp", "emptyDir": {}}],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": _metadata(settings, settings.name),
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": dict(settings.selector)},
+            "template": {"metadata": {"labels": dict(settings.selector)}, "spec": pod},
+        },
+    }
+
+
+def certificate_mount(settings: Settings) -> tuple[Document, Document, str]:
+    """The volume, its mount and the flag for a certificate of cert-manager."""
+    from pilotage.webhook.manifests import CERTIFICATE_SECRET
+
+    volume = {"name": "certificates", "secret": {"secretName": CERTIFICATE_SECRET}}
+    mount = {"name": "certificates", "mountPath": CERTIFICATES, "readOnly": True}
+    return volume, mount, f"--webhook-certificates={CERTIFICATES}"
+
+
+def services(settings: Settings) -> list[Document]:
+    """The Service of the metrics, and the one through which the API server calls webhooks."""
+    found: list[Document] = []
+    if settings.metrics_port:
+        port = {"name": "metrics", "port": settings.metrics_port, "protocol": "TCP", "targetPort": "metrics"}
+        found.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": _metadata(settings, f"{settings.name}-metrics"),
+                "spec": {"ports": [port], "selector": dict(settings.selector)},
+            }
+        )
+    if settings.has_webhooks:
+        from pilotage.webhook.manifests import service
+
+        found.append(_labelled(service(webhook_options(settings)), settings))
+    return found
+
+
+def network_policy(settings: Settings) -> Document:
+    """Metrics for namespaces with a label, webhooks for all, because the address of the API server is not known, and
+    nothing else. Probes come from the node, which is always allowed."""
+    ingress: list[Document] = []
+    if settings.metrics_port:
+        peers = [{"namespaceSelector": {"matchLabels": dict(METRICS_LABEL)}}]
+        ingress.append({"from": peers, "ports": [{"port": settings.metrics_port, "protocol": "TCP"}]})
+    if settings.has_webhooks:
+        ingress.append({"ports": [{"port": settings.webhook_port, "protocol": "TCP"}]})
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": _metadata(settings, settings.name),
+        "spec": {
+            "podSelector": {"matchLabels": dict(settings.selector)},
+            "policyTypes": ["Ingress"],
+            **({"ingress": ingress} if ingress else {}),
+        },
+    }
+
+
+def webhooks(settings: Settings, *, cert_manager: bool = False) -> list[Document]:
+    """The webhook configurations."""
+    found = _registrations(settings, cert_manager=cert_manager)
+    return [_labelled(each, settings) for each in found if each["kind"] != "CustomResourceDefinition"]
+
+
+def certificates(settings: Settings) -> list[Document]:
+    """What cert-manager needs: an Issuer and a Certificate."""
+    from pilotage.webhook.manifests import cert_manager
+
+    return [_labelled(each, settings) for each in cert_manager(webhook_options(settings))]
+
+
+def service_monitor(settings: Settings) -> Document:
+    """For the Prometheus operator."""
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": _metadata(settings, settings.name),
+        "spec": {
+            "endpoints": [{"port": "metrics", "path": "/metrics"}],
+            "selector": {"matchLabels": dict(settings.labels)},
+        },
+    }
+
+
+def disruption_budget(settings: Settings) -> Document:
+    """For two replicas and more: one of them stays."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": _metadata(settings, settings.name),
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(settings.selector)}},
+    }
+
+
+def webhook_options(settings: Settings, *, cert_manager: bool = False) -> ManifestOptions:
+    """What the manifests of webhooks refer to."""
+    from pilotage.webhook.addresses import DEFAULT_SERVICE
+    from pilotage.webhook.manifests import ManifestOptions
+
+    options = settings.declared.webhook_options
+    own = options.service if options is not None else None
+    return ManifestOptions(
+        namespace=settings.namespace,
+        service=own.name if own is not None else DEFAULT_SERVICE,
+        service_port=own.port if own is not None else 443,
+        port=settings.webhook_port,
+        selector=settings.selector,
+        cert_manager=cert_manager,
+    )
+
+
+def _registrations(settings: Settings, *, cert_manager: bool = False) -> Iterable[Document]:
+    from pilotage.webhook.manifests import configuration
+
+    if not settings.has_webhooks:
+        return []
+    options = webhook_options(settings, cert_manager=cert_manager)
+    return [configuration(each, options) for each in settings.declared.webhooks]
+
+
+def _ports(settings: Settings) -> list[Document]:
+    ports = {"metrics": settings.metrics_port, "health": settings.health_port}
+    if settings.has_webhooks:
+        ports["webhooks"] = settings.webhook_port
+    return [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items() if port]
+
+
+def _probes(settings: Settings) -> Document:
+    if not settings.health_port:
+        return {}
+    return {
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "health"}, "periodSeconds": 20},
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "health"}, "periodSeconds": 10},
+    }
+
+
+def _metadata(settings: Settings, name: str) -> Document:
+    return {"name": name, "namespace": settings.namespace, "labels": dict(settings.labels)}
+
+
+def _labelled(document: Document, settings: Settings) -> Document:
+    return {**document, "metadata": {**document["metadata"], "labels": dict(settings.labels)}}

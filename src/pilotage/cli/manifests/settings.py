@@ -1,0 +1,102 @@
+"""What the manifests of a program are made of: its names, its image, its flags, and what it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pilotage.meta.documents import Document
+
+if TYPE_CHECKING:
+    from pilotage.cli.declarations import Declarations
+    from pilotage.cli.rbac.grants import Grant, Installation
+
+METRICS_PORT, HEALTH_PORT, WEBHOOK_PORT = 8080, 8081, 9443
+COMPONENT = "manager"
+CERTIFICATES = "/certificates"
+"""Where the certificate of cert-manager is mounted."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One installation of a program."""
+
+    installation: Installation
+    image: str
+    target: str
+    """The argument of `pilotage run`."""
+    declared: Declarations
+    grants: tuple[Grant, ...] = field(repr=False)
+    definitions: tuple[Document, ...] = field(default=(), repr=False)
+    """The CRDs."""
+
+    @property
+    def name(self) -> str:
+        return self.installation.name
+
+    @property
+    def namespace(self) -> str:
+        return self.installation.namespace
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Of all objects."""
+        return {"app.kubernetes.io/name": self.name}
+
+    @property
+    def selector(self) -> Mapping[str, str]:
+        """The labels of the Pods."""
+        return {**self.labels, "app.kubernetes.io/component": COMPONENT}
+
+    @property
+    def has_webhooks(self) -> bool:
+        return self.declared.webhook_options is not None
+
+    @property
+    def has_own_manager(self) -> bool:
+        """Whether the target is a manager, which takes no flags."""
+        return self.declared.options is not None
+
+    @property
+    def metrics_port(self) -> int:
+        """0: metrics are not served."""
+        options = self.declared.options
+        return METRICS_PORT if options is None else _port(options.metrics_bind_address)
+
+    @property
+    def health_port(self) -> int:
+        """0: there are no probes."""
+        options = self.declared.options
+        return HEALTH_PORT if options is None else _port(options.health_probe_bind_address)
+
+    @property
+    def webhook_port(self) -> int:
+        options = self.declared.webhook_options
+        return options.port if options is not None and options.port > 0 else WEBHOOK_PORT
+
+    @property
+    def arguments(self) -> list[str]:
+        """Of `pilotage run`."""
+        if self.has_own_manager:
+            return [self.target, "--log-format=json"]
+        found = [self.target]
+        if self.installation.leader_election:
+            found += ["--leader-elect", f"--leader-election-id={self.installation.lease_name}"]
+        if self.installation.namespaces:
+            found.append(f"--namespace={','.join(self.installation.namespaces)}")
+        addresses = (("metrics", self.metrics_port), ("health-probe", self.health_port))
+        return [*found, *(f"--{name}-bind-address=:{port}" for name, port in addresses), "--log-format=json"]
+
+
+def split_image(image: str) -> tuple[str, str]:
+    """The name and the tag of an image."""
+    name, colon, tag = image.rpartition(":")
+    return (name, tag) if colon and "/" not in tag else (image, "latest")
+
+
+def _port(address: str) -> int:
+    from pilotage.net.sockets import parse_bind_address
+
+    parsed = parse_bind_address(address)
+    return parsed[1] if parsed is not None else 0

@@ -1,0 +1,173 @@
+"""The command, on whole programs: what it writes, what it leaves, and what it compares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pilotage import cli
+from pilotage.cli.manifests import objects
+from pilotage.cli.manifests.settings import Settings
+from pilotage.cli.rbac.grants import Installation
+from pilotage.meta import yamltext
+from pilotage.webhook.conversion.declaration import ConversionDeclaration
+from pilotage.webhook.options import WebhookServerOptions
+
+from ..programs import OPERATOR, WEBHOOKS, program
+
+pytestmark = pytest.mark.usefixtures("own_imports")
+
+NAME = ["--name", "greetings"]
+
+
+def tree(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def documents(text: str) -> dict[tuple[str, str], Any]:
+    return {(each["kind"], each["metadata"]["name"]): each for each in yamltext.read_all(text)}
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[tuple[str, str], Any]:
+    assert cli.main(["manifests", *arguments]) == 0
+    return documents(capsys.readouterr().out)
+
+
+def test_without_a_folder_the_plain_manifests_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, program(tmp_path), *NAME)
+    assert list(found) == [
+        ("Namespace", "greetings-system"),
+        ("CustomResourceDefinition", "greetings.greetings.example.com"),
+        ("ServiceAccount", "greetings"),
+        ("ClusterRole", "greetings-manager"),
+        ("ClusterRoleBinding", "greetings-manager"),
+        ("Role", "greetings-leader-election"),
+        ("RoleBinding", "greetings-leader-election"),
+        ("Service", "greetings-metrics"),
+        ("Deployment", "greetings"),
+        ("NetworkPolicy", "greetings"),
+    ]
+
+
+def test_the_deployment_runs_the_program_with_the_flags_of_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = program(tmp_path)
+    options = [*NAME, "--image", "registry.example/greetings:2", "--watch-namespace", "a", "--watch-namespace", "b"]
+    pod = printed(capsys, target, *options)["Deployment", "greetings"]["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    assert (container["image"], container["command"]) == ("registry.example/greetings:2", ["pilotage", "run"])
+    assert container["args"] == [
+        target,
+        "--leader-elect",
+        "--leader-election-id=greetings-leader",
+        "--namespace=a,b",
+        "--metrics-bind-address=:8080",
+        "--health-probe-bind-address=:8081",
+        "--log-format=json",
+    ]
+    assert pod["serviceAccountName"] == "greetings"
+
+
+def test_webhooks_have_a_service_and_configurations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, f"{program(tmp_path, OPERATOR + WEBHOOKS)}:with_webhooks", *NAME)
+    configuration = found["MutatingWebhookConfiguration", "mutate-v1.greetings.greetings.example.com"]
+    reference = configuration["webhooks"][0]["clientConfig"]["service"]
+    assert (reference["name"], reference["namespace"]) == ("webhook-service", "greetings-system")
+    service = found["Service", "webhook-service"]["spec"]
+    pod = found["Deployment", "greetings"]["spec"]["template"]
+    assert service["selector"].items() <= pod["metadata"]["labels"].items()
+    ports = {port["name"]: port["containerPort"] for port in pod["spec"]["containers"][0]["ports"]}
+    assert service["ports"][0]["targetPort"] == ports["webhooks"] == 9443
+    assert found["NetworkPolicy", "greetings"]["spec"]["ingress"][1] == {"ports": [{"port": 9443, "protocol": "TCP"}]}
+
+
+def test_a_second_run_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["manifests", f"{program(tmp_path, OPERATOR + WEBHOOKS)}:with_webhooks", "--output", "deploy"]
+    assert cli.main(command) == 0
+    first = tree(tmp_path / "deploy")
+    assert {name.partition("/")[0] for name in first} == {"install.yaml", "base", "components", "overlays", "chart"}
+    capsys.readouterr()
+    assert cli.main(command) == 0
+    assert tree(tmp_path / "deploy") == first
+    assert capsys.readouterr().out == "deploy is up to date\n"
+    assert cli.main([*command, "--check"]) == 0
+
+
+def test_a_check_shows_what_a_change_of_the_program_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["manifests", program(tmp_path), "--output", "deploy"]
+    assert cli.main(command) == 0
+    assert cli.main([*command, "--check", "--image", "other:1"]) == 1
+    shown = capsys.readouterr()
+    assert "+        image: other:1" in shown.out.splitlines()
+    assert "deploy is outdated" in shown.err
+    assert cli.main([*command, "--check"]) == 0, "nothing was written"
+
+
+def test_files_of_the_user_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["manifests", program(tmp_path), "--output", "deploy"]
+    assert cli.main(command) == 0
+    folder = tmp_path / "deploy"
+    (folder / "samples.yaml").write_text("kind: Greeting\n")
+    overlay = folder / "overlays" / "production" / "kustomization.yaml"
+    overlay.write_text("# mine\n")
+    assert cli.main([*command, "--image", "other:1"]) == 0
+    assert (folder / "samples.yaml").read_text() == "kind: Greeting\n"
+    assert overlay.read_text() == "# mine\n"
+    assert "image: other:1" in (folder / "install.yaml").read_text()
+
+
+def test_a_generated_file_that_was_changed_is_overwritten_only_by_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["manifests", program(tmp_path), "--output", "deploy"]
+    assert cli.main(command) == 0
+    before = tree(tmp_path / "deploy")
+    changed = tmp_path / "deploy" / "base" / "deployment.yaml"
+    changed.write_text(changed.read_text().replace("replicas: 1", "replicas: 5"))
+    capsys.readouterr()
+    assert cli.main([*command, "--image", "other:1"]) == 1
+    assert "deploy/base/deployment.yaml; move your changes" in capsys.readouterr().err
+    assert {**tree(tmp_path / "deploy"), "base/deployment.yaml": before["base/deployment.yaml"]} == before
+    assert cli.main([*command, "--force"]) == 0
+    assert tree(tmp_path / "deploy") == before
+
+
+def test_a_generated_file_that_is_no_longer_needed_is_removed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = program(tmp_path, OPERATOR + WEBHOOKS)
+    assert cli.main(["manifests", f"{target}:with_webhooks", "--output", "deploy"]) == 0
+    assert (tmp_path / "deploy" / "base" / "webhooks.yaml").exists()
+    without = ["manifests", f"{target}:setup", "--output", "deploy"]
+    assert cli.main([*without, "--check"]) == 1
+    assert cli.main(without) == 0
+    assert not (tmp_path / "deploy" / "base" / "webhooks.yaml").exists()
+    assert cli.main([*without, "--check"]) == 0
+
+
+def test_in_a_project_its_settings_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program(tmp_path)
+    settings = '[project]\nname = "greet"\n[tool.pilotage]\ntarget = "operator_.py:setup"\nimage = "greet:7"\n'
+    (tmp_path / "pyproject.toml").write_text(f'{settings}deploy = "config"\n')
+    assert cli.main(["manifests"]) == 0
+    found = documents((tmp_path / "config" / "install.yaml").read_text())
+    container = found["Deployment", "greet"]["spec"]["template"]["spec"]["containers"][0]
+    assert (container["image"], container["args"][0]) == ("greet:7", "operator_.py:setup")
+    assert cli.main(["manifests", "--check"]) == 0
+
+
+def test_a_conversion_webhook_is_part_of_the_crd() -> None:
+    class Declared:
+        webhook_options = WebhookServerOptions()
+        webhooks = (ConversionDeclaration("greetings.example.com"),)
+        options = None
+
+    definition = {"metadata": {"name": "greetings.example.com"}, "spec": {"group": "example.com"}}
+    declared: Any = Declared()
+    settings = Settings(Installation("a", "b"), "image", "target", declared, (), (definition,))
+    [made] = objects.definitions(settings)
+    assert made["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["namespace"] == "b"
+    assert objects.webhooks(settings) == []
