@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import signal
 import socket
 import subprocess
@@ -98,6 +100,22 @@ def test_an_address_in_use_is_one_line(tmp_path: Path) -> None:
     assert place in shown
 
 
+def test_with_colours_the_log_is_in_columns_and_a_failure_has_its_line(tmp_path: Path) -> None:
+    write_operator(tmp_path)
+    bad = write_object(tmp_path, "world", "bad")
+    words = ("hello.py", "--storage", "memory:", "-f", str(bad), "--until-idle", "--timeout", "0.2")
+    environment = os.environ | {"CLICOLOR_FORCE": "1", "NO_COLOR": ""}
+    ran = forked.run("-m", "pilotage.cli", "run", *words, folder=tmp_path, environment=environment)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", ran.stderr)
+    assert plain != ran.stderr
+    assert re.search(
+        r"\n\d\d:\d\d:\d\d ERROR greeting   default/world  Reconciler error  ValueError: the text is bad\n"
+        r" +hello.py:\d+ in reconcile: raise ValueError\(\"the text is bad\"\)\n",
+        plain,
+    )
+    assert plain.splitlines()[-2] == "pilotage: not everything is reconciled after 0.2 s (--timeout); still pending:"
+
+
 async def test_kubectl_can_be_used_on_the_running_program(tmp_path: Path) -> None:
     write_operator(tmp_path)
     words = ("hello.py", "--storage", "memory:", "--serve", "127.0.0.1:0", "--serve-kubeconfig", "here.kubeconfig")
@@ -163,6 +181,8 @@ def test_a_program_of_ones_own_has_the_same_flags(tmp_path: Path) -> None:
     wrong = forked.run("hello.py", "--timeout", "3", folder=tmp_path)
     assert (wrong.returncode, wrong.stderr) == (1, "hello.py: --timeout is how long --until-idle waits: give both\n")
     assert forked.run("hello.py", "--nope", folder=tmp_path).returncode == 2
+    failed = forked.run("hello.py", "--storage", "memory:", "-f", "nope.yaml", folder=tmp_path)
+    assert (failed.returncode, failed.stderr) == (1, "hello.py: cannot read nope.yaml: No such file or directory\n")
 
 
 def test_a_program_that_starts_when_it_is_imported_is_stopped_there(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,11 @@ def test_files_folders_and_lists_are_read_in_order(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("not YAML: [")
     kinds = [(file.name, document["kind"]) for file, document in read_objects([tmp_path])]
     assert kinds == [("a.json", "Pod"), ("b.yaml", "ConfigMap"), ("b.yaml", "Namespace")]
+
+
+def test_standard_input_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CONFIG_MAP.encode())))
+    assert [document["kind"] for _, document in read_objects([Path("-")])] == ["ConfigMap"]
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def test_a_project_is_small_enough_to_read_in_five_minutes(project: Path) -> Non
 
 def test_the_image_runs_the_program_as_a_user_without_privileges(project: Path) -> None:
     dockerfile = (project / "Dockerfile").read_text()
+    assert "PYTHONUNBUFFERED=1" in dockerfile
     assert 'ENTRYPOINT ["pilotage", "run"]' in dockerfile
     assert "USER 65532:65532" in dockerfile
     copied = {word for line in dockerfile.splitlines() if line.startswith("COPY") for word in line.split()[1:-1]}

@@ -67,7 +67,8 @@ def _add_course(group: argparse._ArgumentGroup) -> None:
         type=Path,
         action="append",
         metavar="FILE",
-        help="apply the objects of a YAML file, or of all in a folder, once the program runs; may be repeated",
+        help="apply the objects of a YAML file, of all in a folder, or of standard input (-), once the program runs; "
+        "may be repeated",
     )
     _add_switch(group, "--until-idle", "exit when everything is reconciled: 0, or 1 with a list of what is left")
     group.add_argument(

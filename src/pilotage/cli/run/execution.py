@@ -27,34 +27,34 @@ log = logger("pilotage.run")
 INTERRUPTED = 130
 
 
-def execute(load: Callable[[], Target], flags: Flags, name: str) -> int:
-    """Load the target and run it; the exit code. `name` is the program's, for its Leases."""
+def execute(load: Callable[[], Target], flags: Flags, name: str, command: str = "pilotage") -> int:
+    """Load the target and run it; the exit code. `name` is the program's, for its Leases, and `command` begins the line
+    of an error."""
     terminal = standard_error()
     if flags.processes is not None:
         terminal.animated = False  # one spinner for each process would be shown
-    configure(flags, terminal)
     try:
+        configure(flags, terminal)
         channel = channel_to_parent() if flags.reload else None
         if flags.reload and channel is None:
             return asyncio.run(supervise(terminal, flags.graceful_shutdown_timeout))
         with reported(channel, flags.filename):
             target = load()
-        program = Program(target, flags, terminal, name)
-        return _run(program)
+        return _run(Program(target, flags, terminal, name), command)
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
-        report(error, flags, terminal)
+        report(error, flags, terminal, command)
         return 1
 
 
-def _run(program: Program) -> int:
+def _run(program: Program, command: str) -> int:
     flags = program.flags
     if flags.processes is None:
-        return asyncio.run(_exit_code(program))
+        return asyncio.run(_exit_code(program, command))
 
     async def main() -> None:
-        if code := await _exit_code(program):
+        if code := await _exit_code(program, command):
             raise SystemExit(code)
 
     try:
@@ -69,13 +69,13 @@ def _run(program: Program) -> int:
     return 0
 
 
-async def _exit_code(program: Program) -> int:
+async def _exit_code(program: Program, command: str) -> int:
     try:
         await program.run()
     except Interrupted:
         return INTERRUPTED
     except Exception as error:
-        report(_explained(error, program.target.name), program.flags, program.terminal)
+        report(_explained(error, program.target.name), program.flags, program.terminal, command)
         return 1
     return 0
 
@@ -92,7 +92,7 @@ def _explained(error: Exception, name: str) -> Exception:
     return explained
 
 
-def report(error: Exception, flags: Flags, terminal: Terminal) -> None:
+def report(error: Exception, flags: Flags, terminal: Terminal, command: str) -> None:
     """One line for the error; in JSON, if the log is; and its traceback, if that was asked for."""
     detailed = flags.traceback or levels.parsed(flags.log_level) < logging.INFO
     if flags.log_format == "json":
@@ -100,7 +100,7 @@ def report(error: Exception, flags: Flags, terminal: Terminal) -> None:
         return
     if detailed:
         terminal.write("".join(traceback.format_exception(error)))
-    terminal.line(f"{terminal.styled('pilotage:', BOLD, RED)} {error}")
+    terminal.line(f"{terminal.styled(f'{command}:', BOLD, RED)} {error}")
 
 
 def configure(flags: Flags, terminal: Terminal) -> None:

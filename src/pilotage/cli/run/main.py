@@ -49,7 +49,7 @@ def run(
         raise SystemExit(1) from None
     from pilotage.cli.run.execution import execute
 
-    if code := execute(lambda: _target(main, kinds), flags, program_name(command.prog)):
+    if code := execute(lambda: _target(main, kinds), flags, program_name(command.prog), command.prog):
         raise SystemExit(code)
 
 

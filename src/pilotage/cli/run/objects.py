@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from pilotage.telemetry.logs import logger
 log = logger("pilotage.run")
 
 FIELD_OWNER = "pilotage-run"
+STANDARD_INPUT = "-"
 SERVED_SECONDS = 10.0
 """How long to wait for a kind whose CRD is among the objects."""
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -39,7 +41,8 @@ def _files(path: Path) -> list[Path]:
 
 def _documents(file: Path) -> list[dict[str, Any]]:
     try:
-        documents = yamltext.read_all(file.read_bytes(), aliases=True)
+        content = sys.stdin.buffer.read() if str(file) == STANDARD_INPUT else file.read_bytes()
+        documents = yamltext.read_all(content, aliases=True)
     except OSError as error:
         raise CommandError(f"cannot read {file}: {error.strerror}") from error
     except DecodeError as error:

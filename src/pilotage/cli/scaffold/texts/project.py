@@ -27,7 +27,7 @@ class NewProject:
             "README.md": self._readme(),
             "pyproject.toml": self._pyproject(),
             "Makefile": _MAKEFILE.replace("NAME", self.name),
-            "Dockerfile": _DOCKERFILE.replace("PYTHON", PYTHON),
+            "Dockerfile": _DOCKERFILE.replace("python:PYTHON", f"python:{PYTHON}"),
             ".dockerignore": _DOCKERIGNORE,
             ".gitignore": _GITIGNORE,
             ".github/workflows/ci.yaml": _CI.replace("PYTHON", PYTHON),
