@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pilotage as pt
-from examples import builtin_kinds, chaospod, database, gpu_agent, several_clusters, wait_for_network, wait_for_secret
+from examples import (
+    builtin_kinds,
+    chaospod,
+    database,
+    gpu_agent,
+    several_clusters,
+    test_greetings,
+    wait_for_network,
+    wait_for_secret,
+)
 from examples.cronjob.__main__ import job_template
 from examples.cronjob.kinds import CronJob, CronJobSpec
 from examples.cronjob.reconciler import CronJobReconciler
@@ -17,7 +26,7 @@ from pilotage.cli.demo import databases as demo
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.types.apps.v1 import ReplicaSet, StatefulSet
 from pilotage.types.batch.v1 import Job
-from pilotage.types.core.v1 import Container, Namespace, Node, Pod, PodSpec, PodTemplateSpec, Secret
+from pilotage.types.core.v1 import ConfigMap, Container, Namespace, Node, Pod, PodSpec, PodTemplateSpec, Secret
 
 Step = Callable[[pt.Client], Awaitable[object]]
 
@@ -250,6 +259,19 @@ GPU_AGENT = Operator(
     (GPU,),
 )
 
+# A ConfigMap with a text, and the time of the last look
+
+GREETING = Operator(
+    setup_of(test_greetings.GreetingReconciler),
+    (
+        _create(test_greetings.greeting),
+        _patch(test_greetings.Greeting, "hello", {"spec": {"text": "good morning"}}),
+    ),
+    (test_greetings.Greeting, ConfigMap),
+    (test_greetings.Greeting,),
+    times=("looked",),
+)
+
 OPERATORS = {
     "builtin_kinds": REPLICA_SET,
     "chaospod": CHAOS_POD,
@@ -258,6 +280,7 @@ OPERATORS = {
     "demo": DEMO,
     "gpu_agent": GPU_AGENT,
     "several_clusters": SYNC,
+    "test_greetings": GREETING,
     "wait_for_network": WAIT_FOR_NETWORK,
     "wait_for_secret": WAIT_FOR_SECRET,
 }

@@ -9,10 +9,11 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec import structs
 
 import pilotage as pt
 from pilotage.cli.demo import databases as demo
-from pilotage.errors import Invalid
+from pilotage.errors import Invalid, NotFound
 from pilotage.rest import Page, Request, Transport, WatchEvent
 from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
 from pilotage.types.core.v1 import Secret
@@ -136,8 +137,11 @@ class StaleLink(CrashingLink):
             return await super().list(request)
         newest = await super().list(request)
         old = str(max(1, int(newest.resource_version) - self._versions))
-        exact = replace(options, resource_version=old, resource_version_match="Exact", limit=0)
-        return await super().list(replace(request, options=exact))
+        exact = structs.replace(options, resource_version=old, resource_version_match="Exact", limit=0)
+        try:
+            return await super().list(structs.replace(request, options=exact))
+        except NotFound:
+            return newest  # the kind was not served then
 
     def delivered(self, request: Request, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
         if request.options.send_initial_events:

@@ -75,7 +75,8 @@ async def test_a_cache_that_stands_still_is_not_idle_after_a_write_to_a_kind_tha
         await manager.run_until_idle(30)
         informer = await manager.cache.informer_for(ConfigMap)
         assert isinstance(informer, Informer)
-        manager.cache._tasks[informer].cancel()
+        assert manager.cache._group is not None
+        manager.cache._group.cancel(manager.cache._tasks[informer])
         await manager.cluster.client.create(config_map("unseen"))
         with pytest.raises(
             NotIdle,

@@ -25,6 +25,7 @@ from pilotage.meta.selection import Fields, Labels
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest.listing import ListerWatcher
 from pilotage.rest.refusal import MissingPermission
+from pilotage.tasks import OwnedTasks
 
 R = TypeVar("R", bound=Resource)
 
@@ -63,7 +64,7 @@ class Cache:
         self._indexes: dict[GroupVersionKind, dict[str, tuple[Kind, IndexFunction]]] = {}
         self._listers: dict[Kind, Lister[Any]] = {}  # of informers that have synced: the fast path of a read
         self._tasks: dict[Informer[Any], asyncio.Task[None]] = {}
-        self._group: asyncio.TaskGroup | None = None
+        self._group: OwnedTasks | None = None
         self._context = contextvars.copy_context()
         self._started = asyncio.Event()
         self._stopped = False
@@ -197,8 +198,8 @@ class Cache:
             informer = self._informers.pop(slot, None)
             for one in _parts(informer):
                 task = self._tasks.pop(one, None)
-                if task is not None:
-                    task.cancel()
+                if task is not None and self._group is not None:
+                    self._group.cancel(task)
         self._listers = {kind: lister for kind, lister in self._listers.items() if gvk_of(kind) != gvk}
 
     def informers(self) -> tuple[AnyInformer, ...]:
@@ -252,12 +253,14 @@ class Cache:
             raise InvalidDefinition("the cache is already running")
         self._context = contextvars.copy_context()
         try:
-            async with asyncio.TaskGroup() as group:
+            async with OwnedTasks() as group:
                 self._group = group
                 for informer in self.informers():
                     self._start(informer)
                 self._started.set()
                 await asyncio.Event().wait()  # until cancelled, or until an informer fails
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
         finally:
             self._group = None
             self._stopped = True

@@ -17,6 +17,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest.listing import ListerWatcher
+from pilotage.tasks import OwnedTasks
 
 R = TypeVar("R", bound=Resource)
 
@@ -39,7 +40,7 @@ class SharedInformerFactory:
         self._resync = resync
         self._namespace = namespace
         self._informers: dict[Kind, Informer[Any]] = {}
-        self._group: asyncio.TaskGroup | None = None
+        self._group: OwnedTasks | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._stopped = False
 
@@ -79,7 +80,7 @@ class SharedInformerFactory:
     async def __aenter__(self) -> SharedInformerFactory:
         if self._group is not None or self._stopped:
             raise InvalidDefinition("a factory is started only once")
-        self._group = asyncio.TaskGroup()
+        self._group = OwnedTasks()
         await self._group.__aenter__()
         for informer in self._informers.values():
             self._start(informer)
@@ -90,10 +91,10 @@ class SharedInformerFactory:
     ) -> None:
         self._stopped = True
         group, self._group = self._group, None
-        for task in self._tasks:
-            task.cancel()
         if group is None:
             return
+        for task in self._tasks:
+            group.cancel(task)
         try:
             await group.__aexit__(kind, error, traceback)
         except BaseExceptionGroup as errors:

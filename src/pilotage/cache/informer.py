@@ -31,6 +31,7 @@ from pilotage.reflector.reflector import changes
 from pilotage.reflector.troublelog import missing_permission
 from pilotage.rest.listing import ListerWatcher, Recounting
 from pilotage.rest.refusal import MissingPermission
+from pilotage.tasks import OwnedTasks
 from pilotage.telemetry.logs import logger
 
 
@@ -284,10 +285,12 @@ class Informer(Generic[T]):
         metrics.OBJECTS.labels(*labels).set_function(lambda: len(self._store))
         metrics.LIVE.labels(*labels).set_function(lambda: float(self.live))
         try:
-            async with asyncio.TaskGroup() as group:
+            async with OwnedTasks() as group:
                 group.create_task(self._reflect(), name=f"informer of {self.options.gvk}")
                 group.create_task(self._replays.resync(), name=f"resync of {self.options.gvk}")
                 group.create_task(self._replays.catch_up(), name=f"late handlers of {self.options.gvk}")
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
         finally:
             self._state = "stopped"
             self._liveness.stop()

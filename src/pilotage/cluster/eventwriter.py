@@ -62,6 +62,7 @@ class EventWriter:
         self._ending = False
         self._missing: MissingPermission | None = None
         """The permission whose absence was the last refusal: it is logged once, not for every event."""
+        self._is_stopped = False
         self._more = asyncio.Event()
         self._idle = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -69,8 +70,19 @@ class EventWriter:
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self._begin()
+
+    def _begin(self) -> None:
         self._more.set()
         self._task = self._loop.create_task(self._run(), name="events")
+        self._task.add_done_callback(self._begin_again)
+
+    def _begin_again(self, task: asyncio.Task[None]) -> None:
+        """Start the task again if it was not ended by `stop`: no later event would be written."""
+        if self._task is task and not self._is_stopped:
+            error = None if task.cancelled() else task.exception()
+            _log.error("The writer of events ended unexpectedly, starting it again", error=error or "it was cancelled")
+            self._begin()
 
     async def stop(self) -> None:
         """Wait for the remaining events for a short time, then end."""
@@ -85,6 +97,7 @@ class EventWriter:
         except TimeoutError:
             _log.warning("Events were not written in time", waiting=len(self._waiting) + 1)
         finally:
+            self._is_stopped = True
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 

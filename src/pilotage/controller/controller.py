@@ -23,6 +23,7 @@ from pilotage.manager.options import ControllerDefaults
 from pilotage.manager.shutdown import UNWIND_SECONDS
 from pilotage.manager.work import RECONCILE, ActiveWork, WorkTracker
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.tasks import TaskCancelled
 from pilotage.workqueue import WorkQueue
 
 REPEATED = 5
@@ -236,6 +237,11 @@ class Controller:
     async def _feed(self) -> None:
         try:
             await self._running_sources.run()
+        except asyncio.CancelledError:
+            if self._stopping.is_set():
+                raise
+            self._stopping.set()
+            raise TaskCancelled(f"the sources of {self.name} were cancelled, and not by their controller") from None
         except BaseException:
             self._stopping.set()  # the whole controller ends with its sources
             raise

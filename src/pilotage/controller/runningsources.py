@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pilotage.controller.request import Request
 from pilotage.controller.sources import Source
 from pilotage.errors import PilotageError
+from pilotage.tasks import OwnedTasks
 from pilotage.telemetry.logs import Logger
 from pilotage.workqueue import WorkQueue
 
@@ -61,7 +62,7 @@ class RunningSources:
         `wait_for_sync`."""
         assert self._synced is not None  # the caller has claimed it
         try:
-            async with asyncio.TaskGroup() as tasks:
+            async with OwnedTasks() as tasks:
                 self._tasks = tasks
                 tasks.create_task(self._sync(tasks, self._synced), name="start of the sources")
                 try:

@@ -18,6 +18,7 @@ from pilotage.controller.triggers import TRIGGERS
 from pilotage.errors import Conflict, NotFound, PilotageError, StaleCache
 from pilotage.manager.work import RECONCILE, WorkTracker
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.tasks import TaskCancelled
 from pilotage.telemetry import tracing
 from pilotage.telemetry.logs import log_context, logged_fields, logger
 from pilotage.workqueue import QueueShutDown, WorkQueue
@@ -104,6 +105,11 @@ class Worker:
                         await _ignore_cancellation(task)
         except QueueShutDown:
             return
+        except asyncio.CancelledError:
+            if self._job.stopping.is_set():
+                raise
+            self._job.stopping.set()
+            raise TaskCancelled(f"{task.get_name()} was cancelled, and not by its controller") from None
         except BaseException:
             self._job.stopping.set()  # the whole controller ends, and the other workers with it
             raise

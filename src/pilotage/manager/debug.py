@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 
 from pilotage.http.health import text_response
 from pilotage.http.messages import Handler, Request, Response
+from pilotage.tasks import frames_of
 from pilotage.telemetry.logs import fields_of
 
 _LINES = 50
@@ -45,7 +46,7 @@ def tasks() -> str:
         lines.append(f"{task.get_name()}{' ' + shown if shown else ''}")
         lines += [
             f"  {_frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)}"
-            for frame in task.get_stack(limit=_FRAMES)
+            for frame in frames_of(task)[-_FRAMES:]
         ]
     return "\n".join(lines)
 

@@ -27,6 +27,7 @@ from typing import Any, NoReturn, TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary
 
 from pilotage.errors import PilotageError
+from pilotage.tasks import frames_of
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -166,9 +167,11 @@ def _task_of(handle: asyncio.Handle) -> asyncio.Task[Any] | None:
 
 
 def _describe(task: asyncio.Task[Any]) -> str:
-    stack = task.get_stack(limit=1)
-    where = f" at {stack[-1].f_code.co_filename}:{stack[-1].f_lineno}" if stack else ""
-    return f"{task.get_name()}: {getattr(task.get_coro(), '__qualname__', task.get_coro())}{where}"
+    frames = frames_of(task)
+    if not frames:
+        return f"{task.get_name()}: {task.get_coro()}"
+    code = frames[0].f_code
+    return f"{task.get_name()}: {code.co_qualname} at {code.co_filename}:{frames[0].f_lineno}"
 
 
 def _refuse(what: str) -> NoReturn:

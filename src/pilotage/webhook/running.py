@@ -12,6 +12,7 @@ from pilotage.errors import ApiError, ConnectionLost
 from pilotage.http.health import text_response
 from pilotage.http.messages import Request, Response
 from pilotage.server.webhooks.local import webhook_url
+from pilotage.tasks import OwnedTasks
 from pilotage.telemetry.logs import logger
 from pilotage.webhook import addresses, probe
 from pilotage.webhook.addresses import Address, HostAddress, InProcess, ServiceAddress, with_bundle
@@ -86,7 +87,7 @@ class Running:
         """Renew the certificate and the registrations until cancelled. Raises the error of a handler that must end
         the server."""
         try:
-            async with asyncio.TaskGroup() as tasks:
+            async with OwnedTasks() as tasks:
                 if self._source is not None:
                     tasks.create_task(self._source.run(self._certificate_changed), name="webhook certificate")
                 tasks.create_task(self._keep_registered(), name="webhook registration")

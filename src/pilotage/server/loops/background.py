@@ -42,6 +42,7 @@ class BackgroundLoops:
         self._pods = PodRemover(context, note)
         self._history = History(context)
         self._tasks: list[asyncio.Task[None]] = []
+        self._is_closing = False
 
     async def __aenter__(self) -> BackgroundLoops:
         loops: dict[str, Callable[[], Awaitable[None]]] = {
@@ -61,7 +62,7 @@ class BackgroundLoops:
         if self._collector is not None:
             self._collector.start()  # before the first request: it must see each owner that is deleted
             loops["collect"] = self._collector.run
-        self._tasks = [asyncio.create_task(_supervised(name, loop), name=name) for name, loop in loops.items()]
+        self._tasks = [asyncio.create_task(self._supervised(name, loop), name=name) for name, loop in loops.items()]
         return self
 
     def busy(self) -> list[str]:
@@ -72,19 +73,23 @@ class BackgroundLoops:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._is_closing = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-
-async def _supervised(name: str, loop: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        try:
-            await loop()
-        except Compacted:
-            continue  # overtaken: begin again from what is there now
-        except StorageError as error:
-            _log.warning("Background loop failed, retrying", loop=name, seconds=_RETRY_SECONDS, error=error)
-        except Exception:
-            _log.exception("Background loop failed, retrying", loop=name, seconds=_RETRY_SECONDS)
-        await asyncio.sleep(_RETRY_SECONDS)
+    async def _supervised(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await loop()
+            except Compacted:
+                continue  # overtaken: begin again from what is there now
+            except StorageError as error:
+                _log.warning("Background loop failed, retrying", loop=name, seconds=_RETRY_SECONDS, error=error)
+            except Exception:
+                _log.exception("Background loop failed, retrying", loop=name, seconds=_RETRY_SECONDS)
+            except asyncio.CancelledError:
+                if self._is_closing:
+                    raise
+                _log.error("Background loop was cancelled by other code, starting it again", loop=name)
+            await asyncio.sleep(_RETRY_SECONDS)

@@ -1,0 +1,80 @@
+"""Tasks whose end is never silent: a task group in which a task that other code cancels has failed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextvars import Context
+from types import FrameType, TracebackType
+from typing import Any, TypeVar
+
+from pilotage.errors import PilotageError
+
+T = TypeVar("T")
+
+
+def frames_of(task: asyncio.Task[Any]) -> list[FrameType]:
+    """Where a task waits: the frames of its coroutines, from the outermost to the one that waits."""
+    frames = list[FrameType]()
+    coroutine: object = task.get_coro()
+    while (frame := getattr(coroutine, "cr_frame", None)) is not None:
+        if frame.f_code is not OwnedTasks._owned.__code__:  # it is in every task of such a group
+            frames.append(frame)
+        coroutine = getattr(coroutine, "cr_await", None)
+    return frames
+
+
+class TaskCancelled(PilotageError):
+    """A task was cancelled, and not by its owner."""
+
+
+class OwnedTasks(asyncio.TaskGroup):
+    """A task group for tasks that run until the group ends.
+
+    A plain group ignores the cancellation of one of its tasks. Here it is an error, TaskCancelled, unless the group is
+    ending or the task was cancelled with `cancel`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._owner: asyncio.Task[Any] | None = None
+        self._is_ending = False
+        self._cancelled: set[asyncio.Task[Any]] = set()
+
+    async def __aenter__(self) -> OwnedTasks:
+        self._owner = asyncio.current_task()
+        await super().__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._is_ending = self._is_ending or error is not None
+        await super().__aexit__(kind, error, traceback)
+
+    def create_task(  # type: ignore[override]  # a plain group takes generators too, where Python still allows them
+        self, coroutine: Coroutine[Any, Any, T], *, name: str | None = None, context: Context | None = None
+    ) -> asyncio.Task[T]:
+        task = super().create_task(self._owned(coroutine), name=name, context=context)
+        task.add_done_callback(lambda _: coroutine.close())  # of a task that is cancelled before its first step
+        return task
+
+    def cancel(self, task: asyncio.Task[Any]) -> None:
+        """Cancel one task; the others continue."""
+        self._cancelled.add(task)
+        task.add_done_callback(self._cancelled.discard)
+        task.cancel()
+
+    async def _owned(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        try:
+            return await coroutine
+        except asyncio.CancelledError:
+            task, owner = asyncio.current_task(), self._owner
+            assert task is not None and owner is not None  # noqa: PT018 a coroutine runs in one
+            if self._is_ending or owner.cancelling() or task in self._cancelled:
+                raise
+            self._is_ending = True
+            raise TaskCancelled(f"{task.get_name()} was cancelled, and not by its owner") from None
+        except BaseException:
+            self._is_ending = True  # the group cancels the other tasks
+            raise

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from pilotage.tasks import OwnedTasks, TaskCancelled
+
+pytestmark = pytest.mark.virtual_time
+
+
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
+async def errors_of(body: Callable[[OwnedTasks], Awaitable[None]]) -> list[str]:
+    """The errors of a group with some tasks, in which `body` runs."""
+    try:
+        async with OwnedTasks() as tasks:
+            for number in range(3):
+                tasks.create_task(forever(), name=f"task {number}")
+            await body(tasks)
+    except ExceptionGroup as several:
+        return [repr(error) for error in several.exceptions]
+    return []
+
+
+async def test_a_task_that_other_code_cancels_fails_the_group() -> None:
+    async def body(tasks: OwnedTasks) -> None:
+        victim = tasks.create_task(forever(), name="victim")
+        await asyncio.sleep(1)
+        victim.cancel()
+        await forever()
+
+    assert await errors_of(body) == [repr(TaskCancelled("victim was cancelled, and not by its owner"))]
+
+
+@pytest.mark.parametrize("seconds", [0, 1])
+async def test_the_end_of_the_block_is_no_error_of_its_tasks(seconds: float) -> None:
+    async def body(_: OwnedTasks) -> None:
+        await asyncio.sleep(seconds)
+        raise ValueError("the block failed")
+
+    assert await errors_of(body) == ["ValueError('the block failed')"]
+
+
+async def test_an_error_of_one_task_is_the_only_one() -> None:
+    async def fail() -> None:
+        await asyncio.sleep(1)
+        raise ValueError("it failed")
+
+    async def body(tasks: OwnedTasks) -> None:
+        tasks.create_task(fail())
+
+    assert await errors_of(body) == ["ValueError('it failed')"]
+
+
+async def test_the_owner_may_cancel_one_task() -> None:
+    async with OwnedTasks() as tasks:
+        task = tasks.create_task(forever())
+        await asyncio.sleep(1)
+        tasks.cancel(task)
+    assert task.cancelled()
+
+
+async def test_cancelling_the_owner_cancels_its_tasks() -> None:
+    owner = asyncio.ensure_future(errors_of(lambda _: forever()))
+    await asyncio.sleep(1)
+    owner.cancel()
+    await asyncio.wait([owner])
+    assert owner.cancelled()
