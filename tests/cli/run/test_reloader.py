@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import signal
 from collections.abc import Iterable
 from pathlib import Path
@@ -132,6 +133,34 @@ async def test_a_program_that_failed_is_started_again_after_a_change_also_of_its
         await looks()
         assert watched.started == [failed, second]
         watched.reloader.on_signal(signal.SIGTERM)
+
+
+async def test_a_program_that_was_not_there_is_started_when_the_current_folder_changes() -> None:
+    missing, second = Program(ends=1), Program()
+    watched = Watched(missing, second)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(watched.reloader.run())
+        await looks(2)
+        watched.stamps[os.getcwd()] = (1, 1)
+        await looks()
+        assert watched.started == [missing, second]
+        watched.reloader.on_signal(signal.SIGTERM)
+
+
+async def test_a_program_that_ends_while_a_file_is_broken_is_reported_too(tmp_path: Path) -> None:
+    file = tmp_path / "hello.py"
+    file.write_text("def broken(:\n")
+    child = Program(str(file))
+    watched = Watched(child)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(watched.reloader.run())
+        await looks()
+        watched.stamps[str(file)] = (2, 20)
+        await looks()
+        child.end(1)
+        await looks()
+        watched.reloader.on_signal(signal.SIGTERM)
+    assert [line.split()[-1] for line in watched.lines] == ["fixed", "files"]
 
 
 async def test_a_signal_is_passed_on_and_the_exit_code_is_the_programs() -> None:

@@ -23,7 +23,7 @@ def register(subparsers: Any) -> None:
         description="Run an operator until Ctrl-C or SIGTERM. TARGET is a module (guestbook.operator) or a file "
         "(operator.py), whose function setup(manager), or else all reconciler classes, are run; or a name in it "
         "(operator.py:start): a function that is given a manager, reconciler classes, or a manager. Without "
-        " TARGET it is that of the project, [tool.pilotage] in pyproject.toml. Each option can be set by an "
+        "TARGET it is that of the project, [tool.pilotage] in pyproject.toml. Each option can be set by an "
         "environment variable, PILOTAGE_ and its name (PILOTAGE_LOG_LEVEL); the option wins.",
         epilog=examples(
             "pilotage run operator.py --storage memory: -f objects.yaml --until-idle",

@@ -19,8 +19,10 @@ _REPORT_SECONDS = 1.0
 class ChildProcess:
     """A child process that runs this command line, in a process group of its own: Ctrl-C is passed on by the parent."""
 
-    def __init__(self, process: asyncio.subprocess.Process, channel: socket.socket, grace: float) -> None:
-        self.started_ns = time.time_ns()
+    def __init__(
+        self, process: asyncio.subprocess.Process, channel: socket.socket, started_ns: int, grace: float
+    ) -> None:
+        self.started_ns = started_ns
         self.files: set[str] = set()
         self.code: int | None = None
         self._process = process
@@ -32,6 +34,7 @@ class ChildProcess:
 
     @classmethod
     async def start(cls, grace: float) -> ChildProcess:
+        started_ns = time.time_ns()  # before: a file that is changed from here on may be read as it was
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with theirs:
@@ -42,7 +45,7 @@ class ChildProcess:
                 pass_fds=[theirs.fileno()],
                 process_group=0,
             )
-        return cls(process, ours, grace)
+        return cls(process, ours, started_ns, grace)
 
     def _receive(self) -> None:
         try:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pilotage.cli.errors import CommandError
 from pilotage.cli.modules import user_places
 from pilotage.cli.run.flags import Flags
+from pilotage.cli.run.objects import watched_files
 from pilotage.cli.run.program import Interrupted, Program
 from pilotage.cli.run.reloaded import channel_to_parent, reported
 from pilotage.cli.run.reloader import supervise
@@ -38,7 +39,7 @@ def execute(load: Callable[[], Target], flags: Flags, name: str, command: str = 
         channel = channel_to_parent() if flags.reload else None
         if flags.reload and channel is None:
             return asyncio.run(supervise(terminal, flags.graceful_shutdown_timeout))
-        with reported(channel, flags.filename):
+        with reported(channel, watched_files(flags.filename)):
             target = load()
         return _run(Program(target, flags, terminal, name), command)
     except KeyboardInterrupt:

@@ -30,6 +30,11 @@ def read_objects(paths: Sequence[Path]) -> list[tuple[Path, dict[str, Any]]]:
     return [(file, document) for path in paths for file in _files(path) for document in _documents(file)]
 
 
+def watched_files(paths: Sequence[Path]) -> list[Path]:
+    """The files and folders of `-f`, and the files in the folders."""
+    return [file for path in paths for file in (path, *(path.iterdir() if path.is_dir() else ()))]
+
+
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]

@@ -8,9 +8,9 @@ from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.run.environment import RunEnvironment, connected, environment_of, serving
 from pilotage.cli.run.flags import Flags, check_manager_target, manager_options
 from pilotage.cli.run.objects import Objects, read_objects
-from pilotage.cli.run.place import Place, connected, place, serving
 from pilotage.cli.target import Target
 from pilotage.cli.terminal import Terminal
 from pilotage.errors import NoMatch, PilotageError
@@ -57,19 +57,20 @@ class Program:
                 starting.set()
                 await self._start(manager)
 
-    async def _manager(self, exits: AsyncExitStack) -> tuple[Place, Manager]:
+    async def _manager(self, exits: AsyncExitStack) -> tuple[RunEnvironment, Manager]:
         own = self.target.manager
         if own is not None:
             check_manager_target(self.flags, self.target.name)
             where = own.cluster.server_url or "an API server in this process"
-            return Place(own.cluster, f"its own cluster ({where})"), own
-        found = await exits.enter_async_context(place(self.flags))
+            return RunEnvironment(own.cluster, f"its own cluster ({where})"), own
+        found = await exits.enter_async_context(environment_of(self.flags))
         options = manager_options(self.flags, self.name, found.namespace)
         return found, Manager(found.cluster, options)
 
     async def _install(self, manager: Manager) -> None:
         kinds = self.target.kinds
-        if self.flags.installs or (self.target.manager is not None and not manager.cluster.server_url):
+        embedded = not manager.cluster.server_url
+        if embedded if self.flags.install is None else self.flags.install:
             if kinds:
                 with self.terminal.working(f"Installing {_listed(kinds)}"):
                     await manager.cluster.install(*kinds)

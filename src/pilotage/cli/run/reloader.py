@@ -82,23 +82,23 @@ class Reloader:
     async def _until_change(self, child: Child) -> None:
         """Return when a file has changed and all are correct, or when a signal was received."""
         seen: dict[str, Stamp] = {}
-        reported: Stamps | None = None
+        broken: Stamps = {}
+        waiting = False
         while not self._stopping.is_set():
             await self._pause(child)
-            if child.code is not None and reported is None:
+            if child.code is not None and not waiting:
                 self._say(f"The program ended with exit code {child.code}; waiting for a change of its files", YELLOW)
-                # A file that was missing may be created: then its folder changes.
-                seen |= {name: stamp for name, stamp in self._stamps(_folders(child.files)).items() if name not in seen}
-                reported = {}
+                seen |= self._stamps(_folders(child.files))  # a file that was missing may be created
+                waiting = True
             current = self._stamps([*child.files, *seen])
             for name, stamp in current.items():
                 seen.setdefault(name, stamp if stamp[0] <= child.started_ns else (0, 0))
             changed = {name: stamp for name, stamp in current.items() if seen[name] != stamp}
-            if not changed or changed == reported:
+            if not changed or changed == broken:
                 continue
             if problem := next(filter(None, map(syntax_problem, changed)), None):
                 self._say(f"{problem}; the program is replaced when it is fixed", YELLOW)
-                reported = changed
+                broken = changed
                 continue
             self._say(f"Restarting: {', '.join(map(_short, sorted(changed)))} changed", GREEN)
             return
@@ -145,7 +145,8 @@ def syntax_problem(file: str) -> str | None:
 
 
 def _folders(files: Iterable[str]) -> set[str]:
-    return {str(Path(file).parent) for file in files}
+    """The folders of files, and the current one, from which modules are imported."""
+    return {str(Path(file).parent) for file in files} | {str(Path.cwd())}
 
 
 def _short(file: str) -> str:

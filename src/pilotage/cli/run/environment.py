@@ -21,7 +21,7 @@ log = logger("pilotage.run")
 
 
 @dataclass(frozen=True)
-class Place:
+class RunEnvironment:
     """A cluster that is not open yet, and what to print about it."""
 
     cluster: Cluster
@@ -31,8 +31,8 @@ class Place:
 
 
 @asynccontextmanager
-async def place(flags: Flags) -> AsyncIterator[Place]:
-    """The place of the flags. A storage that is opened for it is closed at the end of the block."""
+async def environment_of(flags: Flags) -> AsyncIterator[RunEnvironment]:
+    """Where the flags say. A storage that is opened for it is closed at the end of the block."""
     if not flags.storage:
         yield _remote(flags)
         return
@@ -44,10 +44,10 @@ async def place(flags: Flags) -> AsyncIterator[Place]:
         tenant = "" if flags.tenant == "default" else f", tenant {flags.tenant}"
         lost = "; what it stores is lost at the end" if flags.storage == "memory:" else ""
         description = f"an API server in this process ({flags.storage}{tenant}{lost})"
-        yield Place(Cluster.embedded(storage, tenant=flags.tenant), description)
+        yield RunEnvironment(Cluster.embedded(storage, tenant=flags.tenant), description)
 
 
-def _remote(flags: Flags) -> Place:
+def _remote(flags: Flags) -> RunEnvironment:
     kubeconfig = str(flags.kubeconfig or "")
     try:
         found = config.load(kubeconfig, flags.context)
@@ -58,11 +58,11 @@ def _remote(flags: Flags) -> Place:
         ) from error
     description = f"the cluster at {config.without_secrets(found.url)} ({found.source})"
     cluster = Cluster.connect(kubeconfig=kubeconfig, context=flags.context)
-    return Place(cluster, description, found.namespace or "default")
+    return RunEnvironment(cluster, description, found.namespace or "default")
 
 
 @asynccontextmanager
-async def connected(found: Place, terminal: Terminal) -> AsyncIterator[None]:
+async def connected(found: RunEnvironment, terminal: Terminal) -> AsyncIterator[None]:
     """Open the cluster inside the block. Raises CommandError if a remote API server does not answer, or does not accept
     our credentials."""
     cluster = found.cluster
@@ -74,7 +74,7 @@ async def connected(found: Place, terminal: Terminal) -> AsyncIterator[None]:
         yield
 
 
-async def _check(found: Place) -> None:
+async def _check(found: RunEnvironment) -> None:
     try:
         await found.cluster.rest_mapper.discover()
     except (ApiError, ConnectionLost, NoCredentials, Timeout) as error:
