@@ -163,7 +163,7 @@ class Session:
             raise await self._explained(error, place, request.subresource) from error.__cause__
         self._warn_all(place, response.warnings)
         if request.verb is not Verb.DELETE and request.subresource in ANSWERED_WHOLE:
-            place.target.expected.check_object(response.body, namespace=request.namespace, name=request.name)
+            place.target.expected.check_object(response.body, namespace=request.namespace, name=place.name)
         return response
 
     async def list(self, place: Place, request: Request) -> Page:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Generic
 
 import msgspec
@@ -12,7 +13,6 @@ import msgspec
 from pilotage.meta import objects
 from pilotage.meta.forms import Object
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.models import ObjectMeta
 from pilotage.meta.typevars import T_co
 from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured
 from pilotage.rest import Bytes, Form
@@ -43,16 +43,16 @@ def replace_content(obj: Object, data: bytes) -> None:
         document.update(fresh)
         _ = obj.metadata  # updates the typed view, which the caller may have
     elif isinstance(obj, PartialObjectMetadata):
-        _assign(obj.metadata, PartialObjectMetadata.from_bytes(obj.gvk, data).metadata, ObjectMeta)
+        _assign(obj.metadata, PartialObjectMetadata.from_bytes(obj.gvk, data).metadata)
     else:
         fresh_object = objects.decode(type(obj), data)
         metadata = obj.metadata
-        _assign(metadata, fresh_object.metadata, ObjectMeta)
-        _assign(obj, fresh_object, type(obj))
+        _assign(metadata, fresh_object.metadata)
+        _assign(obj, fresh_object)
         obj.metadata = metadata
         objects.with_origin(obj, data)
 
 
-def _assign(obj: msgspec.Struct, fresh: msgspec.Struct, kind: type[msgspec.Struct]) -> None:
-    for name in kind.__struct_fields__:
-        setattr(obj, name, getattr(fresh, name))
+def _assign(obj: msgspec.Struct, fresh: msgspec.Struct) -> None:
+    # `any` runs the loop in C: `setattr` returns None.
+    any(map(setattr, repeat(obj), fresh.__struct_fields__, msgspec.structs.astuple(fresh)))

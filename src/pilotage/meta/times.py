@@ -53,7 +53,9 @@ def parse(text: str) -> datetime:
 
 def format(time: datetime) -> str:  # noqa: A001 - times.format, beside times.parse
     """The text of a Kubernetes Time: UTC, to the second, `Z`."""
-    return f"{_in_utc(time).isoformat()[:19]}Z"
+    utc = _in_utc(time)
+    parts = (utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second)
+    return "%04d-%02d-%02dT%02d:%02d:%02dZ" % parts  # noqa: UP031 - half the time of the other forms
 
 
 def _zone(hours: str | None, minutes: str) -> tzinfo:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
@@ -15,6 +17,20 @@ _OPERATIONS = ("Apply", "Update")
 MAX_MANAGED_FIELDS = 1000
 MAX_CAUSES = 100
 """After so many the rest is not looked at: what is wrong with a large object must not be much larger than it."""
+
+
+class _PlainEntry(msgspec.Struct, rename="camel", gc=False):
+    """An entry of managed fields as most are: nothing is wrong with it."""
+
+    operation: Literal["Apply", "Update"]
+    fields_type: Literal["FieldsV1"]
+    manager: Annotated[str, msgspec.Meta(pattern=r"^[ -~]{0,128}\Z")] = ""
+    subresource: Annotated[str, msgspec.Meta(max_length=64)] = ""
+
+
+class _PlainEntries(msgspec.Struct, gc=False):
+    entries: list[_PlainEntry]
+
 
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _TYPES: dict[str, type] = {
@@ -171,6 +187,14 @@ def managed_fields_causes(entries: Sequence[Any], field: str = "metadata.managed
     """What is wrong with the entries of server-side apply's accounting."""
     if len(entries) > MAX_MANAGED_FIELDS:
         return [causes.too_many(field, len(entries), MAX_MANAGED_FIELDS)]
+    try:
+        msgspec.convert({"entries": entries}, _PlainEntries)
+    except msgspec.ValidationError:
+        return _entries_causes(entries, field)
+    return []
+
+
+def _entries_causes(entries: Sequence[Any], field: str) -> list[Cause]:
     found: list[Cause] = []
     for index, entry in enumerate(entries):
         path = f"{field}[{index}]"
@@ -179,8 +203,6 @@ def managed_fields_causes(entries: Sequence[Any], field: str = "metadata.managed
             continue
         operation, fields_type = entry.get("operation") or "", entry.get("fieldsType") or ""
         manager, subresource = entry.get("manager") or "", entry.get("subresource") or ""
-        if operation in _OPERATIONS and fields_type == "FieldsV1" and _is_short_name(manager, subresource):
-            continue  # as most are
         if operation not in _OPERATIONS:
             found.append(causes.invalid(f"{path}.operation", operation, "must be `Apply` or `Update`"))
         if fields_type not in ("", "FieldsV1"):
@@ -189,17 +211,6 @@ def managed_fields_causes(entries: Sequence[Any], field: str = "metadata.managed
         if _size(str(subresource)) > 256:
             found.append(causes.too_long(f"{path}.subresource", 256))
     return found
-
-
-def _is_short_name(manager: Any, subresource: Any) -> bool:
-    return (
-        isinstance(manager, str)
-        and isinstance(subresource, str)
-        and manager.isascii()
-        and len(manager) <= 128
-        and manager.isprintable()
-        and len(subresource) <= 64
-    )
 
 
 def field_manager_causes(manager: Any, field: str = "fieldManager") -> list[Cause]:
@@ -220,6 +231,8 @@ def field_manager_causes(manager: Any, field: str = "fieldManager") -> list[Caus
 def _type_causes(metadata: Mapping[str, Any]) -> list[Cause]:
     # A null counts as absent, as in Kubernetes. What is not known here is pruned or kept by others.
     found: list[Cause] = []
+    if list(map(type, metadata.values())) == list(map(_TYPES.get, metadata)):
+        return found  # as most are
     for field, value in metadata.items():
         expected = _TYPES.get(field)
         if expected is not None and value.__class__ is not expected and value is not None:

@@ -65,11 +65,13 @@ class _Deletion(msgspec.Struct):
 
 def encode(document: Document) -> bytes:
     """The bytes to store."""
-    metadata = {key: value for key, value in document["metadata"].items() if key not in _NOT_STORED}
+    metadata = dict(document["metadata"])
+    for key in _NOT_STORED:
+        metadata.pop(key, None)
     head = {"apiVersion": document["apiVersion"], "kind": document["kind"], "metadata": metadata}
     if paths := verbatim.paths_of(document["apiVersion"], document["kind"]):
         document = verbatim.with_texts(document, paths)
-    return _encode(head | {key: value for key, value in document.items() if key not in head})
+    return _encode(head | document | head)  # in the order of `head` first
 
 
 def encode_plain(document: Document) -> bytes:

@@ -25,10 +25,15 @@ _FRACTION = re.compile(rb"[0-9](?:\.[0-9]|[eE])")
 _INTEGERS = 2**63
 
 
-def default(info: ResourceInfo, request: Request, document: Document, problems: FieldProblems) -> list[str]:
-    """Prune and default by the schema of a CRD, then by the strategy, in place. The warnings about dropped fields."""
+def default(
+    info: ResourceInfo, request: Request, document: Document, problems: FieldProblems, *, complete: bool = False
+) -> list[str]:
+    """Prune and default by the schema of a CRD, then by the strategy, in place. The warnings about dropped fields.
+
+    For a document that is known to be `complete` the schema has nothing to do.
+    """
     schema = info.schema if info.custom else None
-    complete = schema is not None and schema.is_complete(document)
+    complete = complete or (schema is not None and schema.is_complete(document))
     if schema is not None and (schema.floats or not complete) and _FRACTION.search(request.body):
         make_whole(document)
     if schema is not None and not complete:

@@ -62,14 +62,15 @@ def _compare_maps(field_type: FieldType, old: dict[str, Any], new: dict[str, Any
         before = old.get(name, _ABSENT)
         if before is value:
             continue
+        leaf = value.__class__ not in _CONTAINERS
+        if leaf and value.__class__ is before.__class__:
+            if before != value:
+                out.written[f"f:{name}"] = MEMBER
+            continue
         if before is _ABSENT and field_type.always:
             before = field_type.always.get(name, _ABSENT)
         if before is _ABSENT:
-            leaf = value.__class__ not in _CONTAINERS
             out.written[f"f:{name}"] = MEMBER if leaf else appeared(field_type.child(name), value)
-        elif value.__class__ is before.__class__ and value.__class__ not in _CONTAINERS:
-            if before != value:
-                out.written[f"f:{name}"] = MEMBER
         else:
             child = field_type.child(name)
             if before != value or not (child.exact or same(before, value)):  # most are the same
@@ -117,10 +118,18 @@ def compare_field(element: str, field_type: FieldType, old: Any, new: Any, out: 
 
 def appeared(field_type: FieldType, value: Any) -> FieldSet:
     """What is below an element whose value appears as a whole: the element is a member, and so is each field."""
+    names = ()
     if value.__class__ is dict and _CONTAINERS.isdisjoint(map(type, value.values())):
-        return _appeared_scalars(field_type, value)
+        # Of a map of scalars the names alone decide, and many maps of a type have the same.
+        names = tuple(value)
+        found = field_type.scalar_sets.get(names)
+        if found is not None:
+            return found
     fields = below(field_type, value)
-    return {SELF: MEMBER, **fields} if fields else MEMBER
+    found = {SELF: MEMBER, **fields} if fields else MEMBER
+    if names and len(field_type.scalar_sets) < _MAX_REMEMBERED and sum(map(len, names)) <= _MAX_NAMES:
+        field_type.scalar_sets[names] = found
+    return found
 
 
 def below(field_type: FieldType, value: Any) -> FieldSet:
@@ -141,15 +150,3 @@ def below(field_type: FieldType, value: Any) -> FieldSet:
             for element, same in found.items()
         }
     return MEMBER
-
-
-def _appeared_scalars(field_type: FieldType, value: dict[str, Any]) -> FieldSet:
-    """As `appeared`, of a map of scalars: its names alone decide, and many maps of a type have the same."""
-    known, names = field_type.scalar_sets, tuple(value)
-    found = known.get(names)
-    if found is None:
-        fields = below(field_type, value)
-        found = {SELF: MEMBER, **fields} if fields else MEMBER
-        if len(known) < _MAX_REMEMBERED and sum(map(len, names)) <= _MAX_NAMES:
-            known[names] = found
-    return found

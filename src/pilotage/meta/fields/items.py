@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import repeat
 from typing import Any
 
 from pilotage.meta.fields import elements
 from pilotage.meta.fields.schema import FieldType, ListRule
 
+_DICTS = frozenset((dict,))
+_STRINGS = frozenset((str,))
 _SHORT = 253
 """Characters of a name that is worth remembering."""
 
@@ -53,16 +57,24 @@ def by_element(field_type: FieldType, rule: ListRule, items: list[Any]) -> dict[
 
     Items that nothing identifies are left out.
     """
-    found: dict[str, list[Any]] = {}
-    only = rule.keys[0] if len(rule.keys) == 1 else ""
+    if len(rule.keys) == 1 and (found := _by_name(rule.keys[0], items)) is not None:
+        return found
+    found = {}
     for item in items:
-        name = item.get(only) if only and item.__class__ is dict else None
-        if name.__class__ is str and len(name) <= _SHORT:
-            element = elements.name_key(only, name)
-        else:
-            try:
-                element = element_of(field_type, rule, item)
-            except NoIdentityError:
-                continue
-        found.setdefault(element, []).append(item)
+        with suppress(NoIdentityError):
+            found.setdefault(element_of(field_type, rule, item), []).append(item)
     return found
+
+
+def _by_name(key: str, items: list[Any]) -> dict[str, list[Any]] | None:
+    """The items by their elements, if all have short names that are different, as in most lists."""
+    if not _DICTS.issuperset(map(type, items)):
+        return None
+    names = [item.get(key) for item in items]
+    if (
+        not _STRINGS.issuperset(map(type, names))
+        or len(set(names)) < len(names)
+        or max(map(len, names), default=0) > _SHORT
+    ):
+        return None
+    return {element: [item] for element, item in zip(map(elements.name_key, repeat(key), names), items, strict=True)}

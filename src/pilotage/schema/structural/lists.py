@@ -11,6 +11,8 @@ from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import Path, Problem, dotted, steps_of
 from pilotage.schema.structural.walk import Walk
 
+_DICTS = frozenset((dict,))
+_STRINGS = frozenset((str,))
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -40,7 +42,7 @@ def _check_set(value: Any, path: Path, out: list[Problem]) -> None:
 
 def _map_check(keys: tuple[str, ...]) -> Walk[Problem]:
     def check(value: Any, path: Path, out: list[Problem]) -> None:
-        if type(value) is not list:
+        if type(value) is not list or _has_unique_names(value, keys):
             return
         for index, each in enumerate(value):
             if each is not None and not isinstance(each, dict):
@@ -49,8 +51,6 @@ def _map_check(keys: tuple[str, ...]) -> Walk[Problem]:
                 text = "must be an object for an array of list-type map"
                 out.append(Problem(steps, causes.invalid(at, each, text), len(steps), ratchets=False))
                 return
-        if _has_unique_names(value, keys):
-            return
         named = [key_of(each, keys) for each in value]
         _report_duplicates([identity(each) for each in named], named, path, out)
 
@@ -59,10 +59,11 @@ def _map_check(keys: tuple[str, ...]) -> Walk[Problem]:
 
 def _has_unique_names(value: list[Any], keys: tuple[str, ...]) -> bool:
     """Whether the list has one key whose values are different strings: the usual case, found without `identity`."""
-    if len(keys) != 1:
+    if len(keys) != 1 or not _DICTS.issuperset(map(type, value)):
         return False
-    names = [each.get(keys[0]) if each is not None else None for each in value]
-    return len(set(map(type, names))) < 2 and type(names[0] if names else "") is str and len(set(names)) == len(names)
+    (key,) = keys
+    names = [each.get(key) for each in value]
+    return _STRINGS.issuperset(map(type, names)) and len(set(names)) == len(names)
 
 
 def _report_duplicates(identities: list[Any], shown: list[Any], path: Path, out: list[Problem]) -> None:

@@ -112,7 +112,7 @@ class Structure:
                 if item is None:
                     continue
                 plain, decode, keeps = field
-                if type(item) is not plain:
+                if item.__class__ is not plain:
                     item = decode(item, unknown)
                 if item or (keeps and item is not None):
                     document[key] = item
@@ -289,10 +289,13 @@ def _list(item: Shape) -> Shape:
 def _map(item: Shape) -> Shape:
     plain, decode, zero = item.plain, item.decode, item.zero
     inner = item.structure if not item.step else None
+    all_plain = frozenset((plain,))
 
     def decode_map(value: Any, unknown: list[None]) -> Document:
         if type(value) is not dict:
             raise wrong_type(value, "object")
+        if all_plain.issuperset(map(type, value.values())):
+            return dict(value)  # most maps have texts alone
         found: Document = {}
         key = ""
         try:

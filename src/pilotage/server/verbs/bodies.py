@@ -275,13 +275,9 @@ def normalize_metadata(document: Document, info: ResourceInfo, request: Request,
     if not isinstance(metadata, dict):
         reason = f"json: cannot unmarshal {jsontext.json_type(metadata)} into field metadata of type object"
         raise undecodable(info, request, reason)
-    _check_empty_types(metadata, info, request)
-    for key in [key for key, value in metadata.items() if not value or key not in _METADATA_FIELDS]:
-        if key == "managedFields" and metadata[key] is not None:
-            continue  # an empty list resets them
-        del metadata[key]  # what is empty is the same as absent
-        if key not in _METADATA_FIELDS:
-            problems.unknown.append(f"metadata.{key}")
+    if not all(metadata.values()) or not metadata.keys() <= _METADATA_FIELDS:
+        _check_empty_types(metadata, info, request)
+        _drop_empty_and_unknown(metadata, problems)
     try:
         msgspec.convert(metadata, _Metadata)
     except msgspec.ValidationError:
@@ -291,6 +287,15 @@ def normalize_metadata(document: Document, info: ResourceInfo, request: Request,
             for key in item.keys() - known:
                 del item[key]
                 problems.unknown.append(f"metadata.{part}[{index}].{key}")
+
+
+def _drop_empty_and_unknown(metadata: Document, problems: FieldProblems) -> None:
+    for key in [key for key, value in metadata.items() if not value or key not in _METADATA_FIELDS]:
+        if key == "managedFields" and metadata[key] is not None:
+            continue  # an empty list resets them
+        del metadata[key]  # what is empty is the same as absent
+        if key not in _METADATA_FIELDS:
+            problems.unknown.append(f"metadata.{key}")
 
 
 def _check_empty_types(metadata: Document, info: ResourceInfo, request: Request) -> None:

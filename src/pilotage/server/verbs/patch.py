@@ -34,6 +34,7 @@ from pilotage.server.verbs.refusals import NO_KIND
 from pilotage.types import builtin
 
 _MAX_SHOWN = 64 * 1024
+_PATCH_TYPES = {kind.value: kind for kind in PatchType}
 _TEXT_FOR_A_NUMBER = re.compile(
     r"json: cannot unmarshal string into field \S+ of type (int32|int64|float64|bool)(?:ean)?"
 )
@@ -100,13 +101,12 @@ def _in_order(patched: Document, request: Request) -> Document:
 
 def patch_type(info: ResourceInfo, request: Request) -> PatchType:
     """The kind of patch that a request is. Raises UnsupportedMediaType."""
-    accepted = info.strategy.patch_types
-    for kind in accepted:
-        if request.content_type == kind.value:
-            return kind
+    accepted, kind = info.strategy.patch_types, _PATCH_TYPES.get(request.content_type)
+    if kind in accepted:
+        return kind
     if not info.custom:
         raise UnsupportedMediaType("415: Unsupported Media Type", details=StatusDetails())
-    names = ", ".join(kind.value for kind in accepted)
+    names = ", ".join(each.value for each in accepted)
     raise UnsupportedMediaType(
         f"the body of the request was in an unknown format - accepted media types include: {names}"
     )

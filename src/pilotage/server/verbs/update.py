@@ -93,11 +93,12 @@ class Updater:
 
         def patched(old: Document, base: Document) -> tuple[Document, list[str]]:
             document, problems = patch(base)
+            complete = shares and info.schema is not None and info.schema.is_complete(document)
             if shares:
-                document = _own(info, document, old, mutated=mutated)
+                document = _own(document, old, shared=complete and not mutated)
             bodies.check_kind(document, info, request)
             document = bodies.fitted(document, info, request, problems)
-            warnings = steps.default(info, request, document, problems)
+            warnings = steps.default(info, request, document, problems, complete=complete)
             check_identity(info, request, document, None)
             check_version(info, document, old, request.name)
             return document, warnings
@@ -200,12 +201,12 @@ def _decode(info: ResourceInfo, request: Request) -> tuple[Document, list[str]]:
     return document, steps.default(info, request, document, problems)
 
 
-def _own(info: ResourceInfo, document: Document, old: Document, *, mutated: bool) -> Document:
-    """A patched custom resource whose parts no later step changes in the old one, with which it shares them.
+def _own(document: Document, old: Document, *, shared: bool) -> Document:
+    """A patched custom resource whose parts no later step changes in the old one, with which it may have `shared` them.
 
     Only pruning, defaulting and the mutating functions of a program change more than the metadata in place.
     """
-    if mutated or info.schema is None or not info.schema.is_complete(document):
+    if not shared:
         return records.private(document)
     if document["metadata"] is old["metadata"]:
         document["metadata"] = dict(old["metadata"])
