@@ -37,6 +37,7 @@ PilotageError
     ├── FutureRevision       the revision has not happened yet
     ├── StorageFull          no room: nothing was written
     ├── StorageBusy          another process holds the lock: nothing was written, try again later
+    ├── StorageUnavailable   no server answers: try again later
     └── StorageBroken        corrupt, foreign, newer or failed: nothing more is written
 """
 
@@ -486,6 +487,17 @@ class StorageFull(StorageError):
 
 class StorageBusy(StorageError):
     """Another process has held the storage's lock for too long. Nothing was written; try again later."""
+
+
+class StorageUnavailable(StorageError):
+    """No server of the storage answers, or none in time. Try again later.
+
+    `sent` False: nothing was written. `sent` True: whether the commit took effect is not known; read before you repeat.
+    """
+
+    def __init__(self, message: str, *, sent: bool) -> None:
+        self.sent = sent
+        super().__init__(message)
 
 
 class StorageBroken(StorageError):

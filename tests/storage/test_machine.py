@@ -40,6 +40,7 @@ class StorageMachine(RuleBasedStateMachine):
     @initialize()
     def open(self) -> None:
         self.storage: Storage = self.run(open_storage(self.url.format(folder=self.folder)))
+        self.run(self.storage.compact(self.storage.revision))  # an etcd has the history of other tests
         self.model = Model(self.storage.revision)
 
     @rule(data=st.data(), count=st.integers(1, 3))

@@ -1,10 +1,10 @@
-"""Bytes under keys, one increasing revision, and a log to watch from: in memory or in a SQLite file."""
+"""Bytes under keys, one increasing revision, and a log to watch from: in memory, in a SQLite file, or on etcd."""
 
 from __future__ import annotations
 
 import time
 
-from pilotage.errors import StorageError
+from pilotage.errors import MissingExtra, StorageError
 
 from .history import MAX_HISTORY_BYTES
 from .interface import Check, Delete, Entry, Event, Operation, Put, Snapshot, Storage, Watch
@@ -25,7 +25,7 @@ __all__ = [
 
 
 async def open_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) -> Storage:
-    """Open the storage of a URL: `memory:`, or `sqlite:PATH`. The backend is imported on use.
+    """Open the storage of a URL: `memory:`, `sqlite:PATH` or `etcd://HOST:PORT`. The backend is imported on use.
 
     The storage compacts its oldest commits when its history takes more than `max_history_bytes`.
     """
@@ -35,8 +35,10 @@ async def open_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) 
     if separator and scheme == "sqlite":
         return await _open_sqlite(url, rest, max_history_bytes)
     if separator and scheme == "etcd":
-        raise StorageError(f"{url}: storage on etcd arrives with a later version; use memory: or sqlite:PATH")
-    raise StorageError(f"{url!r} names no storage; use memory:, or sqlite:PATH such as sqlite:demo.db")
+        return await _open_etcd(url, max_history_bytes)
+    raise StorageError(
+        f"{url!r} names no storage; use memory:, sqlite:PATH such as sqlite:demo.db, or etcd://HOST:PORT"
+    )
 
 
 async def open_served_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) -> Storage:
@@ -68,3 +70,11 @@ async def _open_sqlite(url: str, path: str, max_history_bytes: int) -> Storage:
     from .sqlite import SqliteStorage
 
     return await SqliteStorage.open(path, max_history_bytes=max_history_bytes)
+
+
+async def _open_etcd(url: str, max_history_bytes: int) -> Storage:
+    try:
+        from .etcd import EtcdStorage
+    except ImportError as error:
+        raise MissingExtra("storage on etcd", "etcd") from error
+    return await EtcdStorage.open(url, max_history_bytes=max_history_bytes)

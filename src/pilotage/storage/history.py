@@ -6,6 +6,7 @@ Nothing here waits or does I/O. One lock guards it, because SQLite's storage thr
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import merge
 
@@ -23,7 +24,11 @@ EVENT_BYTES = 400
 
 
 class History:
-    """The state at `revision`, and every commit since `oldest`. Revisions have no gaps, so the log is an array."""
+    """The state at `revision`, and every commit since `oldest`.
+
+    Revisions have gaps only where other programs write to the same etcd, so the place of a commit in the log is nearly
+    always its distance from the oldest one.
+    """
 
     def __init__(self, revision: int, max_bytes: int = MAX_HISTORY_BYTES) -> None:
         if max_bytes < 1:
@@ -45,7 +50,7 @@ class History:
         return self._entries.get(key)
 
     def append(self, commit: Commit) -> None:
-        """Add the events of the next commit. They must have been planned for `revision + 1`."""
+        """Add the events of the next commit, which has a later revision."""
         with self._lock:
             self._append(commit)
 
@@ -54,6 +59,11 @@ class History:
         with self._lock:
             for commit in commits:
                 self._append(commit)
+
+    def advance(self, revision: int) -> None:
+        """Move to a revision without a commit here: what was committed up to it does not concern this storage."""
+        with self._lock:
+            self.revision = max(self.revision, revision)
 
     def restore(self, entries: Mapping[str, Entry], oldest: int, commits: Sequence[Commit]) -> None:
         """Replace everything: `entries` are the state at `oldest`, `commits` are the commits after it."""
@@ -71,10 +81,10 @@ class History:
         with self._lock:
             if revision > self.revision:
                 raise FutureRevision(revision, self.revision)
-            count = max(0, revision - self.oldest)
+            count = self._count(revision)
             removed = self._commits[:count]
             del self._commits[:count]
-            self.oldest += count
+            self.oldest = max(self.oldest, revision)
             self.bytes -= sum(map(_weight, removed))
             return removed
 
@@ -88,10 +98,10 @@ class History:
             if self.bytes <= self._max_bytes:
                 return 0
             surplus = self.bytes - self._max_bytes * 3 // 4
-            for count, commit in enumerate(self._commits, 1):
+            for commit in self._commits:
                 surplus -= _weight(commit)
                 if surplus <= 0:
-                    return self.oldest + count
+                    return commit[0].revision
             return self.revision
 
     def since(self, revision: int, limit: int) -> list[Commit]:
@@ -99,7 +109,7 @@ class History:
         with self._lock:
             if revision < self.oldest:
                 raise Compacted(revision, self.oldest)
-            at = revision - self.oldest
+            at = self._count(revision)
             return self._commits[at : at + limit]
 
     def snapshot(self, prefix: str, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
@@ -129,7 +139,16 @@ class History:
                 self._keys.add(event.key)
         self._commits.append(commit)
         self.bytes += _weight(commit)
-        self.revision += 1
+        self.revision = commit[0].revision
+
+    def _count(self, revision: int) -> int:
+        """The number of commits in the log up to a revision."""
+        commits, count = self._commits, revision - self.oldest
+        if count <= 0:
+            return 0
+        if count <= len(commits) and commits[count - 1][0].revision == revision:
+            return count
+        return bisect_right(commits, revision, key=_revision)
 
     def _now(self, low: str, high: str | None, limit: int) -> Snapshot:
         keys = self._keys.between(low, high, limit)
@@ -139,7 +158,7 @@ class History:
     def _past(self, low: str, high: str | None, limit: int, revision: int) -> Snapshot:
         """The past state: the current one with the later commits undone, newest first."""
         then: dict[str, Entry | None] = {}
-        for commit in reversed(self._commits[revision - self.oldest :]):
+        for commit in reversed(self._commits[self._count(revision) :]):
             for event in commit:
                 if low <= event.key and (high is None or event.key < high):
                     then[event.key] = event.previous
@@ -154,6 +173,10 @@ class History:
                 if len(entries) == limit:
                     break
         return Snapshot(revision, entries, total - len(entries))
+
+
+def _revision(commit: Commit) -> int:
+    return commit[0].revision
 
 
 def _weight(commit: Commit) -> int:

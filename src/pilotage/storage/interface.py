@@ -46,6 +46,8 @@ class Put(msgspec.Struct, frozen=True, gc=False):
     key: str
     value: bytes
     expected: int | None = None
+    lifetime: int = 0
+    """Seconds after which a storage that `expires` values deletes this one; 0: never. Other storages ignore it."""
 
     def __repr__(self) -> str:
         return f"Put(key={self.key!r}, expected={self.expected!r})"
@@ -113,6 +115,10 @@ class Storage(Protocol):
     @property
     def oldest(self) -> int:
         """The oldest revision that can be listed at or watched from."""
+
+    @property
+    def expires(self) -> bool:
+        """Whether it deletes values at the end of their lifetime. If not, the caller does."""
 
     async def get(self, key: str) -> Entry | None:
         """The current entry; sees every commit that was acknowledged before the call, by any process."""

@@ -39,6 +39,10 @@ class MemoryStorage:
     def oldest(self) -> int:
         return self._history.oldest
 
+    @property
+    def expires(self) -> bool:
+        return False
+
     async def get(self, key: str) -> Entry | None:
         self._check_open()
         return self._history.find(key)

@@ -45,6 +45,10 @@ class Watchers:
                         watch.wake_for(event.revision)
             self.reached = commit[0].revision
 
+    def advance(self) -> None:
+        """No watch has missed anything up to the revision of the history, which was moved without a commit."""
+        self.reached = self.history.revision
+
     def interrupt(self) -> None:
         """Wake all watches to look again: the history was replaced, or the storage was closed."""
         for watches in list(self._waiting.values()):
@@ -124,7 +128,7 @@ class Cursor:
         while self._position < history.revision:
             commits = history.since(self._position, _STRIDE)
             events = [event for commit in commits for event in commit if event.key.startswith(self.prefix)]
-            self._position += len(commits)
+            self._position = commits[-1][0].revision if commits else history.revision
             if events:
                 return events
             await asyncio.sleep(0)

@@ -10,42 +10,24 @@ from typing import Any
 
 from pilotage.device.wire.generation import PACKAGES, Generation
 from pilotage.errors import DecodeError, MissingExtra
+from pilotage.grpc import protobuf
+from pilotage.grpc.protobuf import MessageClass, message_classes
 
 GRPC = "grpc"
 """The set with gRPC's own services: health and reflection."""
 TELEMETRY = "telemetry"
 """The set with Pilotage's own service."""
 
-MessageClass = Any
-"""A message class: created at run time, so type checkers do not know its fields."""
-
 
 @cache
 def classes(name: str) -> dict[str, MessageClass]:
     """The message classes of a set, by the messages' full names."""
-    try:
-        from google.protobuf import descriptor_pool, message_factory
-    except ImportError:
-        raise _missing() from None
-    pool = descriptor_pool.DescriptorPool()
-    found: dict[str, MessageClass] = {}
-    for file in file_protos(name):
-        pool.AddSerializedFile(file.SerializeToString())
-        for message in file.message_type:
-            full = f"{file.package}.{message.name}"
-            found[full] = message_factory.GetMessageClass(pool.FindMessageTypeByName(full))
-    return found
+    return message_classes(_set(name), MissingExtra("the Device API", "device"))
 
 
 def file_protos(name: str) -> list[Any]:
     """The FileDescriptorProtos of a set; what a file imports comes before it."""
-    try:
-        from google.protobuf import descriptor_pb2
-    except ImportError:
-        raise _missing() from None
-    from pilotage.device.wire.generated.descriptors import SETS
-
-    return list(descriptor_pb2.FileDescriptorSet.FromString(SETS[name]).file)
+    return protobuf.file_protos(_set(name), MissingExtra("the Device API", "device"))
 
 
 def gpu_message(generation: Generation, name: str) -> MessageClass:
@@ -67,5 +49,7 @@ def parsed(message_class: MessageClass, data: bytes) -> Any:
         ) from None
 
 
-def _missing() -> MissingExtra:
-    return MissingExtra("the Device API", "device")
+def _set(name: str) -> bytes:
+    from pilotage.device.wire.generated.descriptors import SETS
+
+    return SETS[name]

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pilotage.device.wire.generation import Generation
-from pilotage.device.wire.messages import MessageClass, classes, gpu_message, parsed
+from pilotage.device.wire.messages import classes, gpu_message, parsed
 from pilotage.device.wire.options import timeout
 from pilotage.errors import BadRequest
+from pilotage.grpc.protobuf import MessageClass
 from pilotage.meta.names import path_segment_name
 from pilotage.rest.request import ListOptions
 

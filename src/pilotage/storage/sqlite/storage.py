@@ -58,6 +58,10 @@ class SqliteStorage:
     def oldest(self) -> int:
         return self._history.oldest
 
+    @property
+    def expires(self) -> bool:
+        return False
+
     async def get(self, key: str) -> Entry | None:
         await self._see_others()
         return self._history.find(key)

@@ -1,0 +1,1 @@
+from .storage import EtcdStorage as EtcdStorage

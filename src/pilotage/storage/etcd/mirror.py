@@ -1,0 +1,223 @@
+"""A copy of the keys in memory, kept up to date by one watch.
+
+Reads come from the copy. Before a read, the storage asks etcd for its revision and waits here until the copy has
+reached it, so that no read is stale.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import groupby
+from typing import Any
+
+from pilotage.errors import ConnectionLost, StorageBroken, StorageError, StorageUnavailable
+from pilotage.grpc.outgoingcall import OutgoingCall
+from pilotage.grpc.rpc import RPCError
+from pilotage.telemetry.logs import logger
+
+from ..history import History
+from ..interface import Entry, Event
+from ..transaction import Commit
+from ..watch import Watchers
+from .client import EtcdClient, pause
+from .keys import Keys
+from .loading import load
+from .messages import message
+
+_PROGRESS_DELAY = 0.002  # the events of this storage come without a request; only other programs' commits need one
+_PROGRESS_PAUSE = 0.05
+_SLOW_SECONDS = 2.0  # a watch that is behind for so long is started again on another member
+_log = logger("pilotage.storage")
+
+
+class Mirror:
+    """Feeds a history from a watch, and lets readers wait for a revision. Belongs to one event loop."""
+
+    def __init__(self, client: EtcdClient, keys: Keys, history: History) -> None:
+        self.history = history
+        self.watchers = Watchers(history)
+        self.broken: StorageBroken | None = None
+        self._client = client
+        self._keys = keys
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._behind = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._watch: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Load the keys, and follow them from then on. Raises StorageError."""
+        current = await self._reload()
+        self._task = asyncio.create_task(self._run(), name="etcd watch")
+        await self.reach(current)
+
+    async def reach(self, revision: int) -> None:
+        """Wait until every commit up to a revision is in the copy. Raises StorageUnavailable, StorageBroken."""
+        if self.history.revision >= revision:
+            return
+        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((revision, reached))
+        self._behind.set()
+        try:
+            for _ in range(max(1, round(self._client.patience.total / _SLOW_SECONDS))):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_SLOW_SECONDS):
+                        await asyncio.shield(reached)
+                        return
+                self._restart()
+        finally:
+            self._waiting = [(at, future) for at, future in self._waiting if future is not reached]
+        raise StorageUnavailable(
+            f"{self._client.address}: the watch of etcd is at revision {self.history.revision} and does not reach"
+            f" {revision}",
+            sent=False,
+        )
+
+    async def close(self) -> None:
+        self.watchers.close()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._end_waits(StorageError("the storage is closed"))
+
+    async def _run(self) -> None:
+        failures = 0
+        while True:
+            member, before = self._client.member, self.history.revision
+            self._watch = asyncio.create_task(self._follow(member), name=f"etcd watch of member {member}")
+            try:
+                await self._ended(self._watch)
+                failures = 0
+            except StorageBroken as error:
+                self._break(error)
+                return
+            except (ConnectionLost, RPCError, StorageError) as error:
+                failures = failures + 1 if self.history.revision == before else 1
+                if failures == 1:
+                    _log.warning("Watch of etcd ended, and is started again", error=error)
+                self._client.fail_over(member)
+                await asyncio.sleep(pause(failures))
+
+    async def _ended(self, watch: asyncio.Task[None]) -> None:
+        """Wait for the end of a watch, which `_restart` may have cancelled; end it with this task."""
+        try:
+            await asyncio.wait([watch])
+        finally:
+            watch.cancel()
+        if watch.cancelled():
+            raise StorageUnavailable("it was too slow", sent=False)
+        watch.result()
+
+    def _restart(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+
+    async def _follow(self, member: int) -> None:
+        """Apply the events of one watch. Returns when etcd has compacted what comes next and all is loaded again."""
+        async with self._client.watch(member) as call:
+            await call.send(self._creation())
+            asking = asyncio.create_task(self._ask_for_progress(call), name="etcd progress")
+            try:
+                if await self._apply_responses(call):
+                    await self._reload()
+            finally:
+                asking.cancel()
+
+    async def _apply_responses(self, call: OutgoingCall) -> bool:
+        """True if the watch must start from a newer state, because its own was compacted."""
+        response_class = message("WatchResponse")
+        events: list[Any] = []
+        async for data in call:
+            response = response_class.FromString(data)
+            if response.canceled:
+                if response.compact_revision:
+                    return True
+                raise StorageUnavailable(response.cancel_reason or "etcd cancelled it", sent=False)
+            events.extend(response.events)
+            if response.fragment:
+                continue
+            if events:
+                if not self._apply(events):
+                    return True
+                events = []
+            elif not response.created:
+                self._advance(response.header.revision)
+        raise StorageUnavailable("etcd ended it", sent=False)
+
+    def _creation(self) -> bytes:
+        request = message("WatchRequest")()
+        create = request.create_request
+        create.key, create.range_end = self._keys.start, self._keys.end
+        create.start_revision = self.history.revision + 1
+        create.progress_notify = create.fragment = True
+        data: bytes = request.SerializeToString()
+        return data
+
+    async def _ask_for_progress(self, call: OutgoingCall) -> None:
+        """While a reader waits, ask how far the watch is: commits of other programs have no events here."""
+        request = message("WatchRequest")()
+        request.progress_request.SetInParent()
+        data = request.SerializeToString()
+        while True:
+            await self._behind.wait()
+            await asyncio.sleep(_PROGRESS_DELAY)
+            if not self._waiting:
+                self._behind.clear()
+                continue
+            with suppress(ConnectionLost, RPCError):  # the reader of the stream gets the error, too
+                await call.send(data)
+            await asyncio.sleep(_PROGRESS_PAUSE)
+
+    def _apply(self, events: Iterable[Any]) -> bool:
+        """Add events to the history; False if they do not fit to it."""
+        commits: list[Commit] = []
+        for revision, group in groupby(events, key=_revision):
+            if revision <= self.history.revision:
+                continue  # sent again
+            commit = tuple(self._event(event, revision) for event in group)
+            if any(event.entry is None and event.previous is None for event in commit):
+                return False
+            self.history.append(commit)
+            commits.append(commit)
+        self.watchers.notify(commits)
+        if overdue := self.history.overdue():
+            self.history.compact(overdue)
+        self._end_waits()
+        return True
+
+    def _event(self, event: Any, revision: int) -> Event:
+        pair = event.kv
+        key = self._keys.decoded(pair.key)
+        entry = Entry(key, pair.value, revision, pair.create_revision) if event.type == event.PUT else None
+        return Event(key, revision, entry, self.history.find(key))
+
+    def _advance(self, revision: int) -> None:
+        self.history.advance(revision)
+        self.watchers.advance()
+        self._end_waits()
+
+    async def _reload(self) -> int:
+        loaded = await load(self._client, self._keys)
+        self.history.restore(loaded.entries, loaded.revision, ())
+        self.watchers.interrupt()
+        self._end_waits()
+        return loaded.current
+
+    def _end_waits(self, error: StorageError | None = None) -> None:
+        for revision, future in self._waiting:
+            if future.done():
+                continue
+            if error is not None:
+                future.set_exception(error)
+            elif revision <= self.history.revision:
+                future.set_result(None)
+
+    def _break(self, error: StorageBroken) -> None:
+        self.broken = error
+        _log.error("Storage is broken", error=error)
+        self._end_waits(error)
+
+
+def _revision(event: Any) -> int:
+    return int(event.kv.mod_revision)
