@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,13 @@ class SlowStorage:
     @property
     def oldest(self) -> int:
         return self._inner.oldest
+
+    @property
+    def expires(self) -> bool:
+        return self._inner.expires
+
+    def request(self) -> AbstractAsyncContextManager[None]:
+        return self._inner.request()
 
     async def get(self, key: str) -> Entry | None:
         await asyncio.sleep(0.01)

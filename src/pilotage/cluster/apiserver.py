@@ -181,7 +181,10 @@ def _refuse(request: Request) -> NoReturn:
     raise InvalidDefinition(f"{what}, and an informer cannot write; nothing was written; {_SERVERS}")
 
 
-_STORAGE_MEMBERS = ("revision", "oldest", "get", "list", "commit", "watch", "compact", "check", "close")
+_STORAGE_MEMBERS = (
+    *("revision", "oldest", "expires", "request"),
+    *("get", "list", "commit", "watch", "compact", "check", "close"),
+)
 _NO_SERVER = "Cluster.none() has no API server"
 _SERVERS = (
     "add the server that serves the kind (manager.add_device_api() for GPUs), or use Cluster.connect() or "

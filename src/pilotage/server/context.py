@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from pilotage.errors import (
+    ApiError,
     InvalidDefinition,
     RequestTooLarge,
     ServiceUnavailable,
     StorageBroken,
     StorageBusy,
     StorageFull,
+    StorageUnavailable,
+    Timeout,
 )
 from pilotage.meta import times
 from pilotage.meta.causes import internal_error
@@ -164,5 +167,12 @@ class RegistryContext:
             return await self.storage.commit(*operations)
         except (StorageFull, StorageBusy) as error:
             raise ServiceUnavailable(f"the object was not stored: {error}") from error
+        except StorageUnavailable as error:
+            raise unavailable(error) from error
         except StorageBroken as error:
             raise internal_error(str(error)) from error
+
+
+def unavailable(error: StorageUnavailable) -> ApiError:
+    """503 if nothing was written, else 504: the client must read before it repeats the write."""
+    return Timeout(str(error)) if error.sent else ServiceUnavailable(str(error))

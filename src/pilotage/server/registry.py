@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from pilotage.errors import RequestTooLarge, RevisionConflict
+from pilotage.errors import RequestTooLarge, RevisionConflict, StorageUnavailable
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
@@ -22,7 +22,7 @@ from pilotage.server.access.rbac import attributes_of
 from pilotage.server.access.reviews import Reviewer
 from pilotage.server.bootstrap.cluster import create_cluster_objects
 from pilotage.server.catalogue import COMPONENTS, NAMESPACES, Redefined
-from pilotage.server.context import RegistryContext
+from pilotage.server.context import RegistryContext, unavailable
 from pilotage.server.loops.background import BackgroundLoops
 from pilotage.server.loops.contents import ContentsCreator
 from pilotage.server.loops.progress import Note
@@ -139,11 +139,15 @@ class Registry:
 
     async def call(self, request: Request, info: ResourceInfo | None = None) -> Response:
         request = self._limited(request)
-        while True:
-            try:
-                return await self._call(info or await self._resolve(request), request)
-            except Redefined:
-                info = None
+        try:
+            async with self.context.storage.request():
+                while True:
+                    try:
+                        return await self._call(info or await self._resolve(request), request)
+                    except Redefined:
+                        info = None
+        except StorageUnavailable as error:
+            raise unavailable(error) from error
 
     def _limited(self, request: Request) -> Request:
         """The request with a deadline, if something may have to be waited for."""
@@ -186,7 +190,13 @@ class Registry:
         return await self._updater.change(await self._resolve(request), request, lambda old, _: (change(old), []))
 
     async def list(self, request: Request, info: ResourceInfo | None = None) -> Page:
-        info = info or await self._resolve(request)
+        try:
+            async with self.context.storage.request():
+                return await self._list(info or await self._resolve(request), request)
+        except StorageUnavailable as error:
+            raise unavailable(error) from error
+
+    async def _list(self, info: ResourceInfo, request: Request) -> Page:
         if request.verb is Verb.DELETE_COLLECTION:
             return await self._deleter.delete_collection(info, self._limited(request))
         if info.gvr == COMPONENTS:

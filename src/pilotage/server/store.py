@@ -39,7 +39,9 @@ async def create(context: RegistryContext, info: ResourceInfo, request: Request,
         if request.write.dry_run:
             return records.unstored(await _reread(context, value, info), document["metadata"])
         try:
-            revision = await fencing.commit(context, request.fences, Put(key, value, expected=0), *operations)
+            revision = await fencing.commit(
+                context, request.fences, Put(key, value, 0, info.strategy.lifetime), *operations
+            )
         except RevisionConflict as conflict:
             if conflict.key == info.definition_key:
                 raise Redefined from None
@@ -75,7 +77,9 @@ async def update(
     if deletion.finished(info.strategy, document):
         await fencing.commit(context, fences, Delete(entry.key, expected=revision))
     else:
-        revision = await fencing.commit(context, fences, Put(entry.key, value, expected=revision), *operations)
+        revision = await fencing.commit(
+            context, fences, Put(entry.key, value, revision, info.strategy.lifetime), *operations
+        )
         if info.strategy.names_resources:
             await DefinitionNames(context).accept(entry.key)
     return await _reread(context, value, info, revision)

@@ -8,6 +8,7 @@ after a revision, in order, none twice; it is a cursor on the log, so a slow rea
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 import msgspec
@@ -119,6 +120,12 @@ class Storage(Protocol):
     @property
     def expires(self) -> bool:
         """Whether it deletes values at the end of their lifetime. If not, the caller does."""
+
+    def request(self) -> AbstractAsyncContextManager[None]:
+        """A block whose reads show every commit that was acknowledged before it began, or before a conflict in it.
+
+        A storage that must ask a server asks once for the block, and not for each read.
+        """
 
     async def get(self, key: str) -> Entry | None:
         """The current entry; sees every commit that was acknowledged before the call, by any process."""

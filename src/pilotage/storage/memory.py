@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager, nullcontext
+
 from pilotage.errors import StorageError
 
 from .history import MAX_HISTORY_BYTES, History
@@ -9,6 +11,8 @@ from .interface import Entry, Operation, Snapshot, Watch
 from .release import release_memory
 from .transaction import MAX_VALUE_BYTES, check, plan
 from .watch import Cursor, Watchers
+
+_NO_REQUEST = nullcontext()  # no read asks a server
 
 
 class MemoryStorage:
@@ -42,6 +46,9 @@ class MemoryStorage:
     @property
     def expires(self) -> bool:
         return False
+
+    def request(self) -> AbstractAsyncContextManager[None]:
+        return _NO_REQUEST
 
     async def get(self, key: str) -> Entry | None:
         self._check_open()

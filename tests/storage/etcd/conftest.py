@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from hack.cluster.etcd import EtcdCluster, etcd_cluster
+from hack.cluster.members import EtcdCluster, etcd_cluster
 from hack.cluster.running import binaries
 from pilotage.storage import Storage, open_storage
 from pilotage.testing.storage import Factory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
-from hack.cluster.etcd import EtcdCluster
+from hack.cluster.members import EtcdCluster
 
 from ..test_machine import StorageMachine, bounded
 

@@ -1,7 +1,7 @@
 """The objects that a new cluster has: roles, priority classes, flow schemas, the `kubernetes` Service, APIServices.
 
-They were recorded from a kube-apiserver 1.36.3. They are created in one commit when a server opens a storage that lacks
-them, so their number costs one revision.
+They were recorded from a kube-apiserver 1.36.3. They are created in few commits when a storage that
+lacks them is opened, so that they cost few revisions.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pilotage.storage.interface import Operation, Put
 
 _DATA = Path(__file__).parent / "data" / "cluster.json"
 _NOW = b'"<now>"'
+_AT_ONCE = 100  # an etcd allows 128 operations in a commit, unless it is configured otherwise
 
 
 class _Row(msgspec.Struct):
@@ -50,9 +51,9 @@ async def create_cluster_objects(context: RegistryContext) -> None:
                 set_owner(document, "kube-apiserver", now)
             metadata |= {"uid": context.uid(), "creationTimestamp": now}
             puts.append(Put(key, records.encode(document), expected=0))
-    if puts:
+    for at in range(0, len(puts), _AT_ONCE):
         with suppress(RevisionConflict):  # another process creates them, too
-            await context.commit(*puts)
+            await context.commit(*puts[at : at + _AT_ONCE])
 
 
 def _recorded(now: str) -> Iterator[tuple[str, Document]]:

@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib import metadata
@@ -14,7 +14,7 @@ from importlib import metadata
 import msgspec
 from msgspec import structs
 
-from pilotage.errors import ApiError, NotFound, PilotageError
+from pilotage.errors import ApiError, NotFound, PilotageError, StorageUnavailable
 from pilotage.http import messages as http
 from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.meta.causes import internal_error
@@ -27,6 +27,7 @@ from pilotage.server.access.authentication import ADMIN, Authenticator
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.users import impersonated, impersonation
+from pilotage.server.context import unavailable
 from pilotage.server.http.documents import Documents
 from pilotage.server.http.flows import Flows
 from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
@@ -91,7 +92,10 @@ class HTTPHandler:
         """An `http.Handler`."""
         flow: list[tuple[str, str]] = []
         try:
-            answer = await self._answer(incoming, flow)
+            async with self._registry.context.storage.request() if not self._is_health(incoming) else nullcontext():
+                answer = await self._answer(incoming, flow)
+        except StorageUnavailable as error:
+            answer = failure(unavailable(error), format_of_error(incoming.headers, incoming.target))
         except ApiError as error:
             answer = failure(error, format_of_error(incoming.headers, incoming.target))
         except PilotageError as error:
@@ -99,6 +103,10 @@ class HTTPHandler:
             failed = internal_error(str(error))
             answer = failure(failed, format_of_error(incoming.headers, incoming.target))
         return replace(answer, headers=_complete(answer.headers, incoming, flow))
+
+    def _is_health(self, incoming: http.Request) -> bool:
+        """Whether it is answered even if the storage cannot be reached."""
+        return "/" + incoming.target.lstrip("/").partition("?")[0].partition("/")[0] in self._health
 
     async def _answer(
         self, incoming: http.Request, flow: list[tuple[str, str]]

@@ -51,9 +51,10 @@ class BackgroundLoops:
             "pods": self._pods.run,
             "history": self._history.run,
             "roles": lambda: aggregate_roles(self._context),
-            "events": lambda: expire_events(self._context),
             "storage": lambda: check_storage(self._context),
         }
+        if not self._context.storage.expires:
+            loops["events"] = lambda: expire_events(self._context)
         if self._quotas is not None:
             loops["quotas"] = self._quotas.run
         if self._contents is not None:

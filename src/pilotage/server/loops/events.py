@@ -11,10 +11,11 @@ from pilotage.meta import times
 from pilotage.meta.documents import Document
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
+from pilotage.server.strategies.events import LIFETIME
 from pilotage.storage.interface import Delete
 
 EVENTS = "core/events/"
-EVENT_LIFETIME = timedelta(hours=1)
+EVENT_LIFETIME = timedelta(seconds=LIFETIME)
 _ROUND_SECONDS = 30.0
 
 

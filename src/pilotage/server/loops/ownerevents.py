@@ -10,6 +10,7 @@ from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.references import Metadata, OwnerReference
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.events import LIFETIME
 from pilotage.storage.interface import Put
 
 _COMPONENT = "garbage-collector-controller"
@@ -47,4 +48,5 @@ async def record_invalid_owner(
         "reportingInstance": "",
     }
     with suppress(RevisionConflict):
-        await context.commit(Put(f"{context.prefix}core/events/{namespace}/{name}", records.encode(event), expected=0))
+        key = f"{context.prefix}core/events/{namespace}/{name}"
+        await context.commit(Put(key, records.encode(event), 0, LIFETIME))

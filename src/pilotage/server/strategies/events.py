@@ -22,6 +22,8 @@ _TO_EVENTS = {
 }
 _TO_CORE = {new: old for old, new in _TO_EVENTS.items()}
 _OLD_FIELDS = ("firstTimestamp", "lastTimestamp", "count", "source")
+LIFETIME = 3600
+"""Seconds that an event is kept after it was last seen, as kube-apiserver does (--event-ttl)."""
 _ZEROS = {"count": 0, "firstTimestamp": None, "lastTimestamp": None, "eventTime": None}
 """How a field that an update removes is shown; texts are empty."""
 _IMMUTABLE = (
@@ -52,6 +54,7 @@ def to_core(document: Document) -> Document:
 class CoreEventStrategy(Strategy):
     """Events of core/v1: lenient, and the form in which all are stored."""
 
+    lifetime = LIFETIME
     schema_rules = False
     qualified_finalizers = False
 
@@ -65,6 +68,7 @@ class CoreEventStrategy(Strategy):
 class EventStrategy(Strategy):
     """Events of events.k8s.io/v1: strict. Errors name the fields of core/v1, as those of Kubernetes do."""
 
+    lifetime = LIFETIME
     schema_rules = False
 
     def validate(self, document: Document) -> list[Cause]:

@@ -7,8 +7,9 @@ wait at the same time ask once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from contextvars import ContextVar, Token
 
 from pilotage.errors import FutureRevision, StorageBroken, StorageError, StorageUnavailable
 
@@ -43,6 +44,7 @@ class EtcdStorage:
         self._max_value_bytes = max_value_bytes
         self._asking = asyncio.Lock()
         self._next: asyncio.Task[None] | None = None
+        self._request: ContextVar[_Request | None] = ContextVar("request", default=None)
         self._closed = False
 
     @classmethod
@@ -78,6 +80,9 @@ class EtcdStorage:
     @property
     def expires(self) -> bool:
         return True
+
+    def request(self) -> AbstractAsyncContextManager[None]:
+        return _Request(self._request, self._catch_up)
 
     async def get(self, key: str) -> Entry | None:
         await self._catch_up()
@@ -134,6 +139,8 @@ class EtcdStorage:
             return int(answer.message.header.revision)
         if answer.uncertain:
             return await self._resolve(operations)
+        with suppress(StorageUnavailable):  # the conflict is certain, and says more
+            await self._mirror.reach(int(answer.message.header.revision))
         raise conflict(operations, answer.message)
 
     async def _resolve(self, operations: Sequence[Operation]) -> int:
@@ -155,6 +162,8 @@ class EtcdStorage:
     async def _catch_up(self) -> None:
         """Wait until the copy has every commit that was acknowledged before this call, by any program."""
         self._check_usable()
+        if (request := self._request.get()) is not None and request.caught_up:
+            return
         if self._next is None:
             self._next = asyncio.create_task(self._ask(), name="etcd revision")
         await asyncio.shield(self._next)
@@ -192,3 +201,23 @@ class EtcdStorage:
             raise StorageError(f"{self._client.address}: the storage is closed")
         if self._mirror.broken is not None:
             raise StorageBroken(str(self._mirror.broken))
+
+
+class _Request:
+    """The block of one request. A task that is started in it and outlives it asks for itself."""
+
+    def __init__(self, current: ContextVar[_Request | None], catch_up: Callable[[], Awaitable[None]]) -> None:
+        self.caught_up = False
+        self._current = current
+        self._catch_up = catch_up
+        self._token: Token[_Request | None] | None = None
+
+    async def __aenter__(self) -> None:
+        await self._catch_up()
+        self._token = self._current.set(self)
+        self.caught_up = True
+
+    async def __aexit__(self, *_: object) -> None:
+        self.caught_up = False
+        if self._token is not None:
+            self._current.reset(self._token)

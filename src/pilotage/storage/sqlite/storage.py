@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from pilotage.errors import StorageBusy, StorageError
 
@@ -21,6 +22,8 @@ from .writer import CheckJob, CommitJob, CompactJob, RefreshJob
 _EXIT_SECONDS = 10.0  # how long the exit of the interpreter waits for the commits of a storage that was not closed
 
 _CHECK_SECONDS = 5.0
+
+_NO_REQUEST = nullcontext()  # a read costs little: it asks the lock file
 
 
 class SqliteStorage:
@@ -61,6 +64,9 @@ class SqliteStorage:
     @property
     def expires(self) -> bool:
         return False
+
+    def request(self) -> AbstractAsyncContextManager[None]:
+        return _NO_REQUEST
 
     async def get(self, key: str) -> Entry | None:
         await self._see_others()
