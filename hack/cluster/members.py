@@ -5,6 +5,7 @@ relay knows which member has opened a connection by the process that owns its ot
 """
 
 import os
+import shutil
 import signal
 import socket
 import tempfile
@@ -51,6 +52,12 @@ class Member:
         self._stack.close()
         self._server = None
 
+    def start_empty(self) -> None:
+        """Start it without the data that it had."""
+        shutil.rmtree(self._folder / "data")
+        self.start()
+        self.wait_until_ready()
+
     def pause(self) -> None:
         os.killpg(self.group, signal.SIGSTOP)
 
@@ -95,8 +102,10 @@ class EtcdCluster:
 
 
 @contextmanager
-def etcd_cluster(binaries: Path, *, members: int = 1, flags: Sequence[str] = ()) -> Iterator[EtcdCluster]:
-    """Start an empty etcd, and stop it at the end of the block."""
+def etcd_cluster(
+    binaries: Path, *, members: int = 1, flags: Sequence[str] = (), secure: bool = False
+) -> Iterator[EtcdCluster]:
+    """Start an empty etcd, and stop it at the end of the block. `secure`: clients use TLS, by the given flags."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pilotage-etcd-")))
         ports = free_ports(members * 3)
@@ -105,7 +114,7 @@ def etcd_cluster(binaries: Path, *, members: int = 1, flags: Sequence[str] = ())
         relays = [Relay(number, ports[3 * number + 1 : 3 * number + 3], found, cut_off) for number in range(members)]
         initial = ",".join(f"m{number}=http://127.0.0.1:{relay.port}" for number, relay in enumerate(relays))
         for number, relay in enumerate(relays):
-            client = f"http://127.0.0.1:{ports[3 * number]}"
+            client = f"http{'s' if secure else ''}://127.0.0.1:{ports[3 * number]}"
             command = [
                 f"{binaries}/etcd",
                 f"--name=m{number}",

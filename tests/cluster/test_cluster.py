@@ -155,7 +155,7 @@ async def test_a_wrapper_that_has_a_storages_members_by_getattr_is_a_storage() -
 @pytest.mark.parametrize("storage", [Path("state.db"), None, MemoryStorage])
 def test_what_is_neither_a_url_nor_a_storage_is_refused(storage: Any) -> None:
     with pytest.raises(
-        pt.InvalidDefinition, match=r"takes a URL \(memory:, sqlite:PATH\) or an object .* has no revision"
+        pt.InvalidDefinition, match=r"takes a URL \(memory:, sqlite:PATH, etcd:.*\) or an object .* has no revision"
     ):
         pt.Cluster.embedded(storage)
 

@@ -29,13 +29,13 @@ async def test_memory_begins_at_the_given_revision() -> None:
 @pytest.mark.parametrize(
     ("url", "complaint"),
     [
-        ("", "names no storage; use memory:, or sqlite:PATH"),
+        ("", "names no storage; use memory:, sqlite:PATH such as"),
         ("demo.db", "names no storage"),
         ("postgres://host/db", "names no storage"),
         ("memory:x", "memory: takes no name"),
         ("sqlite:", "names no file; write sqlite:PATH"),
         ("sqlite::memory:", "use memory:"),
-        ("etcd://127.0.0.1:2379", "etcd arrives with a later version"),
+        ("etcd:127.0.0.1:2379", "write etcd://HOST:PORT"),
     ],
 )
 async def test_url_that_names_no_storage_is_explained(url: str, complaint: str) -> None:

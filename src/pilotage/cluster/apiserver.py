@@ -152,7 +152,7 @@ def _check_storage(storage: object) -> None:
     missing = [name for name in _STORAGE_MEMBERS if is_class or not hasattr(storage, name)]
     if missing:
         raise InvalidDefinition(
-            "Cluster.embedded takes a URL (memory:, sqlite:PATH) or an object that implements "
+            "Cluster.embedded takes a URL (memory:, sqlite:PATH, etcd://HOST:PORT) or an object that implements "
             f"pilotage.storage.Storage; {type(storage).__name__} has no {', '.join(missing)}"
         )
 

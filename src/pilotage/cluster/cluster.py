@@ -86,12 +86,12 @@ class Cluster:
     ) -> Cluster:
         """An API server in this process.
 
-        `storage` is `memory:` or `sqlite:PATH`, which the cluster opens and closes, or a Storage, which the caller
-        closes. Each `tenant` of a storage sees only its own objects. `scheme` has the classes of kinds. `clock` returns
-        the server's time, with a time zone, for creation and deletion times, the expiry of events, leases and recorded
-        events. The default is the machine's time, or the virtual time of `pilotage.testing.loop` where that loop runs.
-        `enable_admission_plugins` and `disable_admission_plugins` are kube-apiserver's flags; the plugin ServiceAccount
-        is off unless it is enabled.
+        `storage` is `memory:`, `sqlite:PATH` or `etcd://HOST:PORT`, which the cluster opens and closes, or a Storage,
+        which the caller closes. Each `tenant` of a storage sees only its own objects. `scheme` has the classes of
+        kinds. `clock` returns the server's time, with a time zone, for creation and deletion times, the expiry of
+        events, leases and recorded events. The default is the machine's time, or the virtual time of
+        `pilotage.testing.loop` where that loop runs. `enable_admission_plugins` and `disable_admission_plugins` are
+        kube-apiserver's flags; the plugin ServiceAccount is off unless it is enabled.
         """
         if problem := tenant_problem(tenant):
             raise InvalidDefinition(problem)

@@ -56,7 +56,7 @@ def _add_serve(subparsers: Any) -> None:
         "--storage",
         default="memory:",
         metavar="URL",
-        help="where to store objects: memory: (lost on exit) or sqlite:PATH (default: %(default)s)",
+        help="where to store objects: memory: (lost on exit), sqlite:PATH or etcd://HOST:PORT (default: %(default)s)",
     )
     command.add_argument(
         "--profile",

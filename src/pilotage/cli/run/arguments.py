@@ -35,7 +35,9 @@ def program_name(text: str) -> str:
 
 def _add_place(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--storage", metavar="URL", help="an API server in this process: memory: (lost on exit) or sqlite:PATH"
+        "--storage",
+        metavar="URL",
+        help="an API server in this process: memory: (lost on exit), sqlite:PATH, etcd://HOST:PORT",
     )
     group.add_argument("--tenant", metavar="NAME", help="the tenant of the storage (default: default)")
     group.add_argument(

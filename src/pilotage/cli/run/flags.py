@@ -143,7 +143,8 @@ def _check(flags: Flags) -> None:
 def _check_processes(flags: Flags) -> None:
     if flags.storage == "memory:":
         raise CommandError(
-            "--processes needs a storage that processes can share: give --storage sqlite:PATH, or a cluster"
+            "--processes needs a storage that processes can share: give --storage sqlite:PATH or etcd://HOST:PORT, or"
+            " a cluster"
         )
     for flag in ("reload", "until_idle", "serve", "metrics_secure", "debug_bind_address"):
         if getattr(flags, flag):

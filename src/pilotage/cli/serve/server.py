@@ -29,7 +29,7 @@ class ServeOptions:
     """The storage to serve, the address, and the files to write."""
 
     storage: str
-    """`memory:` or `sqlite:PATH`."""
+    """`memory:`, `sqlite:PATH` or `etcd://HOST:PORT`."""
     tenant: str
     """The tenant of the storage to serve."""
     host: str

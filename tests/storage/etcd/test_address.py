@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from pilotage.errors import StorageError
+from pilotage.grpc.dialer import Address
+from pilotage.storage.etcd.address import EtcdAddress, parse_address
+from pilotage.storage.etcd.keys import Keys
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("etcd://a", EtcdAddress((Address("a", 2379),))),
+        ("etcd://a:1,b,[::1]:2", EtcdAddress((Address("a", 1), Address("b", 2379), Address("::1", 2)))),
+        ("etcd://a/", EtcdAddress((Address("a", 2379),))),
+        ("etcd://a/b/c/", EtcdAddress((Address("a", 2379),), "/b/c/")),
+        ("etcd://u:p%40%3A@a", EtcdAddress((Address("a", 2379),), user="u", password="p@:")),
+        (
+            "etcd://a?ca=x&cert=y&key=z&server-name=n",
+            EtcdAddress((Address("a", 2379),), secure=True, ca="x", cert="y", key="z", server_name="n"),
+        ),
+        ("etcd://a?tls=true", EtcdAddress((Address("a", 2379),), secure=True)),
+    ],
+)
+def test_an_address_is_read(url: str, address: EtcdAddress) -> None:
+    assert parse_address(url) == address
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("etcd:a", "write etcd://HOST:PORT"),
+        ("etcd://", "'' is not HOST:PORT"),
+        ("etcd://a,", "'' is not HOST:PORT"),
+        ("etcd://a:b", "'a:b' is not HOST:PORT"),
+        ("etcd://a:99999", "is not HOST:PORT"),
+        ("etcd://[::1", "is not .ADDRESS.:PORT"),
+        ("etcd://a/b//c", "cannot be the prefix"),
+        ("etcd://a?x=1", "unknown parameter 'x'; there are ca, cert, key"),
+        ("etcd://a?ca", "is not NAME=VALUE"),
+        ("etcd://a?tls=1", "tls is true or false, not '1'"),
+        ("etcd://a?key=k", "of no use without cert=FILE"),
+    ],
+)
+def test_a_wrong_address_is_explained(url: str, complaint: str) -> None:
+    with pytest.raises(StorageError, match=complaint):
+        parse_address(url)
+
+
+def test_the_password_can_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PILOTAGE_ETCD_PASSWORD", "hidden")
+    address = parse_address("etcd://user@a")
+    assert address.password == "hidden"
+    assert "hidden" not in str(address)
+
+
+def test_a_missing_certificate_is_named() -> None:
+    with pytest.raises(StorageError, match=r"cannot be read from /missing\.crt: .*No such file"):
+        parse_address("etcd://a?ca=/missing.crt").ssl()
+
+
+@pytest.mark.parametrize("key", ["/default/core/pods/a", "a", "/", "//a", "/\0a", "\0a", "é", "\0"])
+def test_each_key_has_one_place_in_etcd(key: str) -> None:
+    keys = Keys("/pilotage/")
+    assert keys.decoded(keys.encoded(key)) == key
+    assert keys.start < keys.encoded(key) < keys.end or key == "/"
+
+
+def test_keys_of_the_api_server_are_readable_in_etcd() -> None:
+    assert Keys("/pilotage/").encoded("/default/core/pods/a") == b"/pilotage/default/core/pods/a"

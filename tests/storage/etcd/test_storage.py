@@ -1,0 +1,200 @@
+"""Storage on a real etcd: what several programs, other programs in the same etcd, users and TLS mean for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hack.cluster.members import EtcdCluster, etcd_cluster
+from hack.cluster.running import binaries
+from pilotage.errors import Compacted, StorageBroken, StorageError, StorageUnavailable
+from pilotage.grpc.channel import GRPCChannel
+from pilotage.grpc.dialer import Address
+from pilotage.http.certificates import authority, issue
+from pilotage.storage import Delete, Put, open_storage
+from pilotage.storage.etcd import EtcdStorage
+from pilotage.storage.etcd.client import Patience
+from pilotage.storage.etcd.messages import RANGE, TXN, Method, message
+
+pytestmark = pytest.mark.cluster
+
+
+@asynccontextmanager
+async def _open(url: str) -> AsyncIterator[EtcdStorage]:
+    storage = await EtcdStorage.open(url)
+    try:
+        yield storage
+    finally:
+        await storage.close()
+
+
+async def _call(cluster: EtcdCluster, path: str, data: bytes) -> bytes:
+    channel = GRPCChannel(Address("127.0.0.1", cluster.members[0].port))
+    try:
+        return (await channel.unary(path, data, timeout=10)).message
+    finally:
+        await channel.close()
+
+
+async def _put(cluster: EtcdCluster, key: bytes) -> None:
+    """As another program writes."""
+    request = message("TxnRequest")()
+    put = request.success.add().request_put
+    put.key, put.value = key, b"1"
+    await _call(cluster, TXN.path, request.SerializeToString())
+
+
+async def test_keys_are_where_etcdctl_shows_them(etcd: EtcdCluster) -> None:
+    async with _open(f"{etcd.url}/layout") as storage:
+        revision = await storage.commit(Put("/default/core/pods/x", b"{}"))
+    request = message("RangeRequest")(key=b"/layout/default/core/pods/x")
+    (pair,) = message(RANGE.response).FromString(await _call(etcd, RANGE.path, request.SerializeToString())).kvs
+    assert (pair.value, pair.mod_revision, pair.create_revision) == (b"{}", revision, revision)
+
+
+async def test_a_commit_of_one_program_is_seen_by_the_reads_and_watches_of_another(etcd: EtcdCluster) -> None:
+    async with _open(f"{etcd.url}/two") as one, _open(f"{etcd.url}/two") as two:
+        watch = two.watch("/a", since=two.revision)
+        for number in range(20):
+            revision = await one.commit(Put(f"/a{number}", b"1"))
+            entry = await two.get(f"/a{number}")
+            assert entry is not None
+            assert entry.revision == revision
+        async with asyncio.timeout(10):
+            seen: list[str] = []
+            while "/a19" not in seen:
+                seen += [event.key for event in await anext(watch)]
+        assert seen == [f"/a{number}" for number in range(20)]
+
+
+async def test_commits_of_other_programs_only_move_the_revision(etcd: EtcdCluster) -> None:
+    async with _open(f"{etcd.url}/gaps") as storage:
+        first = await storage.commit(Put("/a", b"1"))
+        watch = storage.watch("/", since=first)
+        for number in range(5):
+            await _put(etcd, f"/gapsother/{number}".encode())
+        assert (await storage.list("/")).revision == first + 5
+        last = await storage.commit(Put("/a", b"2"))
+        assert last == first + 6
+        async with asyncio.timeout(10):
+            assert [event.revision for event in await anext(watch)] == [last]
+        assert [entry.value for entry in (await storage.list("/", revision=first + 3)).entries] == [b"1"]
+        await storage.compact(first + 4)
+        assert storage.oldest == first + 4
+        with pytest.raises(Compacted):
+            await storage.list("/", revision=first + 3)
+
+
+async def test_a_later_run_continues_a_watch_from_the_revision_that_it_saw(etcd: EtcdCluster) -> None:
+    async with _open(f"{etcd.url}/later") as storage:
+        seen = await storage.commit(Put("/a", b"1"))
+        await storage.commit(Put("/a", b"2"))
+        await storage.commit(Delete("/a"))
+    async with _open(f"{etcd.url}/later") as storage, asyncio.timeout(10):
+        events = await anext(storage.watch("/", since=seen))
+        assert [event.entry and event.entry.value for event in events] == [b"2", None]
+        assert [event.previous and event.previous.value for event in events] == [b"1", b"2"]
+
+
+async def test_a_value_with_a_lifetime_has_a_lease(etcd: EtcdCluster) -> None:
+    async with _open(f"{etcd.url}/leases") as storage:
+        await storage.commit(Put("/a", b"1", lifetime=60), Put("/b", b"1"))
+        await storage.commit(Put("/c", b"1", lifetime=60))
+    request = message("RangeRequest")(key=b"/leases/", range_end=b"/leases0")
+    found = message(RANGE.response).FromString(await _call(etcd, RANGE.path, request.SerializeToString())).kvs
+    a, b, c = (pair.lease for pair in found)
+    assert a == c != 0
+    assert b == 0
+
+
+async def test_a_large_list_is_read_in_pages(etcd: EtcdCluster) -> None:
+    async with _open(f"{etcd.url}/pages") as storage:
+        for start in range(0, 1000, 100):
+            await storage.commit(*(Put(f"/{number:04}", b"x" * 1000) for number in range(start, start + 100)))
+    async with _open(f"{etcd.url}/pages") as storage:
+        assert len((await storage.list("/")).entries) == 1000
+
+
+async def test_a_server_without_etcd_is_explained() -> None:
+    with pytest.raises(StorageUnavailable, match="connection refused: no server listens there; start etcd there"):
+        await EtcdStorage.open("etcd://127.0.0.1:1", patience=Patience(attempt=1, total=0.1))
+
+
+async def test_an_etcd_that_lost_its_data_is_not_used_any_more() -> None:
+    found = binaries()
+    if isinstance(found, str):
+        pytest.skip(found)
+    with etcd_cluster(found) as cluster:
+        async with _open(cluster.url) as storage:
+            for _ in range(5):
+                await storage.commit(Put("/a", b"1"))
+            cluster.members[0].kill()
+            cluster.members[0].start_empty()
+            with pytest.raises(StorageBroken, match="it was restored from a backup, or its data was removed"):
+                await storage.get("/a")
+            with pytest.raises(StorageBroken):
+                await storage.commit(Put("/a", b"2"))
+
+
+async def test_a_user_needs_the_right_password_and_the_permission() -> None:
+    found = binaries()
+    if isinstance(found, str):
+        pytest.skip(found)
+    with etcd_cluster(found) as cluster:
+        await _enable_users(cluster)
+        host = cluster.members[0].endpoint
+        async with _open(f"etcd://reader:secret@{host}/mine") as storage:
+            await storage.commit(Put("/a", b"1"))
+        with pytest.raises(StorageError, match="does not accept the user 'reader' with this password"):
+            await open_storage(f"etcd://reader:wrong@{host}/mine")
+        with pytest.raises(StorageError, match="grant the role the whole prefix"):
+            await open_storage(f"etcd://reader:secret@{host}/other")
+        with pytest.raises(StorageError, match="etcd requires a user: write etcd://USER:PASSWORD@HOST:PORT"):
+            await open_storage(f"etcd://{host}/mine")
+
+
+async def test_tls_with_a_client_certificate(tmp_path: Path) -> None:
+    found = binaries()
+    if isinstance(found, str):
+        pytest.skip(found)
+    now = datetime.now(UTC)
+    ca = authority(now)
+    for name, pair in (("ca", ca), ("tls", issue(ca, "127.0.0.1", now))):
+        (tmp_path / f"{name}.crt").write_bytes(pair.certificate)
+        (tmp_path / f"{name}.key").write_bytes(pair.key)
+    files = [f"--cert-file={tmp_path}/tls.crt", f"--key-file={tmp_path}/tls.key"]
+    flags = [*files, f"--trusted-ca-file={tmp_path}/ca.crt", "--client-cert-auth"]
+    with etcd_cluster(found, flags=flags, secure=True) as cluster:
+        host = cluster.members[0].endpoint
+        async with _open(f"etcd://{host}?ca={tmp_path}/ca.crt&cert={tmp_path}/ca.crt&key={tmp_path}/ca.key") as one:
+            assert await one.commit(Put("/a", b"1")) == one.revision
+        with pytest.raises(StorageUnavailable, match="certificate"):
+            await EtcdStorage.open(f"etcd://{host}?tls=true", patience=Patience(attempt=1, total=0.1))
+
+
+def _field(number: int, value: bytes) -> bytes:
+    return bytes([number << 3 | 2, len(value)]) + value
+
+
+async def _enable_users(cluster: EtcdCluster) -> None:
+    """The user `reader` with the password `secret` may read and write below /mine/."""
+    calls: list[tuple[Method, bytes]] = []
+
+    def auth(name: str, data: bytes = b"") -> None:
+        calls.append((Method(f"/etcdserverpb.Auth/{name}", ""), data))
+
+    for user, password in (("root", "root"), ("reader", "secret")):
+        auth("UserAdd", _field(1, user.encode()) + _field(2, password.encode()))
+    auth("UserGrantRole", _field(1, b"root") + _field(2, b"root"))
+    auth("RoleAdd", _field(1, b"mine"))
+    permission = b"\x08\x02" + _field(2, b"/mine/") + _field(3, b"/mine0")  # 2: read and write
+    auth("RoleGrantPermission", _field(1, b"mine") + _field(2, permission))
+    auth("UserGrantRole", _field(1, b"reader") + _field(2, b"mine"))
+    auth("AuthEnable")
+    for method, data in calls:
+        await _call(cluster, method.path, data)
