@@ -149,6 +149,8 @@ from pilotage.meta.kinds import GroupVersionResource as GroupVersionResource
 from pilotage.meta.mapper import AmbiguousMatch as AmbiguousMatch
 from pilotage.meta.mapper import RESTMapper as RESTMapper
 from pilotage.meta.mapper import RESTMapping as RESTMapping
+from pilotage.meta.markers import AllOf as AllOf
+from pilotage.meta.markers import AnyOf as AnyOf
 from pilotage.meta.markers import AtLeastOneOf as AtLeastOneOf
 from pilotage.meta.markers import AtMostOneOf as AtMostOneOf
 from pilotage.meta.markers import Column as Column
@@ -173,7 +175,9 @@ from pilotage.meta.markers import MinItems as MinItems
 from pilotage.meta.markers import MinLength as MinLength
 from pilotage.meta.markers import MinProperties as MinProperties
 from pilotage.meta.markers import MultipleOf as MultipleOf
+from pilotage.meta.markers import Not as Not
 from pilotage.meta.markers import Nullable as Nullable
+from pilotage.meta.markers import OneOf as OneOf
 from pilotage.meta.markers import Optional as Optional
 from pilotage.meta.markers import Pattern as Pattern
 from pilotage.meta.markers import PreserveUnknownFields as PreserveUnknownFields

@@ -13,7 +13,7 @@ from typing import Any
 from pilotage.cli.help import HelpFormatter, examples
 from pilotage.errors import PilotageError
 
-COMMANDS = ("init", "create", "run", "demo", "serve", "device", "crd", "manifests", "rbac", "completion")
+COMMANDS = ("init", "create", "run", "demo", "serve", "device", "crd", "types", "manifests", "rbac", "completion")
 """The subcommands in the order of the help; each is a module of this package."""
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from pilotage.cli.definitions import read_definitions
 from pilotage.cli.errors import CommandError
 from pilotage.cli.files import write_files
 from pilotage.cli.help import examples
-from pilotage.errors import DecodeError
 
 if TYPE_CHECKING:
     from pilotage.meta.documents import Document
@@ -143,7 +143,7 @@ def _compare(path: Path, documents: Sequence[Document], whole: bool) -> int:
     from pilotage.cli.terminal import RED, YELLOW, standard_output
     from pilotage.schema.compatibility.definitions import all_changes
 
-    old = _read(path)
+    old = read_definitions(path)
     if not whole:
         names = {document["metadata"]["name"] for document in documents}
         old = [document for document in old if document["metadata"]["name"] in names]
@@ -157,31 +157,3 @@ def _compare(path: Path, documents: Sequence[Document], whole: bool) -> int:
         return 1
     print(f"No change since {path} breaks stored objects or clients.")
     return 0
-
-
-def _read(path: Path) -> list[Document]:
-    """The CRDs of a file. Other documents in it are ignored."""
-    from pilotage.meta import yamltext
-
-    try:
-        documents = yamltext.read_all(path.read_bytes(), aliases=True)
-    except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror}") from error
-    except DecodeError as error:
-        raise CommandError(f"{path}: {error}") from error
-    found = [document for document in documents if isinstance(document, dict)]
-    found = [document for document in found if document.get("kind") == "CustomResourceDefinition"]
-    if not found:
-        raise CommandError(f"{path} does not contain a CustomResourceDefinition")
-    for document in found:
-        if not _has_versions(document):
-            raise CommandError(f"{path} has a CustomResourceDefinition without a name, a kind or versions")
-    return found
-
-
-def _has_versions(document: Document) -> bool:
-    metadata, spec = document.get("metadata"), document.get("spec")
-    if not isinstance(metadata, dict) or not isinstance(spec, dict) or not isinstance(spec.get("names"), dict):
-        return False
-    versions = spec.get("versions")
-    return bool(metadata.get("name") and spec["names"].get("kind") and versions and isinstance(versions, list))

@@ -98,7 +98,7 @@ class Enum(Marker):
 
 
 class Format(msgspec.Struct, Marker, frozen=True):
-    """The format of the text or number, by its name in OpenAPI: `date-time`, `ipv4`, `int32` …"""
+    """The format of the text or number, by its name in OpenAPI: `date-time`, `ipv4`, `int32` …; empty for none."""
 
     value: str
 
@@ -245,6 +245,32 @@ class ExactlyOneOf(AtMostOneOf):
 @dataclass(frozen=True, init=False)
 class AtLeastOneOf(AtMostOneOf):
     """At least one of these fields (wire names) must be set."""
+
+
+@dataclass(frozen=True)
+class AllOf(Marker):
+    """All of these schemas, as plain data, accept the value, too. They may only restrict what its type allows."""
+
+    schemas: tuple[Any, ...]
+
+    def __init__(self, *schemas: Any) -> None:
+        object.__setattr__(self, "schemas", schemas)
+
+
+@dataclass(frozen=True, init=False)
+class AnyOf(AllOf):
+    """At least one of these schemas accepts the value: `AnyOf({"required": ["a"]}, {"required": ["b"]})`."""
+
+
+@dataclass(frozen=True, init=False)
+class OneOf(AllOf):
+    """Exactly one of these schemas accepts the value. For fields of a class, `ExactlyOneOf` has clearer errors."""
+
+
+class Not(msgspec.Struct, Marker, frozen=True):
+    """This schema, as plain data, does not accept the value."""
+
+    schema: Any
 
 
 class Column(msgspec.Struct, frozen=True):

@@ -117,6 +117,31 @@ def test_markers_about_presence_override_the_class() -> None:
     assert made["properties"]["field"]["default"] == 7
 
 
+def test_schemas_beside_that_of_the_type_are_written_as_they_are() -> None:
+    one, other = {"minLength": 3}, {"pattern": "^a"}
+    hint = Annotated[str, m.AllOf(one), m.AnyOf(one, other), m.OneOf(other, one), m.Not(other)]
+    assert field_of(hint) == {
+        "type": "string",
+        "allOf": [one],
+        "anyOf": [one, other],
+        "oneOf": [other, one],
+        "not": other,
+    }
+
+
+def test_the_format_of_a_type_can_be_removed() -> None:
+    assert field_of(Annotated[int, m.Format("")]) == {"type": "integer"}
+
+
+def test_null_may_be_among_the_allowed_values() -> None:
+    assert field_of(Annotated[str, m.Enum("a", None), m.Nullable()])["enum"] == ["a", None]
+
+
+def test_an_integer_or_string_may_have_a_type_beside() -> None:
+    hint = Annotated[int | str, m.XIntOrString(), m.Type("string")]
+    assert field_of(hint) == {"type": "string", "x-kubernetes-int-or-string": True}
+
+
 def test_the_outer_of_two_markers_counts() -> None:
     port = Annotated[int, m.Minimum(1), m.Maximum(65535)]
     assert field_of(Annotated[port, m.Maximum(1023)] | None, default=None) == {

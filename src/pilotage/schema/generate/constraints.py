@@ -34,6 +34,7 @@ _FLAGS: dict[type[m.Marker], str] = {
     m.EmbeddedResource: "x-kubernetes-embedded-resource",
     m.PreserveUnknownFields: "x-kubernetes-preserve-unknown-fields",
 }
+_COMBINATIONS = {m.AllOf: "allOf", m.AnyOf: "anyOf", m.OneOf: "oneOf"}
 _TYPE_WORDS = {"array": "a list"}
 _BOUNDS = (
     ("minimum", "maximum"),
@@ -85,6 +86,9 @@ def _keyword(schema: Schema, marker: Any, place: str) -> None:
         raise invalid(place, f"{type(marker).__name__}({marker.value}) is negative", "use 0 or more")
     if keyword == "multipleOf" and marker.value <= 0:
         raise invalid(place, f"MultipleOf({marker.value}) is not positive", "use a positive number")
+    if keyword == "format" and not marker.value:
+        schema.pop("format", None)
+        return
     schema[keyword] = marker.value
     if isinstance(marker, m.Minimum | m.Maximum):
         exclusive = "exclusive" + keyword.capitalize()
@@ -104,6 +108,10 @@ def _special(schema: Schema, marker: m.Marker, place: str) -> None:
         case m.Enum(values=values):
             _check_values(schema, values, place)
             schema["enum"] = list(values)
+        case m.AllOf(schemas=schemas):
+            schema[_COMBINATIONS[type(marker)]] = list(schemas)
+        case m.Not(schema=other):
+            schema["not"] = other
         case m.Example(value=value):
             schema["example"] = value
         case m.ExternalDocs(url=url, description=description):
@@ -136,7 +144,7 @@ def _check_values(schema: Schema, values: Sequence[Any], place: str) -> None:
     }.get(schema.get("type", ""))
     if not values:
         raise invalid(place, "Enum() has no values", "list the allowed values")
-    wrong = [value for value in values if fits is not None and not fits(value)]
+    wrong = [value for value in values if value is not None and fits is not None and not fits(value)]
     if wrong:
         raise invalid(
             place, f"Enum has the value {wrong[0]!r}, but this is {type_of(schema)}", "use values of that type"

@@ -49,7 +49,7 @@ def object_metadata() -> dict[str, Any]:
 
 def condition() -> dict[str, Any]:
     """A condition, with the limits that Kubernetes' own has."""
-    label = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
+    label = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
     subdomain = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
     return {
         "description": "One aspect of the object's state.",

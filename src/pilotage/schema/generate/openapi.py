@@ -25,7 +25,20 @@ from pilotage.schema.generate.rules import validations
 from pilotage.schema.generate.topology import add_list_type, list_type
 
 _ORDER = (
-    *("description", "title", "type", "anyOf", "format", "enum", "pattern", "minLength", "maxLength"),
+    *(
+        "description",
+        "title",
+        "type",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "format",
+        "enum",
+        "pattern",
+        "minLength",
+        "maxLength",
+    ),
     *("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
     *("minItems", "maxItems", "minProperties", "maxProperties", "nullable", "default", "example", "externalDocs"),
     *("required", "properties", "additionalProperties", "items"),
@@ -55,7 +68,8 @@ def schema_of(tree: Description, correlated: bool = True) -> Schema:
         tree = IntegerOrString(place=tree.place, markers=tree.markers, nullable=tree.nullable, text=tree.text)
     schema = _shape(tree, correlated)
     if override is not None and schema.get("type") != override.value:
-        schema = {"type": override.value}
+        either = last(tree.markers, m.XIntOrString) is not None
+        schema = {"type": override.value} | ({"x-kubernetes-int-or-string": True} if either else {})
     if tree.text:
         schema["description"] = tree.text
     if tree.nullable:

@@ -42,7 +42,7 @@ def version_of(cls: type[Resource], tree: ObjectOf) -> dict[str, Any]:
 def _subresources(info: ResourceInfo, schema: Schema, place: str) -> dict[str, Any]:
     subresources: dict[str, Any] = {}
     if info.status:
-        if "status" not in schema["properties"]:
+        if "status" not in schema["properties"] and not schema.get("x-kubernetes-preserve-unknown-fields"):
             raise invalid(
                 place, "status=True, but the class has no field status", "add it, or API servers prune every status"
             )

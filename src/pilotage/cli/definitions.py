@@ -1,0 +1,70 @@
+"""CustomResourceDefinitions in files of a user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pilotage.cli.errors import CommandError
+from pilotage.errors import DecodeError
+
+if TYPE_CHECKING:
+    from pilotage.meta.documents import Document
+
+_KIND = "CustomResourceDefinition"
+_ENDINGS = (".yaml", ".yml", ".json")
+
+
+def read_definitions(path: Path) -> list[Document]:
+    """The CRDs of a file, or of the files in a folder and the folders below it. Other documents are ignored."""
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.suffix in _ENDINGS and file.is_file())
+        found = [document for file in files for document in _definitions(_text(file), str(file))]
+    else:
+        found = _definitions(_text(path), str(path))
+    return checked(found, str(path))
+
+
+def parse_definitions(data: bytes, source: str) -> list[Document]:
+    """The CRDs of a text. `source` is its name in errors."""
+    return checked(_definitions(data, source), source)
+
+
+def checked(found: Sequence[Any], source: str) -> list[Document]:
+    """The definitions, if there are any and each has the fields that commands need. Raises CommandError."""
+    if not found:
+        raise CommandError(f"{source} does not contain a {_KIND}")
+    for document in found:
+        if not _has_versions(document):
+            raise CommandError(f"{source} has a {_KIND} without a name, a kind or versions")
+    return list(found)
+
+
+def _text(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CommandError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _definitions(data: bytes, source: str) -> list[Document]:
+    from pilotage.meta import yamltext
+
+    try:
+        documents = yamltext.read_all(data, aliases=True)
+    except DecodeError as error:
+        raise CommandError(f"{source}: {error}") from error
+    found = [document for document in documents if isinstance(document, dict)]
+    lists = [document["items"] for document in found if isinstance(document.get("items"), list)]
+    found += [item for items in lists for item in items if isinstance(item, dict)]
+    return [document for document in found if document.get("kind") == _KIND]
+
+
+def _has_versions(document: Document) -> bool:
+    metadata, spec = document.get("metadata"), document.get("spec")
+    if not isinstance(metadata, dict) or not isinstance(spec, dict) or not isinstance(spec.get("names"), dict):
+        return False
+    versions = spec.get("versions")
+    named = metadata.get("name") and spec.get("group") and spec["names"].get("kind") and spec["names"].get("plural")
+    return bool(named and versions and isinstance(versions, list) and all(isinstance(each, dict) for each in versions))

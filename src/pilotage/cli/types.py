@@ -1,0 +1,165 @@
+"""`pilotage types`: Python classes for existing CustomResourceDefinitions."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pilotage.cli.definitions import checked, parse_definitions, read_definitions
+from pilotage.cli.errors import CommandError
+from pilotage.cli.help import examples
+from pilotage.errors import InvalidDefinition, NotFound
+
+if TYPE_CHECKING:
+    from pilotage.meta.documents import Document
+    from pilotage.meta.models import Resource
+    from pilotage.schema.source.resource import Version
+
+
+def register(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    command: argparse.ArgumentParser = subparsers.add_parser(
+        "types",
+        help="convert CustomResourceDefinitions into Python classes",
+        description="Write a module of Python classes for existing CustomResourceDefinitions. The definitions that the "
+        "module gives accept and reject the same objects, which the command checks.",
+        epilog=examples(
+            "pilotage types crds/ > api.py", "pilotage types certificates.cert-manager.io --output-dir api"
+        ),
+    )
+    command.add_argument(
+        "definitions",
+        nargs="+",
+        metavar="CRD",
+        help="a file, a folder, - for standard input, or the name of a definition in the cluster",
+    )
+    command.add_argument("--version", default="", help="one version of each kind (default: all)")
+    where = command.add_mutually_exclusive_group()
+    where.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to FILE instead of standard output")
+    where.add_argument("--output-dir", type=Path, metavar="DIR", help="write a module for each version into DIR")
+    command.add_argument("--force", action="store_true", help="overwrite files that exist")
+    command.add_argument("--kubeconfig", default="", metavar="FILE", help="the kubeconfig for names of definitions")
+    command.add_argument("--context", default="", help="the context of the kubeconfig")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the modules and return the exit code."""
+    from pilotage.schema.source.module import versions_of
+
+    documents = _read(options)
+    versions = [version for document in documents for version in versions_of(document)]
+    if options.version:
+        versions = [version for version in versions if version.version["name"] == options.version]
+        if not versions:
+            raise CommandError(f"no definition has the version {options.version}")
+    if options.output_dir is None:
+        _write({options.output: versions}, options.force)
+    else:
+        names = sorted({version.version["name"] for version in versions})
+        files = {name: [each for each in versions if each.version["name"] == name] for name in names}
+        _write({options.output_dir / f"{name}.py": files[name] for name in names}, options.force)
+    return 0
+
+
+def _read(options: argparse.Namespace) -> list[Document]:
+    """The definitions of all arguments, each once."""
+    found: dict[str, Document] = {}
+    names = []
+    for argument in options.definitions:
+        if argument == "-":
+            documents = parse_definitions(sys.stdin.buffer.read(), "standard input")
+        elif Path(argument).exists():
+            documents = read_definitions(Path(argument))
+        elif "/" in argument or "." not in argument or argument.endswith((".yaml", ".yml", ".json")):
+            raise CommandError(f"{argument} does not exist; give a file, a folder, - or the name of a definition")
+        else:
+            names.append(argument)
+            continue
+        found |= {document["metadata"]["name"]: document for document in documents}
+    if names:
+        found |= {document["metadata"]["name"]: document for document in _from_cluster(names, options)}
+    return list(found.values())
+
+
+def _from_cluster(names: Sequence[str], options: argparse.Namespace) -> list[Document]:
+    import asyncio
+
+    from pilotage.cluster import Cluster
+    from pilotage.meta.kinds import GroupVersionKind
+    from pilotage.meta.objects import document_of
+
+    kind = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+
+    async def read() -> list[Document]:
+        async with Cluster.connect(kubeconfig=options.kubeconfig, context=options.context) as cluster:
+            return [document_of(await cluster.client.get(kind, name)) for name in names]
+
+    try:
+        return checked(asyncio.run(read()), "the cluster")
+    except NotFound as error:
+        raise CommandError(f"{error}; it is neither a file nor a folder, and the cluster has no such name") from error
+
+
+def _write(modules: dict[Path | None, list[Version]], force: bool) -> None:
+    """Make all modules, then write them."""
+    from pilotage.cli.files import write_files
+    from pilotage.schema.source.module import module_of
+
+    made: dict[Path | None, str] = {}
+    lost = []
+    for path, versions in modules.items():
+        names = ", ".join(dict.fromkeys(version.definition["metadata"]["name"] for version in versions))
+        made[path] = module_of(versions, f"Classes for {names}.")
+        lost += _lost(made[path], versions)
+    existing = [path for path in made if path is not None and path.exists()]
+    if existing and not force:
+        raise CommandError(f"{existing[0]} exists; nothing was written, overwrite it with --force")
+    for path, text in made.items():
+        if path is None:
+            sys.stdout.write(text)
+        else:
+            write_files(path.parent, {path.name: text})
+    for line in lost:
+        print(f"pilotage: the module cannot express {line}", file=sys.stderr)
+
+
+def _lost(text: str, versions: Sequence[Version]) -> list[str]:
+    """What differs between the definitions and those that a module gives."""
+    from pilotage.schema.source.comparison import differences
+
+    try:
+        with _loaded(text) as classes:
+            found = {(cls.__resource__.gvk.group_kind, cls.__resource__.gvk.version): cls for cls in classes}
+            pairs = [(version, found[version.group_kind, version.version["name"]]) for version in versions]
+            return [line for version, cls in pairs for line in differences(version, cls)]
+    except InvalidDefinition as error:
+        raise CommandError(f"a module cannot be made: {error}") from error
+
+
+@contextmanager
+def _loaded(text: str) -> Iterator[list[type[Resource]]]:
+    """The resource classes of a module. It is loaded from a file, because descriptions are read from its source."""
+    import importlib.util
+
+    from pilotage.cli.modules import is_resource
+
+    name = "_pilotage_types"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.py"
+        path.write_text(text, encoding="utf-8")
+        specification = importlib.util.spec_from_file_location(name, path)
+        assert specification is not None
+        assert specification.loader is not None
+        module = importlib.util.module_from_spec(specification)
+        sys.modules[name] = module
+        try:
+            specification.loader.exec_module(module)
+            yield [value for value in vars(module).values() if is_resource(value)]
+        finally:
+            del sys.modules[name]

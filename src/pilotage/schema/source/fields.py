@@ -1,0 +1,129 @@
+"""The fields of classes: name, type, default, description."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pilotage.schema.source import hints
+from pilotage.schema.source.hints import Hint, Schema, hint_of
+from pilotage.schema.source.names import attribute_name, json_name
+from pilotage.schema.source.text import docstring, literal
+
+_EMPTY = {"list": "[]", "map": "{}"}
+_FACTORIES = {"[]": "list", "{}": "dict"}
+
+
+class Models(hints.Models, Protocol):
+    """The classes of a module."""
+
+    def is_complete(self, schema: Schema) -> bool:
+        """Whether the class of a schema can be made without arguments."""
+
+
+@dataclass
+class Member:
+    """A field of a class."""
+
+    attribute: str
+    hint: Hint
+    name: str = ""
+    """The name in JSON, if it is not the one that follows from the attribute."""
+    markers: list[str] = field(default_factory=list)
+    optional: bool = False
+    """Whether None is a value of it."""
+    default: str | None = None
+    """The default as source; None if the field is required."""
+    constant: bool = False
+    """Whether the default is written, because the server fills in the same."""
+    text: str = ""
+
+    @property
+    def required(self) -> bool:
+        return self.default is None
+
+    @property
+    def names(self) -> set[str]:
+        """What must be imported or defined."""
+        found = set(self.hint.names)
+        if self.hint.markers or self.markers:
+            found.add("Annotated")
+        return found | ({"msgspec"} if self.name else set())
+
+    def source(self) -> str:
+        """The lines of the field."""
+        value = self._value()
+        line = self.hint.source(self.markers, self.optional, f"    {self.attribute}: ", f" = {value}" if value else "")
+        return line + "\n" + (docstring(self.text, 4) if self.text else "")
+
+    def _value(self) -> str:
+        if not self.name:
+            return self.default or ""
+        options = [f"name={literal(self.name)}"]
+        if self.default in _FACTORIES:
+            options.append(f"default_factory={_FACTORIES[self.default]}")
+        elif self.default is not None and self.default.endswith("()"):
+            options.append(f"default_factory={self.default.removesuffix('()')}")
+        elif self.default is not None:
+            options.append(f"default_factory=lambda: {self.default}" if self.constant else f"default={self.default}")
+        return f"msgspec.field({', '.join(options)})"
+
+
+def member_of(
+    name: str, schema: Schema, required: bool, path: tuple[str, ...], models: Models, taken: set[str], resource: bool
+) -> Member:
+    """The field for a property. `taken` are the attributes above it; `resource`: it is one of a whole object."""
+    hint = hint_of(schema, path, models)
+    attribute = attribute_name(name, taken, resource)
+    member = Member(attribute, hint, name if json_name(attribute) != name else "")
+    member.text = "" if hint.form == "class" and models.has_text(schema) else schema.get("description", "").strip()
+    if hint.form == "class":  # what is said of the use, not of the class
+        member.markers += hints.markers_of(
+            {key: schema[key] for key in ("title", "example", "externalDocs") if key in schema}
+        )
+    if "default" in schema:
+        _set_default(member, schema, models)
+        member.markers += ["pt.Required()"] if required else []
+    elif not required:
+        _set_absent(member)
+    if schema.get("nullable"):
+        _set_nullable(member, schema)
+    return member
+
+
+def _set_default(member: Member, schema: Schema, models: Models) -> None:
+    value, form = schema["default"], member.hint.form
+    plain = isinstance(value, str | int | float) or (
+        form == "list"
+        and isinstance(value, list)
+        and value
+        and all(isinstance(each, str | int | float) for each in value)
+    )
+    if plain and (form == "scalar" or (form == "list" and not _special_items(schema))):
+        member.default, member.constant = literal(value), True
+        return
+    member.markers.append(f"pt.Default({literal(value)})")
+    if form == "class" and value == {} and models.is_complete(schema):
+        member.default = f"{member.hint.text}()"
+    else:
+        _set_absent(member)
+
+
+def _special_items(schema: Schema) -> bool:
+    items: Any = schema.get("items", {})
+    return items.get("format") in ("date-time", "byte") or "x-kubernetes-int-or-string" in items
+
+
+def _set_absent(member: Member) -> None:
+    """A field that may be absent: an empty list or map, else None."""
+    member.default = _EMPTY.get(member.hint.form, "None")
+    member.optional = member.default == "None"
+
+
+def _set_nullable(member: Member, schema: Schema) -> None:
+    """`null` is a value of its own."""
+    if member.default in ("[]", "{}"):
+        member.default = "None"
+    if member.default == "None" or (member.default is not None and member.hint.form == "class"):
+        member.markers.append("pt.Nullable()")
+    member.optional = True
