@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import pilotage as pt
 from pilotage.cache.options import InformerOptions
 from pilotage.cluster.routing import Aggregation
-from pilotage.rest.listing import RestListerWatcher
+from pilotage.rest.request import ListOptions
 from pilotage.types.core.v1 import ConfigMap
 
 
@@ -56,12 +58,14 @@ async def test_the_kinds_are_known_before_and_after_discovery() -> None:
 async def test_informers_follow_the_other_server() -> None:
     async with pt.Cluster.embedded() as here, pt.Cluster.embedded() as there:
         here.aggregate(await aggregation(there))
+        await there.client.create(Box(metadata=pt.ObjectMeta(name="far", namespace="default"), spec=Spec()))
+        await here.client.create(ConfigMap(metadata=pt.ObjectMeta(name="near", namespace="default")))
         boxes = await here.lister_watcher_for(InformerOptions(Box))
-        maps = await here.lister_watcher_for(InformerOptions(ConfigMap))
-        assert isinstance(boxes, RestListerWatcher)
-        assert isinstance(maps, RestListerWatcher)
-        assert boxes.transport is there.client._session.transport
-        assert maps.transport is here.client._session.transport
+        maps = await here.lister_watcher_for(InformerOptions(ConfigMap, namespace="default"))
+        assert len((await boxes.list(ListOptions())).items) == 1
+        assert [json.loads(bytes(item))["metadata"]["name"] for item in (await maps.list(ListOptions())).items] == [
+            "near"
+        ]
 
 
 async def test_a_group_comes_from_one_server_until_that_is_withdrawn() -> None:
