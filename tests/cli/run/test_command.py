@@ -137,15 +137,26 @@ async def test_kubectl_can_be_used_on_the_running_program(tmp_path: Path) -> Non
     assert process.returncode == 0
 
 
-def test_several_processes_are_one_program(tmp_path: Path) -> None:
-    write_operator(tmp_path)
+def test_several_processes_are_one_program_with_one_webhook(tmp_path: Path) -> None:
+    hook = """
+class Hook:
+    def default(self, greeting: Greeting) -> None:
+        greeting.metadata.labels["seen"] = "yes"
+
+def setup(manager: pt.Manager) -> None:
+    GreetingReconciler(manager).setup_with_manager(manager)
+    pt.WebhookBuilder(manager).for_(Greeting).with_defaulter(Hook()).complete()
+"""
+    write_operator(
+        tmp_path, OPERATOR.replace("request.name, flush", "request.name, greeting.metadata.labels, flush") + hook
+    )
     for number in range(8):
         write_object(tmp_path, f"number-{number}")
     words = ("hello.py", "--storage", "sqlite:demo.db", "--processes", "2", "-f", ".")
     process = ForkedProcess("-m", "pilotage.cli", "run", *words, folder=tmp_path)
     try:
-        greeted = {process.stdout.readline().split()[-1] for _ in range(8)}
-        assert greeted <= {f"number-{number}" for number in range(8)}
+        greeted = {process.stdout.readline() for _ in range(8)}
+        assert greeted <= {f"greeted number-{number} {{'seen': 'yes'}}\n" for number in range(8)}
     finally:
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(60)

@@ -146,6 +146,18 @@ def test_processes_share_the_work_and_their_parent_has_the_addresses() -> None:
     assert (options.shards, options.metrics_bind_address, options.health_probe_bind_address) == ("hello", "0", "")
 
 
+def test_of_several_processes_the_first_serves_webhooks() -> None:
+    def webhooks(process: int, *words: str) -> tuple[str, int, bool | None]:
+        options = manager_options(flags(*words), "hello", "home", process).webhook_server_options
+        assert options is not None
+        return options.host, options.port, options.serve
+
+    assert webhooks(0) == ("", 9443, None)
+    assert webhooks(1, "--processes", "2") == ("", 9443, True)
+    assert webhooks(2, "--processes", "2")[1] == -1
+    assert webhooks(1, "--processes", "2", "--storage", "sqlite:demo.db") == ("127.0.0.1", 0, True)
+
+
 def test_webhooks_can_be_turned_off() -> None:
     options = manager_options(flags("--webhook-bind-address", "0"), "hello", "home").webhook_server_options
     assert options is not None

@@ -164,8 +164,9 @@ def _written(flag: str) -> str:
     return f"--{flag.replace('_', '-')}"
 
 
-def manager_options(flags: Flags, name: str, namespace: str) -> ManagerOptions:
-    """The options of the manager. `name` is the program's, and `namespace` the default one of its Leases."""
+def manager_options(flags: Flags, name: str, namespace: str, process: int = 0) -> ManagerOptions:
+    """The options of the manager. `name` is the program's, `namespace` the default one of its Leases, and `process` the
+    number of this process among several."""
     from pilotage.cache.plan import CacheOptions
     from pilotage.manager.options import ControllerDefaults, ManagerOptions
     from pilotage.manager.reviews import with_authentication_and_authorization
@@ -187,19 +188,26 @@ def manager_options(flags: Flags, name: str, namespace: str) -> ManagerOptions:
         cache=CacheOptions(default_namespaces=flags.namespace) if flags.namespace else None,
         controller=ControllerDefaults(max_concurrent_reconciles=flags.max_concurrent_reconciles),
         graceful_shutdown_timeout=30.0 if grace is None else grace,
-        webhook_server_options=_webhook_options(flags),
+        webhook_server_options=_webhook_options(flags, process),
     )
 
 
-def _webhook_options(flags: Flags) -> WebhookServerOptions:
+def _webhook_options(flags: Flags, process: int) -> WebhookServerOptions:
     """Webhooks are registered if the run installs; else their configurations are those of manifests, and only the
-    bundle of the certificate authority is injected."""
+    bundle of the certificate authority is injected. Of several processes the first one serves them; those that share an
+    embedded API server call it over HTTPS."""
     from pilotage.net.sockets import parse_bind_address
     from pilotage.webhook.options import DEFAULT_PORT, DISABLED, WebhookServerOptions
 
-    host, port = parse_bind_address(flags.webhook_bind_address or f":{DEFAULT_PORT}") or ("", DISABLED)
-    certificates = _certificates(flags.webhook_certificates)
-    return WebhookServerOptions(host=host, port=port, certificates=certificates, register=flags.installs)
+    default = "127.0.0.1:0" if flags.storage else f":{DEFAULT_PORT}"
+    host, port = parse_bind_address(flags.webhook_bind_address or default) or ("", DISABLED)
+    return WebhookServerOptions(
+        host=host,
+        port=port if process <= 1 else DISABLED,
+        serve=True if process else None,
+        certificates=_certificates(flags.webhook_certificates),
+        register=flags.installs,
+    )
 
 
 def _certificates(folder: Path | None) -> CertificateFiles | None:

@@ -16,6 +16,7 @@ from pilotage.cli.terminal import Terminal
 from pilotage.errors import NoMatch, PilotageError
 from pilotage.manager.errors import ManagerStopped, NotIdle
 from pilotage.manager.manager import Manager
+from pilotage.manager.processes.child import process_number
 from pilotage.manager.signals import handled
 from pilotage.telemetry.logs import logger
 
@@ -51,7 +52,7 @@ class Program:
                 await exits.enter_async_context(manager)
                 await self._install(manager)
                 await self.target.setup(manager)
-                if objects:
+                if objects and process_number() <= 1:  # the first of several serves the webhooks that they go through
                     manager.add(Objects(manager.cluster.client, objects, found.namespace))
                 await exits.enter_async_context(serving(manager.cluster, self.flags, self.target.kinds))
                 starting.set()
@@ -64,7 +65,7 @@ class Program:
             where = own.cluster.server_url or "an API server in this process"
             return RunEnvironment(own.cluster, f"its own cluster ({where})"), own
         found = await exits.enter_async_context(environment_of(self.flags))
-        options = manager_options(self.flags, self.name, found.namespace)
+        options = manager_options(self.flags, self.name, found.namespace, process_number())
         return found, Manager(found.cluster, options)
 
     async def _install(self, manager: Manager) -> None:

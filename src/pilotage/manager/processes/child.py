@@ -20,6 +20,7 @@ Main = Callable[[], Coroutine[Any, Any, Any]]
 Probe = Callable[[str], bool]
 """Returns whether a manager is alive (`healthz`) or ready (`readyz`). Called in another thread than the manager's."""
 
+_number = 0
 LENGTH = struct.Struct(">I")
 YES, NO = b"\x01", b"\x00"
 _probes: list[Probe] = []
@@ -31,8 +32,15 @@ def add_probe(probe: Probe) -> Callable[[], None]:
     return lambda: _probes.remove(probe)
 
 
+def process_number() -> int:
+    """The number of this process among several, from 1; 0 if it is the only one."""
+    return _number
+
+
 def run(main: Main, number: int, channel: socket.socket, others: list[socket.socket]) -> None:
     """Run the program, as the process `number`. `channel` leads to the parent; `others` belong to other processes."""
+    global _number
+    _number = number
     for other in others:
         other.close()  # else the end of the parent would not be noticed
     os.setpgrp()  # a Ctrl-C goes to the parent, which passes it on
