@@ -10,6 +10,7 @@ from pilotage.cache import InformerEvent as InformerEvent
 from pilotage.cache import InformerOptions as InformerOptions
 from pilotage.cache import Lister as Lister
 from pilotage.cache import NamespaceConfig as NamespaceConfig
+from pilotage.cache import NamespaceRemoved as NamespaceRemoved
 from pilotage.cache import NotCached as NotCached
 from pilotage.cache import Registration as Registration
 from pilotage.cache import ResourceEventHandler as ResourceEventHandler

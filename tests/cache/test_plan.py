@@ -19,7 +19,7 @@ GVK = GroupVersionKind("", "v1", "ConfigMap")
 
 def planned(options: CacheOptions, kind: Any = ConfigMap, *, namespaced: bool = True) -> dict[str, InformerOptions]:
     found = plan(kind, options, namespaced=namespaced, chooser=random.Random(0))
-    return {one.namespace: one for one in found}
+    return {one.namespace: one for one in found.informers}
 
 
 def one(obj: Unstructured) -> Unstructured:
@@ -44,7 +44,9 @@ def test_by_default_one_informer_has_everything() -> None:
 
 @pytest.mark.covers("T125")
 def test_the_sync_period_is_ten_hours_a_tenth_more_or_less() -> None:
-    periods = [plan(ConfigMap, CacheOptions(), namespaced=True, chooser=random.Random(n))[0].resync for n in range(50)]
+    choosers = map(random.Random, range(50))
+    found = [plan(ConfigMap, CacheOptions(), namespaced=True, chooser=chooser).informers for chooser in choosers]
+    periods = [informers[0].resync for informers in found]
     assert all(32400 <= period <= 39600 for period in periods)
     assert max(periods) - min(periods) > 3600
     assert planned(CacheOptions(sync_period=0))[""].resync == 0

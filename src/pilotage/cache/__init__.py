@@ -1,7 +1,7 @@
 """A stream of changes that survives anything; stores with indexes; informers; the cache over them."""
 
 from pilotage.cache.cache import Cache
-from pilotage.cache.errors import CacheNotStarted, NotCached
+from pilotage.cache.errors import CacheNotStarted, NamespaceRemoved, NotCached
 from pilotage.cache.event import InformerEvent, ResourceEventHandler
 from pilotage.cache.factory import SharedInformerFactory
 from pilotage.cache.group import InformerGroup
@@ -23,6 +23,7 @@ __all__ = [
     "InformerOptions",
     "Lister",
     "NamespaceConfig",
+    "NamespaceRemoved",
     "NotCached",
     "Registration",
     "ResourceEventHandler",

@@ -6,6 +6,8 @@ import asyncio
 import contextvars
 import random
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar, overload
 
 from pilotage.cache.errors import CacheNotStarted, NoIndex, NotCached
@@ -14,7 +16,7 @@ from pilotage.cache.index import IndexFunction
 from pilotage.cache.informer import Informer
 from pilotage.cache.lister import Lister
 from pilotage.cache.options import InformerOptions
-from pilotage.cache.plan import CacheOptions, plan
+from pilotage.cache.plan import CacheOptions, NamespaceConfig, Namespaces, Plan, configs_of, plan
 from pilotage.errors import BadRequest, InvalidDefinition, NoMatch
 from pilotage.meta.forms import Kind, KindOf, O, gvk_of, untyped
 from pilotage.meta.kinds import GroupVersionKind
@@ -64,6 +66,9 @@ class Cache:
         self._indexes: dict[GroupVersionKind, dict[str, tuple[Kind, IndexFunction]]] = {}
         self._listers: dict[Kind, Lister[Any]] = {}  # of informers that have synced: the fast path of a read
         self._tasks: dict[Informer[Any], asyncio.Task[None]] = {}
+        self._namespaces: dict[str, NamespaceConfig] | None = None  # those that were set; None: those of the options
+        self._everywhere: set[_Slot] = set()  # kinds of all namespaces to which the set of namespaces would apply
+        self._retiring: dict[tuple[_Slot, str], asyncio.Task[None]] = {}  # by kind and namespace
         self._group: OwnedTasks | None = None
         self._context = contextvars.copy_context()
         self._started = asyncio.Event()
@@ -79,7 +84,7 @@ class Cache:
     async def get(self, kind: MetadataOnly, name: str, *, namespace: str = "") -> PartialObjectMetadata: ...
     async def get(self, kind: Kind, name: str, *, namespace: str = "") -> Any:
         """The object in its last known state; raises NotFound."""
-        lister = self._listers.get(kind) or await self._make_lister(kind)
+        lister = self._listers.get(kind) or await self._make_lister(kind, namespace)
         return lister.get(name, namespace=namespace)
 
     @overload
@@ -90,7 +95,7 @@ class Cache:
     async def find(self, kind: MetadataOnly, name: str, *, namespace: str = "") -> PartialObjectMetadata | None: ...
     async def find(self, kind: Kind, name: str, *, namespace: str = "") -> Any:
         """The object, or None if it does not exist."""
-        lister = self._listers.get(kind) or await self._make_lister(kind)
+        lister = self._listers.get(kind) or await self._make_lister(kind, namespace)
         return lister.find(name, namespace=namespace)
 
     @overload
@@ -143,7 +148,7 @@ class Cache:
         """
         if continue_token:
             raise BadRequest("a cache returns whole lists, not pages: omit continue_token, or read live")
-        lister = self._listers.get(kind) or await self._make_lister(kind)
+        lister = self._listers.get(kind) or await self._make_lister(kind, namespace)
         try:
             return lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
         except NoIndex as error:
@@ -190,6 +195,27 @@ class Cache:
         for slot, informer in self._informers.items():
             if slot[0] == gvk:
                 informer.add_index(name, function, kind=kind)
+
+    def set_namespaces(self, namespaces: Namespaces) -> None:
+        """Change the set of namespaces that is cached, for all kinds without namespaces of their own in `by_object`.
+
+        The objects of a namespace that is added are listed, and reach handlers and indexes; reads there wait for them.
+        Those of a namespace that is removed leave the stores, handlers get a delete with `unknown_final_state` for
+        each, and reads there raise NamespaceRemoved. An empty set means no namespace. InvalidDefinition for a cache
+        that has informers of all namespaces: start it with `default_namespaces`, or call this before it is used.
+        """
+        configs = configs_of(namespaces)
+        if "" in configs:
+            raise InvalidDefinition("the namespaces of a running cache are a set of names: leave out the empty one")
+        if everywhere := [slot for slot in self._informers if slot in self._everywhere]:
+            raise InvalidDefinition(
+                f"the cache has {everywhere[0][0].kind} of all namespaces already, and cannot be narrowed: start it "
+                "with default_namespaces, or set the namespaces before it is used"
+            )
+        self._namespaces = configs
+        for slot, informer in self._informers.items():
+            if isinstance(informer, InformerGroup):
+                self._follow_namespaces(slot, informer)
 
     def remove_informer(self, kind: Kind) -> None:
         """Stop the informers of a kind and drop their objects. A later read creates a new one."""
@@ -265,14 +291,14 @@ class Cache:
             self._group = None
             self._stopped = True
 
-    async def _make_lister(self, kind: Kind) -> Lister[Any]:
-        informer = await self._sync_informer(kind)
+    async def _make_lister(self, kind: Kind, namespace: str) -> Lister[Any]:
+        informer = await self._sync_informer(kind, namespace)
         lister = informer.lister(kind)
-        if self.informer(kind) is informer:  # it may have been removed in the meantime
+        if self.informer(kind) is informer and informer.has_synced:  # it may have been removed in the meantime
             self._listers[kind] = lister
         return lister
 
-    async def _sync_informer(self, kind: Kind) -> AnyInformer:
+    async def _sync_informer(self, kind: Kind, namespace: str = "") -> AnyInformer:
         if not self._started.is_set():
             raise CacheNotStarted(
                 "the cache has not been started, so it has no objects: start the manager first, "
@@ -284,7 +310,7 @@ class Cache:
             )
         informer = await self.informer_for(kind)
         try:
-            await informer.wait_for_reading()
+            await informer.wait_for_reading(namespace)
         except NoMatch:
             if self.informer(kind) is informer and not informer.has_listeners:
                 self.remove_informer(kind)  # no listener waits for the kind, so readiness must not either
@@ -292,17 +318,66 @@ class Cache:
         return informer
 
     async def _make(self, kind: Kind) -> AnyInformer:
-        planned = plan(kind, self.options, namespaced=await self._namespaced(kind), chooser=self._random)
-        made = [await self._make_informer(options) for options in planned]
-        informer: AnyInformer = made[0] if len(made) == 1 else InformerGroup(made)
+        namespaced = await self._namespaced(kind)
+        planned = self._plan(kind, namespaced)
+        made = [await self._make_informer(options) for options in planned.informers]
+        single = len(made) == 1 and not planned.changes
+        informer: AnyInformer = made[0] if single else InformerGroup(InformerOptions(kind), made)
+        if planned.is_everywhere:
+            self._everywhere.add(_slot(kind))
+        if isinstance(informer, InformerGroup):
+            self._follow_namespaces(_slot(kind), informer)  # the namespaces may have changed meanwhile
         for name, (form, function) in self._indexes.get(gvk_of(kind), {}).items():
             if name not in informer.index_names:  # `new_informer` may return one that is shared
                 informer.add_index(name, function, kind=form)
         return informer
 
     async def _make_informer(self, options: InformerOptions) -> Informer[Any]:
-        made = self.options.new_informer(options) if self.options.new_informer is not None else None
-        return made if made is not None else Informer(await self._lister_watcher_for(options), options)
+        own = self._own_informer(options)
+        return own if own is not None else Informer(await self._lister_watcher_for(options), options)
+
+    def _own_informer(self, options: InformerOptions) -> Informer[Any] | None:
+        return self.options.new_informer(options) if self.options.new_informer is not None else None
+
+    def _plan(self, kind: Kind, namespaced: bool) -> Plan:
+        return plan(kind, self.options, namespaced=namespaced, chooser=self._random, namespaces=self._namespaces)
+
+    def _follow_namespaces(self, slot: _Slot, group: InformerGroup[Any]) -> None:
+        """Add and remove informers of a group, so that it has those of the current namespaces."""
+        planned = self._plan(group.options.kind, namespaced=True)
+        if not planned.changes:
+            return
+        wanted = {options.namespace: options for options in planned.informers}
+        for informer in group.informers:
+            if not _is_same(informer.options, wanted.get(informer.options.namespace)):
+                self._retire(slot, group, informer)
+        known = {informer.options.namespace for informer in group.informers}
+        for namespace, options in wanted.items():
+            if namespace not in known:
+                made = self._own_informer(options) or Informer(partial(self._lister_watcher_for, options), options)
+                group.add(made)
+                self._start(group)
+        self._listers = {kind: lister for kind, lister in self._listers.items() if gvk_of(kind) != slot[0]}
+
+    def _retire(self, slot: _Slot, group: InformerGroup[Any], informer: Informer[Any]) -> None:
+        """Stop the informer of a namespace that was removed; its listeners are notified of deletes."""
+        group.remove(informer)
+        running = self._tasks.pop(informer, None)
+        if running is None or self._group is None:
+            group.release(informer)
+            return
+
+        async def retire() -> None:
+            await asyncio.wait([running] if previous is None else [running, previous])
+            await informer.retire()
+            group.release(informer)
+            if self._retiring.get(place) is asyncio.current_task():
+                del self._retiring[place]
+
+        place = (slot, informer.options.namespace)
+        previous = self._retiring.get(place)
+        self._group.cancel(running)
+        self._retiring[place] = self._group.create_task(retire(), name=f"end of the informer of {informer.options.gvk}")
 
     async def _namespaced(self, kind: Kind) -> bool:
         gvk = gvk_of(kind)
@@ -316,14 +391,31 @@ class Cache:
             return
         for one in _parts(informer):
             if one not in self._tasks:
+                before = self._retiring.get((_slot(one.options.kind), one.options.namespace))
                 # Not in the context of the first reader: the informer's log lines would carry that reconcile's fields.
                 self._tasks[one] = self._group.create_task(
-                    one.run(), name=f"informer of {one.options.gvk}", context=self._context.copy()
+                    _run(one, before), name=f"informer of {one.options.gvk}", context=self._context.copy()
                 )
 
     def _check_open(self) -> None:
         if self._stopped:
             raise InvalidDefinition("the cache has stopped and cannot be used again: create a new one")
+
+
+async def _run(informer: Informer[Any], before: asyncio.Task[None] | None) -> None:
+    """Run an informer, after the last event of the one `before` it, which had the same namespace."""
+    if before is not None:
+        await asyncio.wait([before])
+    await informer.run()
+
+
+def _slot(kind: Kind) -> _Slot:
+    return gvk_of(kind), isinstance(kind, MetadataOnly)
+
+
+def _is_same(options: InformerOptions, wanted: InformerOptions | None) -> bool:
+    """Whether an informer has the wanted options; its resync period is spread at random."""
+    return wanted is not None and replace(options, resync=wanted.resync) == wanted
 
 
 def _parts(informer: AnyInformer | None) -> tuple[Informer[Any], ...]:

@@ -15,6 +15,14 @@ class NotCached(PilotageError):
     """The kind has no informer, or its namespace is not cached."""
 
 
+class NamespaceRemoved(NotCached):
+    """The namespace was removed from the cache while it ran. `namespace` is its name."""
+
+    def __init__(self, message: str, namespace: str) -> None:
+        self.namespace = namespace
+        super().__init__(message)
+
+
 class NoIndex(InvalidDefinition):
     """A read by an index that does not exist. `advice` is the call that adds it."""
 

@@ -1,4 +1,4 @@
-"""The informers of one kind in several namespaces, as one."""
+"""The informers of one kind in several namespaces, as one. The namespaces may change while it is used."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pilotage.cache.listeners import Registration
 from pilotage.cache.lister import Lister
 from pilotage.cache.options import InformerOptions
 from pilotage.cache.store import Store
+from pilotage.errors import InvalidDefinition
 from pilotage.meta.forms import Kind, KindOf, O
 from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.selection import Fields, Labels
@@ -20,43 +21,92 @@ from pilotage.meta.typevars import T
 
 
 class GroupRegistration:
-    """The registration of a listener at several informers."""
+    """The registration of a listener at the informers of a group, and at those that are added later."""
 
-    def __init__(self, parts: Sequence[Registration]) -> None:
-        self._parts = parts
+    def __init__(self, group: InformerGroup[Any], listener: Callable[[InformerEvent[Any]], None]) -> None:
+        self._group = group
+        self._listener = listener
+        self.resync: float | None = None
+        self.kind: KindOf[Any] | None = None
+        self._parts: dict[Informer[Any], Registration] = {}
 
     @property
     def has_synced(self) -> bool:
-        return all(part.has_synced for part in self._parts)
+        return all(part.has_synced for part in self._parts.values())
 
     @property
     def is_late(self) -> bool:
-        return any(part.is_late for part in self._parts)
+        return any(part.is_late for part in self._parts.values())
 
     async def wait_for_backlog(self) -> None:
-        for part in self._parts:
+        for part in [*self._parts.values()]:
             await part.wait_for_backlog()
 
     def remove(self) -> None:
-        for part in self._parts:
+        for part in self._parts.values():
+            part.remove()
+        self._parts.clear()
+        self._group.registrations.discard(self)
+
+    def attach(self, informer: Informer[Any]) -> None:
+        """Listen to an informer, too."""
+        if self.kind is None:
+            self._parts[informer] = informer.subscribe(self._listener, resync=self.resync)
+        else:
+            self._parts[informer] = informer.subscribe(self._listener, resync=self.resync, kind=self.kind)
+
+    def detach(self, informer: Informer[Any]) -> None:
+        """Forget an informer, which has no more events."""
+        if (part := self._parts.pop(informer, None)) is not None:
             part.remove()
 
 
 class InformerGroup(Generic[T]):
     """The informer of a kind in a cache of several namespaces; each method is that of `Informer`, over all of them."""
 
-    def __init__(self, informers: Sequence[Informer[T]]) -> None:
-        self.informers = tuple(informers)
-        self._lister: Lister[T] = self.lister(self.options.kind)
+    def __init__(self, options: InformerOptions, informers: Sequence[Informer[T]] = ()) -> None:
+        """`options` are those that all informers share."""
+        self.options = options
+        self.informers: tuple[Informer[T], ...] = ()
+        """In the order in which they were added; another tuple after each change."""
+        self.registrations: set[GroupRegistration] = set()
+        self._indexes: dict[str, tuple[IndexFunction[Any], KindOf[Any] | None]] = {}
+        self._stores: dict[str, Store] = {}  # shared with listers, which read it from any thread
+        self._removed: set[str] = set()
+        self._lister: Lister[T] = self.lister(options.kind)
+        for informer in informers:
+            self.add(informer)
 
-    @property
-    def options(self) -> InformerOptions:
-        """The options of the first informer; the others differ in namespace and selectors."""
-        return self.informers[0].options
+    # Namespaces
+
+    def add(self, informer: Informer[T]) -> None:
+        """Add the informer of another namespace. All listeners and indexes apply to it."""
+        for name, (function, kind) in self._indexes.items():
+            if name not in informer.index_names:
+                _add_index(informer, name, function, kind)
+        self.informers = (*self.informers, informer)
+        self._removed.discard(informer.options.namespace)
+        self._stores.update(informer.stores)
+        for registration in self.registrations:
+            registration.attach(informer)
+
+    def remove(self, informer: Informer[T]) -> None:
+        """Remove the informer of a namespace: reads do not use it any more. `release` ends its events."""
+        self.informers = tuple(one for one in self.informers if one is not informer)
+        self._removed.add(informer.options.namespace)
+        for namespace in informer.stores:
+            self._stores.pop(namespace, None)
+
+    def release(self, informer: Informer[T]) -> None:
+        """An informer that was removed has delivered its last event."""
+        for registration in self.registrations:
+            registration.detach(informer)
+
+    # Reading
 
     @property
     def stores(self) -> Mapping[str, Store]:
-        return {namespace: store for one in self.informers for namespace, store in one.stores.items()}
+        return self._stores
 
     def get(self, name: str, *, namespace: str = "") -> T:
         return self._lister.get(name, namespace=namespace)
@@ -73,22 +123,24 @@ class InformerGroup(Generic[T]):
         return self._lister.by_index(name, value, namespace=namespace)
 
     def lister(self, kind: Kind) -> Lister[Any]:
-        return Lister(self.stores, kind, lambda: self.resource_version)
+        return Lister(self._stores, kind, lambda: self.resource_version, removed=self._removed)
 
     @overload
     def add_index(self, name: str, function: IndexFunction[T]) -> None: ...
     @overload
     def add_index(self, name: str, function: IndexFunction[O], *, kind: KindOf[O]) -> None: ...
     def add_index(self, name: str, function: IndexFunction[Any], *, kind: KindOf[Any] | None = None) -> None:
+        if name in self._indexes:
+            raise InvalidDefinition(f"there is an index {name!r} already: use another name")
         for one in self.informers:
-            if kind is None:
-                one.add_index(name, function)
-            else:
-                one.add_index(name, function, kind=kind)
+            _add_index(one, name, function, kind)
+        self._indexes[name] = (function, kind)
 
     @property
     def index_names(self) -> tuple[str, ...]:
-        return self.informers[0].index_names
+        return tuple(self._indexes) or (self.informers[0].index_names if self.informers else ())
+
+    # Listening
 
     def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: float | None = None) -> GroupRegistration:
         return self.subscribe(handler, resync=resync)
@@ -108,30 +160,46 @@ class InformerGroup(Generic[T]):
         resync: float | None = None,
         kind: KindOf[Any] | None = None,
     ) -> GroupRegistration:
-        if kind is None:
-            return GroupRegistration([one.subscribe(listener, resync=resync) for one in self.informers])
-        return GroupRegistration([one.subscribe(listener, resync=resync, kind=kind) for one in self.informers])
+        registration = GroupRegistration(self, listener)
+        registration.resync, registration.kind = resync, kind
+        for one in self.informers:
+            registration.attach(one)
+        self.registrations.add(registration)
+        return registration
+
+    # State
 
     @property
     def has_synced(self) -> bool:
         return all(one.has_synced for one in self.informers)
 
     async def wait_for_sync(self) -> None:
-        for one in self.informers:
-            await one.wait_for_sync()
+        await self._each_of_now(Informer.wait_for_sync)
 
-    async def wait_for_reading(self) -> None:
-        for one in self.informers:
-            await one.wait_for_reading()
+    async def wait_for_reading(self, namespace: str = "") -> None:
+        """For the informer of a `namespace`, if it is cached; without one, for all."""
+        await self._each_of_now(Informer.wait_for_reading, namespace)
+
+    async def _each_of_now(self, wait: Callable[[Informer[T]], Any], namespace: str = "") -> None:
+        """Wait for each informer. One that is removed meanwhile is not waited for, one that is added is."""
+        while waiting := [one for one in self._of(namespace) if not one.has_synced]:
+            try:
+                await wait(waiting[0])
+            except InvalidDefinition:
+                if waiting[0] in self.informers:
+                    raise
+
+    def _of(self, namespace: str) -> Sequence[Informer[T]]:
+        return [one for one in self.informers if one.options.namespace == namespace] if namespace else self.informers
 
     @property
     def has_listeners(self) -> bool:
-        return any(one.has_listeners for one in self.informers)
+        return bool(self.registrations) or any(one.has_listeners for one in self.informers)
 
     @property
     def resource_version(self) -> str:
         """The lowest resource version of all informers."""
-        return min((one.resource_version for one in self.informers), key=lambda text: (len(text), text))
+        return min((one.resource_version for one in self.informers), key=lambda text: (len(text), text), default="")
 
     async def reached(self, version: int, *, timeout: float | None = None) -> None:
         async with asyncio.timeout(timeout):
@@ -157,7 +225,7 @@ class InformerGroup(Generic[T]):
         """The earliest last contact of all informers; None if one has had none."""
         times = [one.last_contact for one in self.informers]
         known = [time for time in times if time is not None]
-        return min(known) if len(known) == len(times) else None
+        return min(known, default=None) if len(known) == len(times) else None
 
     @property
     def last_error(self) -> Exception | None:
@@ -166,3 +234,12 @@ class InformerGroup(Generic[T]):
     @property
     def undecodable(self) -> Mapping[Key, str]:
         return {key: text for one in self.informers for key, text in one.undecodable.items()}
+
+
+def _add_index(
+    informer: Informer[Any], name: str, function: IndexFunction[Any], kind: KindOf[Any] | None = None
+) -> None:
+    if kind is None:
+        informer.add_index(name, function)
+    else:
+        informer.add_index(name, function, kind=kind)

@@ -181,8 +181,9 @@ class Informer(Generic[T]):
         if not self._progress.synced:
             raise InvalidDefinition(f"the informer of {self.options.gvk} stopped before it had synced")
 
-    async def wait_for_reading(self) -> None:
-        """As `wait_for_sync`, for a read: raises NoMatch if the server, asked once more, does not serve the kind."""
+    async def wait_for_reading(self, namespace: str = "") -> None:
+        """As `wait_for_sync`, for a read: raises NoMatch if the server, asked once more, does not serve the kind.
+        `namespace` is of use in a cache of several namespaces."""
         progress, troubles = self._progress, self._troubles
 
         def is_unserved() -> bool:
@@ -298,6 +299,16 @@ class Informer(Generic[T]):
             self._replays.stop()
             metrics.OBJECTS.remove(*labels)
             metrics.LIVE.remove(*labels)
+
+    async def retire(self) -> None:
+        """After the end of `run`: drop all objects, and notify the listeners of each as of a delete with
+        `unknown_final_state`."""
+        async with self._replays.notifying:
+            before = self._store.replace(())
+            for number, event in enumerate(self._differences(before, Replaced([], ""), False), start=1):
+                self._listeners.notify(event)
+                if number % PORTION == 0:
+                    await asyncio.sleep(0)
 
     async def _reflect(self) -> None:
         time = asyncio.get_running_loop().time

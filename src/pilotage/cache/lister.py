@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from pilotage.cache.errors import NotCached
+from pilotage.cache.errors import NamespaceRemoved, NotCached
 from pilotage.cache.index import Key
 from pilotage.cache.store import Store
 from pilotage.errors import BadRequest, DecodeError, NotFound, StatusDetails
@@ -29,8 +29,12 @@ class Lister(Generic[T]):
     the `namespace` of a namespaced kind.
     """
 
-    def __init__(self, stores: Mapping[str, Store], kind: Kind, version: Callable[[], str]) -> None:
+    def __init__(
+        self, stores: Mapping[str, Store], kind: Kind, version: Callable[[], str], *, removed: Collection[str] = ()
+    ) -> None:
+        """`removed` are the namespaces that had a store."""
         self._stores = stores
+        self._removed = removed
         self._kind = gvk_of(kind)
         self._read: Callable[[Bytes], T] = reader_of(kind)
         self._version = version
@@ -81,13 +85,19 @@ class Lister(Generic[T]):
         return ObjectList(found, self._read, resource_version=version)
 
     def _stores_of(self, namespace: str) -> Iterable[Store]:
-        return (self._store(namespace),) if namespace else self._stores.values()
+        return (self._store(namespace),) if namespace else [*self._stores.values()]  # copied: it may change meanwhile
 
     def _store(self, namespace: str) -> Store:
         store = self._stores.get(namespace, self._stores.get(""))
         if store is not None:
             return store
-        known = ", ".join(sorted(self._stores))
+        known = ", ".join(sorted(self._stores)) or "(none)"
+        if namespace in self._removed:
+            raise NamespaceRemoved(
+                f"{self._kind.kind} is no longer cached in the namespace {namespace}, which was removed from the "
+                "cache: read live with the cluster's client",
+                namespace,
+            )
         if namespace:
             raise NotCached(
                 f"{self._kind.kind} is cached in the namespaces {known} and not in {namespace}: "

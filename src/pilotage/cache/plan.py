@@ -81,20 +81,42 @@ class CacheOptions:
     """How long a watch may be silent before it is opened again; None: what the lister-watcher promises."""
 
 
-def plan(kind: Kind, options: CacheOptions, *, namespaced: bool, chooser: random.Random) -> list[InformerOptions]:
+@dataclass(frozen=True, slots=True)
+class Plan:
     """The options of the informers that a kind needs: one for each namespace, or one for all."""
+
+    informers: tuple[InformerOptions, ...]
+    changes: bool
+    """Whether they are those of the cache's set of namespaces, which may change at run time."""
+    is_everywhere: bool
+    """Whether that set applies to the kind, but is not a set: one informer has all namespaces."""
+
+
+def plan(
+    kind: Kind,
+    options: CacheOptions,
+    *,
+    namespaced: bool,
+    chooser: random.Random,
+    namespaces: Mapping[str, NamespaceConfig] | None = None,
+) -> Plan:
+    """Plan the informers of a kind. `namespaces` replace the default ones; unlike those, an empty set means none."""
     gvk = gvk_of(kind)
     own = _own(gvk, options)
+    if namespaces is not None:
+        options = replace(options, default_namespaces=namespaces)
     if not namespaced:
-        if own.namespaces is not None and _configs(own.namespaces).keys() - {""}:
+        if own.namespaces is not None and configs_of(own.namespaces).keys() - {""}:
             raise InvalidDefinition(
                 f"{gvk.kind} is cluster-scoped, but the cache's options have namespaces for it: remove them"
             )
         configs = {"": NamespaceConfig()}
     else:
         chosen = own.namespaces if own.namespaces is not None else options.default_namespaces
-        configs = _configs(chosen) or {"": NamespaceConfig()}
-    general = _configs(options.default_namespaces)
+        configs = configs_of(chosen)
+        if not configs and (namespaces is None or own.namespaces is not None):
+            configs = {"": NamespaceConfig()}
+    general = configs_of(options.default_namespaces)
     default = NamespaceConfig(
         options.default_label_selector, options.default_field_selector, options.default_transform, options.sync_period
     )
@@ -107,7 +129,8 @@ def plan(kind: Kind, options: CacheOptions, *, namespaced: bool, chooser: random
         if namespace == "":
             merged = replace(merged, field_selector=_without(merged.field_selector, configs.keys() - {""}))
         planned.append(_informer_options(kind, namespace, merged, options, chooser))
-    return planned
+    follows, everywhere = namespaced and inherited, "" in configs
+    return Plan(tuple(planned), changes=follows and not everywhere, is_everywhere=follows and everywhere)
 
 
 def _own(gvk: GroupVersionKind, options: CacheOptions) -> ByObject:
@@ -117,7 +140,8 @@ def _own(gvk: GroupVersionKind, options: CacheOptions) -> ByObject:
     return ByObject()
 
 
-def _configs(namespaces: Namespaces) -> dict[str, NamespaceConfig]:
+def configs_of(namespaces: Namespaces) -> dict[str, NamespaceConfig]:
+    """The namespaces with their options; empty for all."""
     if namespaces is None:
         return {}
     if isinstance(namespaces, str):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pilotage.cache.cache import AnyInformer, Cache
 from pilotage.cache.group import InformerGroup
+from pilotage.cache.informer import Informer
 from pilotage.client.client import Client
 from pilotage.client.session import Place, about
 from pilotage.cluster.readbarrier import ReadBarrier
@@ -48,7 +49,7 @@ class CachedClient(Client):
         self._writes = writes
         self._options = options or CachedClientOptions()
         self._live_kinds = frozenset(gvk_of(kind) for kind in self._options.disable_for)
-        self._barriers: dict[AnyInformer, list[ReadBarrier]] = {}
+        self._barriers: dict[AnyInformer, _Barriers] = {}
 
     @property
     def live(self) -> Client:
@@ -89,26 +90,47 @@ class CachedClient(Client):
         if not self._options.read_your_writes:
             return True
         informer = self.cache.informer(kind)
-        barriers = self._barriers.get(informer) if informer is not None else None
+        barriers = self._known_barriers(informer) if informer is not None else None
         return barriers is not None and all(barrier.is_current for barrier in barriers)
 
     async def _wait_for_writes(self, kind: Kind, place: Place) -> None:
         """Wait until the cache shows what this program has written to this kind."""
         informer = self.cache.informer(kind)
         if informer is None or not informer.has_synced:
-            await self.cache.list(kind, limit=1)  # creates and starts the informer and waits for its sync, or raises
+            # Creates and starts the informer and waits for its sync, or raises.
+            await self.cache.list(kind, namespace=place.namespace, limit=1)
             informer = self.cache.informer(kind)
             if informer is None:
                 return  # it was removed in the meantime
-        for barrier in self._barriers.get(informer) or self._new_barriers(informer, place):
-            await barrier.wait(self._options.stale_after)
+        barriers = self._known_barriers(informer)
+        for barrier in self._new_barriers(informer, place) if barriers is None else barriers:
+            if not place.namespace or barrier.informer.options.namespace in ("", place.namespace):
+                await barrier.wait(self._options.stale_after)
 
-    def _new_barriers(self, informer: AnyInformer, place: Place) -> list[ReadBarrier]:
+    def _known_barriers(self, informer: AnyInformer) -> Sequence[ReadBarrier] | None:
+        """The barriers of an informer; None where there are none, or its namespaces have changed since then."""
+        found = self._barriers.get(informer)
+        if found is None or (isinstance(informer, InformerGroup) and informer.informers is not found.informers):
+            return None
+        return found.barriers
+
+    def _new_barriers(self, informer: AnyInformer, place: Place) -> Sequence[ReadBarrier]:
         for removed in self._barriers.keys() - set(self.cache.informers()):
-            for barrier in self._barriers.pop(removed):
+            for barrier in self._barriers.pop(removed).barriers:
                 barrier.close()
         resource = place.target.resource.group_resource
         parts = informer.informers if isinstance(informer, InformerGroup) else (informer,)
-        barriers = [ReadBarrier(part, resource, self._writes) for part in parts]
-        self._barriers[informer] = barriers
+        before = self._barriers.get(informer)
+        known = {barrier.informer: barrier for barrier in before.barriers} if before is not None else {}
+        barriers = [known.get(part) or ReadBarrier(part, resource, self._writes) for part in parts]
+        for barrier in set(known.values()) - set(barriers):
+            barrier.close()
+        self._barriers[informer] = _Barriers(parts, barriers)
         return barriers
+
+
+class _Barriers(NamedTuple):
+    """The read barriers of an informer, or of the informers that a group had."""
+
+    informers: tuple[Informer[Any], ...]
+    barriers: Sequence[ReadBarrier]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
+from pilotage.cache.errors import NotCached
 from pilotage.controller.controller import Controller
 from pilotage.controller.gate import Gate
 from pilotage.controller.handlers import Handler, enqueue_request_for_object, enqueue_request_for_owner
@@ -199,7 +200,10 @@ class ControllerBuilder(Generic[Q_co]):
 
         def exists(request: Request) -> bool:
             informer = cache.informer(kind) if kind is not None else None
-            return informer is None or informer.find(request.name, namespace=request.namespace) is not None
+            try:
+                return informer is None or informer.find(request.name, namespace=request.namespace) is not None
+            except NotCached:
+                return False  # its namespace was removed from the cache
 
         return Gate(shards, exists) if shards is not None else None
 

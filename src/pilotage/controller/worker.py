@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 
+from pilotage.cache.errors import NamespaceRemoved
 from pilotage.controller.activity import Activity
 from pilotage.controller.gate import Gate
 from pilotage.controller.metrics import ControllerMetrics
@@ -208,6 +209,10 @@ class Worker:
     def _fail(self, request: Request, error: BaseException) -> None:
         """Count, log and requeue. Called in the `except` block, so that the log line has the traceback."""
         job = self._job
+        if all(isinstance(leaf, NamespaceRemoved) and leaf.namespace == request.namespace for leaf in leaves(error)):
+            log.info("Nothing to reconcile, the namespace was removed from the cache")
+            self._finish(request, _DONE)
+            return
         if self._is_gone(request, error):
             log.debug("Object not found, nothing to reconcile")
             self._finish(request, _DONE)

@@ -39,9 +39,10 @@ class Lag:
         self._barriers = {}
 
     def _all(self) -> dict[Informer[Any], ReadBarrier]:
-        found = {
-            informer: self._barriers.get(informer) or self._new_barrier(informer) for informer in self._informers()
-        }
+        informers = self._informers()
+        for removed in self._barriers.keys() - set(informers):
+            self._barriers.pop(removed).close()
+        found = {informer: self._barriers.get(informer) or self._new_barrier(informer) for informer in informers}
         return {informer: barrier for informer, barrier in found.items() if barrier is not None}
 
     def _informers(self) -> list[Informer[Any]]:

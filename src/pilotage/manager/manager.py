@@ -53,6 +53,7 @@ from pilotage.telemetry.logs import logger
 if TYPE_CHECKING:
     from pilotage.cache.plan import CacheOptions
     from pilotage.device.client.clientset import Devices
+    from pilotage.manager.namespaces import NamespaceSelection
     from pilotage.manager.shards.shards import Shards
     from pilotage.webhook.server import WebhookServer
 
@@ -84,7 +85,8 @@ class Manager:
         self.declared = Declared()
         """What the controllers of this manager were declared with; `pilotage rbac` reads it."""
         self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout)
-        self._permissions = Permissions(self._election_permissions)
+        self._permissions = Permissions(self._own_permissions)
+        self._namespaces: NamespaceSelection | None = None
         self._healthz: dict[str, Check] = {}
         self._readyz: dict[str, Check] = {}
         self._metrics_routes: dict[str, Handler] = {
@@ -174,7 +176,8 @@ class Manager:
         return self._webhook_server
 
     def event_recorder_for(self, name: str, *, api_version: EventAPI = "v1") -> EventRecorder:
-        """A recorder of events with `name` as their source, written to the API `v1` or `events.k8s.io/v1`."""
+        """A recorder of events with `name` as their source, written to the API `api_version`: `v1` or
+        `events.k8s.io/v1`."""
         self.declared.record_events(name, api_version)
         return self.cluster.event_recorder_for(name, api_version=api_version)
 
@@ -366,6 +369,12 @@ class Manager:
             exits.callback(self._permissions.add(self.cluster, cache))
             self._cache = cache
             self.add(cache)
+            if self.options.namespace_selector is not None:
+                from pilotage.manager.namespaces import NamespaceSelection
+
+                self._namespaces = NamespaceSelection(self.cluster, cache, self.options.namespace_selector)
+                exits.callback(self._namespaces.close)
+                self.add(self._namespaces)
             self._exits = exits.pop_all()
         return self
 
@@ -438,9 +447,9 @@ class Manager:
             EVENT_LOOP: ping,
         }
 
-    def _election_permissions(self) -> tuple[MissingPermission | None, ...]:
-        elector, shards = self._lifecycle.elector, self.shards
-        return tuple(one.missing_permission for one in (elector, shards) if one is not None)
+    def _own_permissions(self) -> tuple[MissingPermission | None, ...]:
+        found = (self._lifecycle.elector, self.shards, self._namespaces)
+        return tuple(one.missing_permission for one in found if one is not None)
 
     def _server(self, name: str) -> Server:
         if name not in self._servers:

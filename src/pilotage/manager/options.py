@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pilotage.cache.plan import CacheOptions
     from pilotage.client.client import Client
     from pilotage.http.messages import Handler
+    from pilotage.meta.selection import Labels
     from pilotage.webhook.certificates.source import CertificateSource
     from pilotage.webhook.options import WebhookServerOptions
     from pilotage.webhook.server import WebhookServer
@@ -128,6 +129,10 @@ class ManagerOptions:
     namespace: str = ""
     """The one namespace that the cache reads; empty: all."""
 
+    namespace_selector: Labels = None
+    """The namespaces that the cache reads, by their labels, as they change at run time. The program then needs to list
+    and watch namespaces."""
+
     cache: CacheOptions | None = None
     """Options of the manager's cache; by default it has all objects of every kind that is used."""
 
@@ -174,12 +179,7 @@ class ManagerOptions:
                 f"leader_election_resource_lock must be 'leases', not {self.leader_election_resource_lock!r}; "
                 "for a custom lock use leader_election_resource_lock_interface"
             )
-        if self.namespace and self.cache is not None and self.cache.default_namespaces is not None:
-            raise InvalidDefinition(
-                "namespaces are set twice: use namespace or the cache's default_namespaces, not both"
-            )
-        if self.webhook_server is not None and self.webhook_server_options is not None:
-            raise InvalidDefinition("give either a webhook_server, which has its options, or webhook_server_options")
+        self._check_namespaces()
         if self.leader_election:
             self._check_election()
         if self.shards:
@@ -197,6 +197,13 @@ class ManagerOptions:
     @property
     def lease_timings(self) -> LeaseTimings:
         return LeaseTimings(self.lease_duration, self.renew_deadline, self.retry_period)
+
+    def _check_namespaces(self) -> None:
+        listed = self.cache is not None and self.cache.default_namespaces is not None
+        if sum((bool(self.namespace), self.namespace_selector is not None, listed)) > 1:
+            raise InvalidDefinition(
+                "namespaces are set twice: use one of namespace, namespace_selector and the cache's default_namespaces"
+            )
 
     def _check_shards(self) -> None:
         self.lease_timings  # noqa: B018 it checks itself

@@ -23,9 +23,9 @@ class Permissions:
     An informer and an election log what they miss themselves, and try again; for the clients of a cluster this does.
     """
 
-    def __init__(self, elections: Callable[[], Iterable[MissingPermission | None]]) -> None:
-        """`elections` returns what each election misses."""
-        self._elections = elections
+    def __init__(self, others: Callable[[], Iterable[MissingPermission | None]]) -> None:
+        """`others` returns what the elections and the selection of namespaces miss."""
+        self._others = others
         self._clusters: list[tuple[Cluster, Cache]] = []
         self._logged: Counter[tuple[tuple[str, ...], str, str]] = Counter()
 
@@ -36,7 +36,7 @@ class Permissions:
 
     def missing(self) -> tuple[MissingPermission, ...]:
         """All that is missing now."""
-        found = [one for one in self._elections() if one is not None]
+        found = [one for one in self._others() if one is not None]
         for cluster, cache in self._clusters:
             found += [*cache.missing_permissions(), *cluster.refusals.missing]
         return tuple(dict.fromkeys(found))
