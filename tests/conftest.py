@@ -69,8 +69,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    if not inspect.iscoroutinefunction(pyfuncitem.obj) or "pilotage_env" in pyfuncitem.fixturenames:
-        return None  # or the plugin's
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
     arguments: dict[str, Any] = {
         name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames if name in pyfuncitem.funcargs
     }

@@ -30,14 +30,15 @@ from pilotage.rest import Transport
 from pilotage.testing import failures, waiting
 from pilotage.testing.calls import Calls, Fault, ObservedTransport, Writes
 from pilotage.testing.failures import ReconcileFailure
+from pilotage.testing.loop import VirtualLoop
 from pilotage.testing.waiting import ANY, Check, Condition, Probe
 
 T = TypeVar("T")
 
-IDLE_SECONDS = 3600.0
-"""How long `run_until_idle` waits by default. In virtual time that is enough for any number of retries."""
+VIRTUAL_IDLE_SECONDS = 3600.0
+"""How long `run_until_idle` waits by default in virtual time: enough for many retries."""
 WAIT_SECONDS = 60.0
-"""How long `eventually` waits by default."""
+"""How long `eventually`, and `run_until_idle` in real time, wait by default."""
 
 
 class Environment:
@@ -78,6 +79,11 @@ class Environment:
         return self.manager.clock()
 
     @property
+    def is_behind(self) -> bool:
+        """Whether the manager is starting, or its cache does not show all writes yet."""
+        return self._launched and self._manager.is_behind
+
+    @property
     def failures(self) -> tuple[ReconcileFailure, ...]:
         """The reconciles that have raised an error so far, in their order."""
         return tuple(self._failures)
@@ -93,12 +99,16 @@ class Environment:
                 _set_status(obj, status)
                 await self.client.update_status(obj)
 
-    async def run_until_idle(self, timeout: float = IDLE_SECONDS, horizon: float = 0) -> None:
+    async def run_until_idle(self, timeout: float | None = None, horizon: float = 0) -> None:
         """Run the manager until nothing is left to do: `Manager.run_until_idle`. What runs goes on until the test ends.
 
-        Raises NotIdle after `timeout` seconds; its cause is the last error of a reconciler, if there was one.
+        Raises NotIdle after `timeout` seconds (an hour of virtual time, or a minute of real time); its cause is the
+        last error of a reconciler, if there was one.
         """
         self._launched = True
+        if timeout is None:
+            virtual = isinstance(asyncio.get_running_loop(), VirtualLoop)
+            timeout = VIRTUAL_IDLE_SECONDS if virtual else WAIT_SECONDS
         try:
             await self.manager.run_until_idle(timeout, horizon)
         except NotIdle as error:
@@ -293,6 +303,11 @@ class _ObservedManager(Manager):
     @property
     def is_stopping(self) -> bool:
         return self._lifecycle.stop_asked
+
+    @property
+    def is_behind(self) -> bool:
+        is_starting = not self._lifecycle.ready and not self.is_stopping
+        return is_starting or (self._lag is not None and self._lag.is_behind)
 
     @property
     def client(self) -> Client:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
     from pilotage.client.client import Client
+    from pilotage.client.config import Config
     from pilotage.cluster.cluster import Cluster
     from pilotage.manager.manager import Manager
     from pilotage.manager.options import ManagerOptions
@@ -30,7 +31,8 @@ _LOOP = pytest.StashKey["TestLoop"]()
 _ENVIRONMENT = pytest.StashKey["Environment"]()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    _leave_assertions(pluginmanager)
     group = parser.getgroup("pilotage", "tests of reconcilers")
     group.addoption(
         "--pilotage-seed",
@@ -39,6 +41,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="which of the possible orders of tasks a test with pilotage_env runs in: a number (0), or random; the "
         "report of a failed test has it",
     )
+    group.addoption(
+        "--pilotage-cluster",
+        action="store_true",
+        help="run tests with pilotage_env not on the embedded API server but on a cluster, which is found as kubectl "
+        "finds it; what they create is deleted",
+    )
+    group.addoption("--pilotage-kubeconfig", metavar="FILE", default="", help="the kubeconfig of --pilotage-cluster")
+    group.addoption("--pilotage-context", metavar="NAME", default="", help="the context of --pilotage-cluster")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,6 +58,15 @@ def pytest_configure(config: pytest.Config) -> None:
         int(config.option.pilotage_seed)
     except ValueError:
         raise pytest.UsageError(f"--pilotage-seed={config.option.pilotage_seed}: not a number, nor random") from None
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    if not config.option.pilotage_cluster:
+        return None
+    from pilotage.client.config import without_secrets
+
+    found = _config(config)
+    return f"pilotage: tests run on {without_secrets(found.url)} ({found.source})"
 
 
 @pytest.fixture
@@ -71,8 +90,9 @@ def pilotage_manager_options() -> ManagerOptions:
 def pilotage_env(
     request: pytest.FixtureRequest, _pilotage_loop: TestLoop, pilotage_manager_options: ManagerOptions
 ) -> Iterator[Environment]:
-    """An embedded API server in memory, a manager on it and a client, all on a loop with virtual time."""
-    with _pilotage_loop.opened(_environment(pilotage_manager_options)) as environment:
+    """An embedded API server in memory, a manager on it and a client, all on a loop with virtual time; with
+    `--pilotage-cluster` the same on a cluster."""
+    with _pilotage_loop.opened(_environment(pilotage_manager_options, request.config)) as environment:
         request.node.stash[_ENVIRONMENT] = environment
         yield environment
 
@@ -101,17 +121,17 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.runtest = partial(pytest.Function.runtest, item)  # type: ignore[method-assign]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # around the hooks of plugins that would run it on another loop
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     loop = pyfuncitem.stash.get(_LOOP, None)
     if loop is None or not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    names = pyfuncitem._fixtureinfo.argnames
-    loop.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
-    return True
+        return (yield)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pyfuncitem, "obj", _returning(pyfuncitem.obj, loop))
+        return (yield)
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)  # around the hooks of plugins that would run it on another loop
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Generator[None, object, object]:
@@ -138,25 +158,61 @@ def pytest_runtest_makereport(
     return report
 
 
+def _leave_assertions(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Do not have the assertions of Pilotage rewritten. pytest does that with all modules of a distribution that has a
+    plugin, and parsing several hundred of them takes seconds."""
+    hook: Any = getattr(pluginmanager, "rewrite_hook", None)
+    for name in ("_must_rewrite", "_marked_for_rewrite_cache"):  # without these, it is only slower
+        marked = getattr(hook, name, None)
+        if isinstance(marked, set):
+            marked.discard("pilotage")
+        elif isinstance(marked, dict):
+            marked.clear()
+
+
 def _is_ours(node: Any) -> bool:
     return _FIXTURE in getattr(node, "fixturenames", ())
 
 
 def _new_loop(config: pytest.Config) -> AbstractEventLoop:
+    if config.option.pilotage_cluster:
+        from pilotage.testing.remoteloop import RemoteLoop
+
+        return RemoteLoop()
     from pilotage.testing.loop import VirtualLoop
 
     return VirtualLoop(int(config.option.pilotage_seed))
 
 
-async def _environment(options: ManagerOptions) -> Any:
+async def _environment(options: ManagerOptions, config: pytest.Config) -> Any:
+    if config.option.pilotage_cluster:
+        from pilotage.testing.remote import remote_environment
+
+        async with remote_environment(_config(config), options) as environment:
+            yield environment
+        return
     from pilotage.testing.environment import Environment
 
     async with Environment(options=options) as environment:
         yield environment
 
 
+def _config(config: pytest.Config) -> Config:
+    from pilotage.client.config import load
+    from pilotage.errors import PilotageError
+
+    try:
+        return load(config.option.pilotage_kubeconfig, config.option.pilotage_context)
+    except (PilotageError, OSError) as error:
+        raise pytest.UsageError(f"--pilotage-cluster: {error}") from None
+
+
 def _report(environment: Environment, config: pytest.Config) -> str:
-    lines = [f"the order of tasks can be repeated with --pilotage-seed={config.option.pilotage_seed}"]
+    lines = (
+        []
+        if config.option.pilotage_cluster
+        else [f"the order of tasks can be repeated with --pilotage-seed={config.option.pilotage_seed}"]
+    )
     return "\n\n".join(filter(None, (*lines, environment.report())))
 
 

@@ -17,7 +17,9 @@ Check = Callable[[Any], bool]
 
 ANY: Any = object()
 """The default of `is_` and `equals`: no such condition."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 1.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25  # not skipped on a remote API server
+_LOOKS = 20
+"""How often `consistently` looks at a value although nothing was written."""
 
 
 class Condition:
@@ -98,7 +100,7 @@ async def consistently(probe: Probe, condition: Condition, writes: WriteTracker,
                 ) from look.problem
             if (left := began + seconds - loop.time()) <= 0:
                 return look.value
-            await _changed(changed, min(_LONGEST_PAUSE, left))
+            await _changed(changed, min(seconds / _LOOKS, left))
 
 
 async def _look(probe: Probe) -> Look:

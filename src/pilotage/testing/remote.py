@@ -1,0 +1,258 @@
+"""A test on a remote API server: what it has created is deleted at its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import msgspec
+
+from pilotage.client.client import Client
+from pilotage.client.config import Config
+from pilotage.cluster.apiserver import RemoteAPIServer
+from pilotage.cluster.cluster import Cluster
+from pilotage.cluster.writes import Write
+from pilotage.errors import ApiError, Conflict, NotFound, Timeout
+from pilotage.manager.options import ManagerOptions
+from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
+from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.unstructured import Unstructured
+from pilotage.rest import DeleteOptions, Page, PatchType, Request, Response, Transport, Verb, WatchEvent
+from pilotage.testing.environment import Environment
+from pilotage.testing.remoteloop import RemoteLoop
+
+GONE_SECONDS = 30.0
+"""How long the end of a test waits until an object is gone."""
+_LOOK_SECONDS = 0.1
+_STORING = (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
+_ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
+_NAMESPACES = GroupResource("", "namespaces")
+_DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+_LAST = (_DEFINITIONS, _NAMESPACES)
+
+
+@asynccontextmanager
+async def remote_environment(config: Config, options: ManagerOptions | None = None) -> AsyncIterator[Environment]:
+    """An environment on a remote API server. What was created in the block is deleted at its end."""
+    cluster = Cluster(_PatientAPIServer(config))
+    remote, environment = Remote(cluster), Environment(cluster, options)
+    async with cluster, remote.cleaned_up(), environment:
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, RemoteLoop):
+            loop.is_busy = lambda: remote.has_requests or environment.is_behind
+        yield environment
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """An object that the test has created."""
+
+    resource: GroupVersionResource
+    namespace: str
+    name: str
+    uid: str
+    owners: tuple[str, ...]
+    """The uids of its owners."""
+
+    def __str__(self) -> str:
+        return f"{self.resource.group_resource} {self.namespace}/{self.name}".replace(" /", " ")
+
+
+class Remote:
+    """Watches over the objects that a test creates through any client of a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._created: dict[str, Created] = {}
+        self._requests = 0
+        self._transport: Transport | None = None
+        cluster.wrap_transport(self._observe)
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether a request is in flight."""
+        return self._requests > 0
+
+    @asynccontextmanager
+    async def cleaned_up(self) -> AsyncIterator[None]:
+        """Delete at the end of the block what was created in it. Dependents go with their owners in the meantime, also
+        where no controller manager collects them. The cluster is open for the length of the block."""
+        gone: asyncio.Queue[str] = asyncio.Queue()
+
+        def note(resource: GroupResource, write: Write) -> None:
+            if write.gone:
+                gone.put_nowait(write.uid)
+
+        client = Client(self._used, rest_mapper=self._cluster.rest_mapper)
+        collects = await client.find(_ACCOUNT, "default", namespace="default") is not None  # a controller made it
+        collector = asyncio.create_task(_nothing() if collects else self._collect(gone), name="garbage collection")
+        stop = self._cluster.writes.observe(note)
+        try:
+            yield
+        finally:
+            stop()
+            collector.cancel()
+            await asyncio.wait([collector])
+            await self._delete_all(is_bare=not collects)
+
+    @property
+    def _used(self) -> Transport:
+        assert self._transport is not None  # the cluster is open
+        return self._transport
+
+    def _observe(self, inner: Transport) -> Transport:
+        self._transport = _RemoteTransport(inner, self)
+        return self._transport
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """A request is in flight in the block."""
+        self._requests += 1
+        try:
+            yield
+        finally:
+            self._requests -= 1
+
+    def note(self, request: Request, response: Response) -> None:
+        """Remember an object that was created, or changed since then."""
+        if request.write.dry_run or request.subresource or request.verb not in _STORING:
+            return
+        metadata = _ANSWER.decode(response.body).metadata
+        if metadata.uid in self._created or response.code == HTTPStatus.CREATED:
+            owners = tuple(owner.uid for owner in metadata.owners or ())
+            made = Created(request.resource, metadata.namespace, metadata.name, metadata.uid, owners)
+            self._created[metadata.uid] = made
+
+    async def _collect(self, gone: asyncio.Queue[str]) -> None:
+        """Delete the dependents of objects that are gone, as a controller manager does."""
+        all_gone = set()
+        while True:
+            all_gone.add(await gone.get())
+            for one in list(self._created.values()):
+                if one.owners and all_gone.issuperset(one.owners):
+                    with suppress(ApiError):
+                        await self._delete(one)
+                        gone.put_nowait(one.uid)
+
+    async def _delete_all(self, *, is_bare: bool) -> None:
+        """Delete everything, and what has other objects in it after them."""
+        created = list(self._created.values())
+        others = [one for one in created if one.resource.group_resource not in _LAST]
+        stages = [others, *([one for one in created if one.resource.group_resource == last] for last in _LAST)]
+        for stage in stages:
+            for one in stage:
+                await self._delete(one)
+                if is_bare and one.resource.group_resource == _NAMESPACES:
+                    await self._finalize(one)
+            for one in stage:
+                await self._wait_until_gone(one)
+
+    async def _delete(self, one: Created) -> None:
+        options = DeleteOptions(uid=one.uid, propagation_policy="Background", grace_period_seconds=0)
+        with suppress(NotFound, Conflict):  # deleted already, or deleted and created again
+            await self._used.call(Request(Verb.DELETE, one.resource, one.namespace, one.name, delete=options))
+
+    async def _finalize(self, one: Created) -> None:
+        """Remove a namespace from which no controller would."""
+        with suppress(NotFound):
+            found = await self._used.call(Request(Verb.GET, one.resource, name=one.name))
+            document = Unstructured.from_bytes(found.body).document
+            document["spec"] = {}
+            body = msgspec.json.encode(document)
+            await self._used.call(Request(Verb.UPDATE, one.resource, name=one.name, subresource="finalize", body=body))
+
+    async def _wait_until_gone(self, one: Created) -> None:
+        try:
+            async with asyncio.timeout(GONE_SECONDS):
+                while (metadata := await self._metadata(one)) is not None:
+                    if metadata.finalizers and one.resource.group_resource not in _LAST:
+                        await self._remove_finalizers(one)
+                    await asyncio.sleep(_LOOK_SECONDS)
+        except TimeoutError:
+            raise Timeout(
+                f"{one}, which the test has created, still exists {GONE_SECONDS:g} s after it was deleted; "
+                "delete it before the next run"
+            ) from None
+
+    async def _metadata(self, one: Created) -> _Metadata | None:
+        """None if it is gone, or if another object has its name."""
+        try:
+            response = await self._used.call(Request(Verb.GET, one.resource, one.namespace, one.name))
+        except NotFound:
+            return None
+        metadata = _ANSWER.decode(response.body).metadata
+        return metadata if metadata.uid == one.uid else None
+
+    async def _remove_finalizers(self, one: Created) -> None:
+        """The manager has stopped, so nothing works on them any more."""
+        body, kind = b'{"metadata":{"finalizers":null}}', PatchType.MERGE.value
+        request = Request(Verb.PATCH, one.resource, one.namespace, one.name, body=body, content_type=kind)
+        with suppress(NotFound):
+            await self._used.call(request)
+
+
+class _PatientAPIServer(RemoteAPIServer):
+    """Its watches do not count as dead because the time was skipped in which the server would have sent something."""
+
+    silence_seconds = 10 * 365 * 86400.0
+
+
+class _RemoteTransport:
+    """Passes every request on, and has it counted and noted."""
+
+    def __init__(self, inner: Transport, remote: Remote) -> None:
+        self._inner = inner
+        self._remote = remote
+
+    async def call(self, request: Request) -> Response:
+        with self._remote.counted():
+            response = await self._inner.call(request)
+        self._remote.note(request, response)
+        return response
+
+    async def list(self, request: Request) -> Page:
+        with self._remote.counted():
+            return await self._inner.list(request)
+
+    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        return self._watch(request)
+
+    async def resources(self) -> Sequence[RESTMapping]:
+        with self._remote.counted():
+            return await self._inner.resources()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    @asynccontextmanager
+    async def _watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        async with AsyncExitStack() as exits:
+            with self._remote.counted():
+                events = await exits.enter_async_context(self._inner.watch(request))
+            yield events
+
+
+async def _nothing() -> None:
+    pass
+
+
+class _Owner(msgspec.Struct, gc=False):
+    uid: str = ""
+
+
+class _Metadata(msgspec.Struct, gc=False):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    finalizers: list[str] | None = None
+    owners: list[_Owner] | None = msgspec.field(default=None, name="ownerReferences")
+
+
+class _Answer(msgspec.Struct, gc=False):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
