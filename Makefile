@@ -9,7 +9,7 @@ PARALLEL := --numprocesses=auto --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format cluster-tests cluster-binaries foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks test-pythons lock types proto recordings clean
+.PHONY: help demo test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks test-pythons lock types proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -47,7 +47,10 @@ format: $(READY)  ## format, and fix what the linter can fix
 cluster-binaries:  ## build kube-apiserver, etcd and kubectl into the cache folder, once
 	@$(PYTHON) hack/cluster/binaries.py || test $$? -eq 3
 
-cluster-tests: $(READY) cluster-binaries  ## the client tests and generated CRDs against a real kube-apiserver
+helm:  ## build helm into the cache folder, once
+	@$(PYTHON) hack/helm/binaries.py || test $$? -eq 3
+
+cluster-tests: $(READY) cluster-binaries helm  ## the client tests and generated CRDs against a real kube-apiserver
 	$(PYTEST) -m "cluster and not long"
 
 differential: $(READY) cluster-binaries  ## random requests to a real kube-apiserver and to ours, for SECONDS (600), from SEED (1)

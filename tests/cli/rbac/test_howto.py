@@ -21,8 +21,8 @@ def block(language: str) -> str:
 
 
 def test_the_page_shows_the_roles_of_its_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "operator.py").write_text(block("python"))
-    command = "rbac operator.py --name greetings --no-leader-elect"
+    (tmp_path / "greetings.py").write_text(block("python"))
+    command = "rbac greetings.py --no-leader-elect"
     assert f"`pilotage {command}`" in PAGE
     assert cli.main(command.split()) == 0
     assert capsys.readouterr().out == block("yaml")
