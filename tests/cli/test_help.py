@@ -8,6 +8,7 @@ import shlex
 
 import pytest
 
+from pilotage.cli import COMMANDS as COMMAND_NAMES
 from pilotage.cli import parser
 from pilotage.cli.help import HelpFormatter, examples
 from tests.cli.commands import COMMANDS
@@ -33,6 +34,11 @@ def test_an_example_parses(line: str) -> None:
     assert program == "pilotage"
     if "--help" not in words:
         parser().parse_args(words)
+
+
+def test_each_command_stands_beside_its_help() -> None:
+    lines = [line.split() for line in parser().format_help().splitlines()]
+    assert [name for name in COMMAND_NAMES if [name] in lines] == []
 
 
 def test_examples_stay_as_they_are_written_and_other_text_is_wrapped() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import pilotage.storage
 from pilotage.errors import StorageError
-from pilotage.storage import Put, open_served_storage, open_storage
+from pilotage.storage import Put, open_served_storage, open_storage, url_without_password
 from pilotage.storage.memory import MemoryStorage
 
 
@@ -56,3 +56,17 @@ async def test_memory_for_a_server_counts_from_the_time_in_microseconds() -> Non
     before = time.time_ns() // 1000
     storage = await open_served_storage("memory:")
     assert before <= storage.revision <= time.time_ns() // 1000
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("memory:", "memory:"),
+        ("sqlite:/home/me@here/a:b.db", "sqlite:/home/me@here/a:b.db"),
+        ("etcd://127.0.0.1:2379", "etcd://127.0.0.1:2379"),
+        ("etcd://root:secret@a:2379,b:2379/prefix?ca=ca.crt", "etcd://root@a:2379,b:2379/prefix?ca=ca.crt"),
+        ("etcd://root:se@cret@a:2379", "etcd://root@a:2379"),
+    ],
+)
+def test_a_url_is_printed_without_its_password(url: str, shown: str) -> None:
+    assert url_without_password(url) == shown

@@ -11,7 +11,13 @@ def examples(*lines: str) -> str:
 
 
 class HelpFormatter(argparse.HelpFormatter):
-    """Keeps the lines of text that has examples, and wraps other text."""
+    """Keeps the lines of text that has examples, and wraps other text. Names of commands stand beside their help."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            # argparse measures their names without the indentation that it prints them with.
+            self._action_max_length += self._indent_increment
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if text.startswith(("example:\n", "examples:\n")):

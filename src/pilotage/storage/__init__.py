@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from pilotage.errors import MissingExtra, StorageError
@@ -21,6 +22,7 @@ __all__ = [
     "Watch",
     "open_served_storage",
     "open_storage",
+    "url_without_password",
 ]
 
 
@@ -39,6 +41,11 @@ async def open_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) 
     raise StorageError(
         f"{url!r} names no storage; use memory:, sqlite:PATH such as sqlite:demo.db, or etcd://HOST:PORT"
     )
+
+
+def url_without_password(url: str) -> str:
+    """The URL of a storage as it may be printed."""
+    return re.sub(r"^(\w+://[^/@:]*):[^/]*@", r"\1@", url)
 
 
 async def open_served_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) -> Storage:

@@ -57,7 +57,7 @@ def test_an_address_of_another_machine_cannot_be_listened_on(tmp_path: Path) -> 
 
 
 def test_a_storage_that_does_not_exist_in_this_form_is_refused(tmp_path: Path) -> None:
-    assert "use memory:, or sqlite:PATH" in failure(tmp_path, "--storage", "postgres:x")
+    assert "use memory:, sqlite:PATH" in failure(tmp_path, "--storage", "postgres:x")
 
 
 def test_a_storage_in_a_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:

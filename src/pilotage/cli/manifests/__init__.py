@@ -11,6 +11,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.help import examples
 from pilotage.cli.manifests import device
 from pilotage.cli.rbac import add_installation_arguments, read_program
+from pilotage.cli.terminal import GREEN, standard_output
 
 if TYPE_CHECKING:
     from pilotage.cli.manifests.folder import Files
@@ -105,10 +106,11 @@ def _write(folder: Path, settings: Settings, *, force: bool) -> int:
 
     changed = write(folder, _files(settings), force=force)
     shown = _shown(folder)
+    output = standard_output()
     for name in changed:
-        print(shown / name)
+        output.line(output.styled(str(shown / name), GREEN))
     if not changed:
-        print(f"{shown} is up to date")
+        output.line(f"{shown} is up to date")
     return 0
 
 
@@ -118,7 +120,8 @@ def _compare(folder: Path, settings: Settings) -> int:
     lines = list(differences(folder, _files(settings)))
     if not lines:
         return 0
-    print("\n".join(lines))
+    output = standard_output()
+    output.write(output.difference("".join(f"{line}\n" for line in lines)))
     print(f"pilotage: {_shown(folder)} is outdated; write it with pilotage manifests", file=sys.stderr)
     return 1
 

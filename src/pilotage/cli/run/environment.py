@@ -14,7 +14,7 @@ from pilotage.client import config
 from pilotage.cluster import Cluster
 from pilotage.errors import ApiError, ConnectionLost, NoCredentials, Timeout
 from pilotage.meta.models import Resource
-from pilotage.storage import open_served_storage
+from pilotage.storage import open_served_storage, url_without_password
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.run")
@@ -43,7 +43,8 @@ async def environment_of(flags: Flags) -> AsyncIterator[RunEnvironment]:
         exits.push_async_callback(storage.close)
         tenant = "" if flags.tenant == "default" else f", tenant {flags.tenant}"
         lost = "; what it stores is lost at the end" if flags.storage == "memory:" else ""
-        description = f"an API server in this process ({flags.storage}{tenant}{lost})"
+        shown = url_without_password(flags.storage)
+        description = f"an API server in this process ({shown}{tenant}{lost})"
         yield RunEnvironment(Cluster.embedded(storage, tenant=flags.tenant), description)
 
 

@@ -20,7 +20,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.http import certificates, server
 from pilotage.server.http import kubeconfigs
 from pilotage.server.http.handler import HTTPHandler
-from pilotage.storage import open_served_storage
+from pilotage.storage import open_served_storage, url_without_password
 from pilotage.storage.history import MAX_HISTORY_BYTES
 
 
@@ -62,7 +62,8 @@ async def serve(options: ServeOptions) -> None:
     output, progress = standard_output(), standard_error()
     with Stop.on_signals() as stop:
         async with AsyncExitStack() as exits:
-            with progress.working(f"Opening {options.storage}"):
+            shown = url_without_password(options.storage)
+            with progress.working(f"Opening {shown}"):
                 storage = await open_served_storage(options.storage, max_history_bytes=options.max_history_bytes)
             exits.push_async_callback(storage.close)
             cluster = await exits.enter_async_context(
@@ -75,7 +76,7 @@ async def serve(options: ServeOptions) -> None:
             )
             with progress.working("Creating certificates"):
                 url = await exits.enter_async_context(served(cluster, options))
-            where = f"{options.storage} at {output.styled(url, BOLD)}"
+            where = f"{shown} at {output.styled(url, BOLD)}"
             output.line(f"{output.styled('serving', GREEN)} {where}; press Ctrl-C to stop")
             output.line(f"{output.styled('try:', DIM)} kubectl --kubeconfig {options.kubeconfig} get namespaces")
             await stop.requested.wait()
