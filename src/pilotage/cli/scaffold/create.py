@@ -56,7 +56,7 @@ def add_kind(changes: Changes, layout: Layout, new: api.NewKind) -> bool:
     else:
         path = f"{layout.source}/api/{new.version}.py"
         _add_definitions(changes, layout, path, new.version, api.definitions(new), new.classes, [])
-    changes.create(f"deploy/samples/{new.kind.lower()}-{new.version}.yaml", api.sample(new))
+        changes.create(_sample_path(layout, new.kind, new.version), api.sample(new))
     return True
 
 
@@ -84,11 +84,20 @@ def _add_version(changes: Changes, layout: Layout, new: api.NewKind, hub: Projec
     imports = [*copy.imports, "from typing import Self", f"from {layout.package}.api import {module}"]
     path = f"{layout.source}/api/{new.version}.py"
     _add_definitions(changes, layout, path, new.version, copy.definitions, copy.classes, imports)
+    sample = changes.text(_sample_path(layout, hub.kind, hub.version)) or ""
+    if f"apiVersion: {new.group}/{hub.version}\n" in sample and "  name: example\n" in sample:
+        copied_sample = sample.replace(f"{new.group}/{hub.version}\n", f"{new.group}/{new.version}\n")
+        copied_sample = copied_sample.replace("  name: example\n", f"  name: example-{new.version}\n")
+        changes.create(_sample_path(layout, new.kind, new.version), copied_sample)
     names = Subject(hub.class_name, hub.module, hub.namespaced, hub).names
     changes.create(
         f"tests/test_{names.module}_conversion.py",
         api.conversion_test(layout.package, new.kind, hub.class_name, module, new.version),
     )
+
+
+def _sample_path(layout: Layout, kind: str, version: str) -> str:
+    return f"{layout.deploy}/samples/{kind.lower()}-{version}.yaml"
 
 
 def _add_definitions(

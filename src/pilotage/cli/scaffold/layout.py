@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -87,6 +88,11 @@ class Layout:
         raise CommandError(
             f"the target {project.target!r} has no file: src/{module.replace('.', '/')}.py does not exist"
         )
+
+    @property
+    def deploy(self) -> str:
+        """The folder of the manifests."""
+        return os.path.relpath(self.project.deploy, self.project.root)
 
     @cached_property
     def kinds(self) -> list[ProjectKind]:

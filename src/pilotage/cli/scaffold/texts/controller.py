@@ -10,7 +10,6 @@ from pilotage.cli.scaffold.texts import examples
 def module(subject: Subject) -> str:
     """A reconciler with its registration."""
     kind, variable, status = subject.class_name, subject.names.variable, subject.status_class
-    arguments = [kind, "request.name", *(["namespace=request.namespace"] if subject.namespaced else [])]
     watched = [kind, *(["predicates=[pt.generation_changed]"] if status else [])]
     return f'''"""The controller of {kind} objects."""
 
@@ -24,7 +23,7 @@ class {subject.names.reconciler}:
 {f"        self.clock = manager.clock{chr(10)}" if status else ""}
     async def reconcile(self, request: pt.Request) -> pt.Result:
         """Called when an object was created, changed or deleted, and again after an error."""
-{bracketed(f"{variable} = await self.client.find(", arguments, ")", 8)}
+{bracketed(f"{variable} = await self.client.find(", [kind, "request"], ")", 8)}
         if {variable} is None:
             return pt.Result()  # it was deleted, and what it owned is deleted with it
 

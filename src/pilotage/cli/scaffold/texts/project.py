@@ -143,10 +143,11 @@ setup: .venv/ready  ## create the virtual environment
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	@touch $@
 
-check: setup  ## format, lint, types
+check: setup  ## format, lint, types; the manifests, if they are there
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
+	$(if $(wildcard deploy/install.yaml),$(BIN)/pilotage manifests --check)
 
 format: setup  ## format, and fix what the linter can fix
 	$(BIN)/ruff format
@@ -155,8 +156,8 @@ format: setup  ## format, and fix what the linter can fix
 test: setup  ## the tests, on an API server in memory
 	$(BIN)/pytest
 
-run: setup  ## run on an API server in memory
-	$(BIN)/pilotage run --storage memory:
+run: setup  ## run on an API server in memory, with the samples; restart when a file changes
+	$(BIN)/pilotage run --storage memory: --reload $(if $(wildcard deploy/samples),-f deploy/samples)
 
 manifests: setup  ## write the manifests to deploy
 	$(BIN)/pilotage manifests
@@ -165,7 +166,7 @@ image:  ## build the image
 	docker build --tag $(IMAGE) .
 
 deploy: manifests  ## apply the manifests to the cluster of your kubeconfig
-	kubectl apply --server-side -f deploy
+	kubectl apply --server-side -f deploy/install.yaml
 """
 
 _DOCKERFILE = """# The program in a virtual environment, built in one stage and copied to another: no cache is left.
@@ -225,5 +226,12 @@ jobs:
 _DEPLOY = """# Manifests
 
 `make manifests` writes here what the program needs on a cluster: CustomResourceDefinitions, roles, the Deployment.
-Commit the files, and apply them with `make deploy`. `samples` has an object of each kind to try.
+Commit the files; `make check` then compares them with the program.
+
+| | |
+|---|---|
+| `install.yaml` | everything in one file, which `make deploy` applies |
+| `base`, `components`, `overlays` | the same for kustomize |
+| `chart` | the same for Helm |
+| `samples` | an object of each kind to try, written by `pilotage create api` |
 """
