@@ -50,7 +50,7 @@ async def test_objects_are_read_by_name_namespace_labels_and_index() -> None:
         assert len(made.list(labels={"team": "blue"})) == 0
 
 
-@pytest.mark.covers("T116")
+@pytest.mark.covers("F24", "T116")
 async def test_what_is_read_is_the_callers_own() -> None:
     async with synced(Scripted([Page([config_map("a", 1, data={"k": "v"})], "1")])) as made:
         first = made.get("a", namespace="default")

@@ -250,10 +250,9 @@ TWENTY: list[BaseException] = [
 ]
 
 
-@pytest.mark.covers("T51")
+@pytest.mark.covers("F21", "T51")
 @pytest.mark.parametrize("error", TWENTY, ids=lambda error: type(error).__name__)
 async def test_any_exception_backs_off_and_disturbs_no_other_key(error: BaseException) -> None:
-    """F21"""
     name = f"raises-{type(error).__name__}"
     calls: list[str] = []
 
@@ -313,10 +312,10 @@ async def test_a_wrong_result_of_a_reconciler_is_an_error_that_names_it(caplog: 
     assert metric("controller_runtime_reconcile_panics_total", controller="nonsense") == 1
 
 
+@pytest.mark.covers("F21")
 @pytest.mark.parametrize("waits", [True, False])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_reconciler_that_cancels_its_own_task_does_not_end_the_worker(waits: bool, seed: int) -> None:
-    """F21"""
     calls: list[str] = []
     name = f"cancels-itself-{waits}-{seed}"
 
