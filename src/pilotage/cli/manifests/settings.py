@@ -23,11 +23,15 @@ class Settings:
     """One installation of a program."""
 
     installation: Installation
+    """Its names, namespaces and leases."""
     image: str
+    """The container image."""
     target: str
     """The argument of `pilotage run`."""
     declared: Declarations
+    """What the program declares."""
     grants: tuple[Grant, ...] = field(repr=False)
+    """What it must be allowed to do."""
     definitions: tuple[Document, ...] = field(default=(), repr=False)
     """The CRDs."""
 
