@@ -57,10 +57,11 @@ def binaries() -> Path | str:
 
 
 @contextmanager
-def real_cluster(binaries: Path) -> Iterator[RealCluster]:
+def real_cluster(binaries: Path, *flags: str) -> Iterator[RealCluster]:
     """Start an empty control plane, and stop it at the end of the block.
 
-    Its namespaces are there when the block begins. The one user is in `system:masters`.
+    Its namespaces are there when the block begins. The one user is in `system:masters`. `flags` are more flags of
+    kube-apiserver.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pilotage-cluster-")))
@@ -75,7 +76,7 @@ def real_cluster(binaries: Path) -> Iterator[RealCluster]:
         cluster.kubeconfig.write_text(json.dumps(kubeconfig(cluster)))
         (folder / "tokens.csv").write_text(f'{cluster.token},admin,admin,"system:masters"\n')
         etcd = etcd_command(binaries, folder, etcd_port, peer_port)
-        apiserver = apiserver_command(binaries, folder, port, etcd_port)
+        apiserver = [*apiserver_command(binaries, folder, port, etcd_port), *flags]
         servers = [stack.enter_context(process(command, folder)) for command in (etcd, apiserver)]
         wait_until_ready(cluster, port, servers)
         yield cluster

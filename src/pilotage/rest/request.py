@@ -136,6 +136,13 @@ class Deadline(Value, frozen=True):
     """Whether it is that of the whole request, as the client may ask for one, and not that of a write."""
 
 
+class AuditAnnotations(dict[str, str]):
+    """What the audit log says of a request besides what it is. It is filled in while the request is answered."""
+
+    detailed = False
+    """Whether the log has the objects of requests."""
+
+
 class Request(Value, frozen=True):
     """One request. `name` is empty for collections, `namespace` for cluster-scoped kinds and for all namespaces."""
 
@@ -164,3 +171,5 @@ class Request(Value, frozen=True):
     """The leases that a write depends on."""
     deadline: Deadline | None = None
     """When the server gives up waiting for webhooks. A server sets it."""
+    annotations: AuditAnnotations | None = None
+    """Where admission adds its annotations for the audit log; None: there is no log. A server sets it."""

@@ -77,6 +77,15 @@ class Attributes(Value, frozen=True):
     """Part of a delete collection, which names no object."""
     reinvocation: Reinvocation = msgspec.field(default_factory=Reinvocation)
 
+    def annotate(self, key: str, value: str, *, detailed: bool = False) -> None:
+        """Add an annotation for the audit log, where there is one. The first value of a key stays.
+
+        One that is `detailed` is for a log that has the objects of requests.
+        """
+        annotations = self.request.annotations
+        if annotations is not None and (annotations.detailed or not detailed):
+            annotations.setdefault(key, value)
+
     @property
     def kind(self) -> GroupVersionKind:
         """What the objects are."""

@@ -26,6 +26,7 @@ def register(subparsers: Any) -> None:
     _add_address_options(command)
     _add_access_options(command)
     _add_admission_options(command)
+    _add_audit_options(command)
     command.set_defaults(run=run)
 
 
@@ -113,11 +114,41 @@ def _add_admission_options(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_audit_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--audit-log-path",
+        default="",
+        metavar="FILE",
+        help="log requests to this file, as lines of audit.k8s.io/v1 Events; - is the standard output (default: none)",
+    )
+    command.add_argument(
+        "--audit-policy-file",
+        type=Path,
+        metavar="FILE",
+        help="the audit.k8s.io/v1 Policy that selects requests and levels (default: all requests, at level Metadata)",
+    )
+    command.add_argument(
+        "--audit-log-maxsize",
+        type=count,
+        default=100,
+        metavar="MEGABYTES",
+        help="the size at which the log is rotated; 0: never (default: %(default)s)",
+    )
+    command.add_argument(
+        "--audit-log-maxbackup",
+        type=count,
+        default=0,
+        metavar="NUMBER",
+        help="how many rotated logs to keep; 0: all (default: %(default)s)",
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return the exit code."""
     import asyncio
 
     from pilotage.cli.serve.access import AccessOptions
+    from pilotage.cli.serve.audit import AuditOptions
     from pilotage.cli.serve.server import ServeOptions, serve
 
     host, port = options.bind
@@ -132,6 +163,12 @@ def run(options: argparse.Namespace) -> int:
         enable_admission_plugins=options.enable_admission_plugins,
         disable_admission_plugins=options.disable_admission_plugins,
         access=AccessOptions(options.token_auth_file, options.client_ca_file, options.anonymous_auth),
+        audit=AuditOptions(
+            options.audit_log_path,
+            options.audit_policy_file,
+            options.audit_log_maxsize,
+            options.audit_log_maxbackup,
+        ),
     )
     asyncio.run(serve(serving))
     return 0
@@ -140,6 +177,13 @@ def run(options: argparse.Namespace) -> int:
 def names(text: str) -> tuple[str, ...]:
     """Names separated by commas."""
     return tuple(name for name in (part.strip() for part in text.split(",")) if name)
+
+
+def count(text: str) -> int:
+    """A number that is not negative."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
+    return int(text)
 
 
 def size(text: str) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.serve.access import AccessOptions, authenticator, trust_clients
+from pilotage.cli.serve.audit import AuditOptions, audited, check_audit
 from pilotage.cli.serve.certificate import ServingCertificate
 from pilotage.cli.serve.credentials import Credentials, default_path, load_or_create
 from pilotage.cli.serve.kubeconfig import check_kubeconfig, write_kubeconfig
@@ -48,6 +49,8 @@ class ServeOptions:
     """Default admission plugins not to run."""
     access: AccessOptions = field(default_factory=AccessOptions)
     """The users besides the one of the kubeconfig."""
+    audit: AuditOptions = field(default_factory=AuditOptions)
+    """The log of requests."""
     flag: str = "--bind"
     """The flag of the address, for messages."""
 
@@ -84,7 +87,8 @@ async def serve(options: ServeOptions) -> None:
 
 
 def check_servable(options: ServeOptions) -> None:
-    """Raise CommandError if the kubeconfig or certificates cannot be written."""
+    """Raise CommandError if the kubeconfig or certificates cannot be written, or the audit policy cannot be used."""
+    check_audit(options.audit)
     check_kubeconfig(options.kubeconfig)
     certificates.check_available()
 
@@ -95,7 +99,7 @@ async def served(cluster: Cluster, options: ServeOptions) -> AsyncIterator[str]:
     async with AsyncExitStack() as exits:
         credentials = load_or_create(options.credentials or default_path(options.storage, options.tenant))
         users = authenticator(options.access, credentials.token, cluster.registry.context)
-        handler = HTTPHandler(cluster.registry, users)
+        handler = HTTPHandler(cluster.registry, users, exits.enter_context(audited(options.audit)))
         await cluster.registry.publish_root_ca(credentials.authority.certificate.decode())
         running = await _start_server(options, handler, credentials, exits)
         url = f"https://{bracketed(options.host)}:{running.port}"

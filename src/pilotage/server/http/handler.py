@@ -19,7 +19,7 @@ from pilotage.http import messages as http
 from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.meta.causes import internal_error
 from pilotage.rest import response
-from pilotage.rest.negotiation import PROTOBUF, Format
+from pilotage.rest.negotiation import JSON, PROTOBUF, Format
 from pilotage.rest.request import Form, Request, User, Verb
 from pilotage.rest.users import ANONYMOUS
 from pilotage.server import routes
@@ -27,7 +27,10 @@ from pilotage.server.access.authentication import ADMIN, Authenticator
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.users import impersonated, impersonation
+from pilotage.server.audit.events import Audit
+from pilotage.server.audit.policy import Level
 from pilotage.server.context import unavailable
+from pilotage.server.http.auditing import MAX_AUDIT_ID, Auditor, note_error, note_object, note_request
 from pilotage.server.http.documents import Documents
 from pilotage.server.http.flows import Flows
 from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
@@ -44,8 +47,6 @@ from pilotage.telemetry.logs import logger
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
 """What anybody may ask."""
 _NO_CACHE = ("cache-control", "no-cache, private")
-_MAX_AUDIT_ID = 64
-"""Characters of the id that a client may give its request."""
 _LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
 """Subresources whose requests have no flow schema."""
 _COMPRESSED_FROM = 128 * 1024
@@ -71,11 +72,12 @@ _log = logger("pilotage.server")
 class HTTPHandler:
     """Answers HTTP requests from a registry, for the users that an authenticator knows.
 
-    A text instead of an authenticator is the token of an administrator.
+    A text instead of an authenticator is the token of an administrator. With an `auditor`, requests are logged.
     """
 
-    def __init__(self, registry: Registry, authenticator: Authenticator | str) -> None:
+    def __init__(self, registry: Registry, authenticator: Authenticator | str, auditor: Auditor | None = None) -> None:
         self._registry = registry
+        self._auditor = auditor
         if isinstance(authenticator, str):
             authenticator = Authenticator({authenticator: ADMIN}, registry.context.service_accounts)
         self._authenticator = authenticator
@@ -90,26 +92,35 @@ class HTTPHandler:
 
     async def __call__(self, incoming: http.Request) -> http.Response | http.StreamingResponse:
         """An `http.Handler`."""
+        if self._auditor is None:
+            return await self._handle(incoming, None)
+        return await self._auditor.answer(incoming, self._handle, self._authenticator, self._registry.context)
+
+    async def _handle(self, incoming: http.Request, audit: Audit | None) -> http.Response | http.StreamingResponse:
         flow: list[tuple[str, str]] = []
         try:
             async with self._registry.context.storage.request() if not self._is_health(incoming) else nullcontext():
-                answer = await self._answer(incoming, flow)
+                answer = await self._answer(incoming, flow, audit)
         except StorageUnavailable as error:
-            answer = failure(unavailable(error), format_of_error(incoming.headers, incoming.target))
+            answer = self._failure(incoming, unavailable(error), audit)
         except ApiError as error:
-            answer = failure(error, format_of_error(incoming.headers, incoming.target))
+            answer = self._failure(incoming, error, audit)
         except PilotageError as error:
             _log.warning("Request failed", method=incoming.method, path=incoming.target.partition("?")[0], error=error)
-            failed = internal_error(str(error))
-            answer = failure(failed, format_of_error(incoming.headers, incoming.target))
-        return replace(answer, headers=_complete(answer.headers, incoming, flow))
+            answer = self._failure(incoming, internal_error(str(error)), audit)
+        return replace(answer, headers=_complete(answer.headers, incoming, flow, audit))
+
+    def _failure(self, incoming: http.Request, error: ApiError, audit: Audit | None) -> http.Response:
+        if audit is not None:
+            note_error(audit, error)
+        return failure(error, format_of_error(incoming.headers, incoming.target))
 
     def _is_health(self, incoming: http.Request) -> bool:
         """Whether it is answered even if the storage cannot be reached."""
         return "/" + incoming.target.lstrip("/").partition("?")[0].partition("/")[0] in self._health
 
     async def _answer(
-        self, incoming: http.Request, flow: list[tuple[str, str]]
+        self, incoming: http.Request, flow: list[tuple[str, str]], audit: Audit | None
     ) -> http.Response | http.StreamingResponse:
         """The answer; the headers about its flow schema go into `flow` as soon as they are known."""
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
@@ -136,11 +147,14 @@ class HTTPHandler:
             await self._authorizer.check(attributes)
             raise NotFound(routes.NO_PAGE)
         request, info = await resolve(self._registry, incoming, user, seconds)
+        if audit is not None:
+            note_request(audit, request, info)
+            request = structs.replace(request, annotations=audit.annotations)
         with with_warnings(info.warnings):
-            return await self._metrics.measured(request, self._served(incoming, request, info))
+            return await self._metrics.measured(request, self._served(incoming, request, info, audit))
 
     async def _served(
-        self, incoming: http.Request, request: Request, info: ResourceInfo
+        self, incoming: http.Request, request: Request, info: ResourceInfo, audit: Audit | None
     ) -> http.Response | http.StreamingResponse:
         """The answer to a request for a resource."""
         asked = format_of(incoming.headers, incoming.target, info, request)
@@ -152,12 +166,16 @@ class HTTPHandler:
             check_shape(asked, info, collection=True)
             page = await self._registry.list(request, info)
             body = await offload(sum(map(len, page.items)), renderer.page, page)
+            if audit is not None and audit.level is Level.REQUEST_RESPONSE:
+                note_object(audit, body if asked.media == JSON else renderer.plain().page(page), 200)
             return await self._sent(incoming, 200, asked, body, page.warnings)
         result = await self._registry.call(request, info)
         if result.code == 204:
             return http.Response(204, [], b"")
         check_shape(asked, info, collection=False)
         body = await offload(len(result.body), renderer.object, result.body)
+        if audit is not None:
+            note_object(audit, body if asked.media == JSON else renderer.plain().object(result.body), result.code)
         return await self._sent(incoming, result.code, asked, body, result.warnings)
 
     async def _sent(
@@ -221,10 +239,13 @@ def failure(error: ApiError, asked: Format = _PLAIN) -> http.Response:
 
 
 def _complete(
-    headers: Sequence[tuple[str, str]], incoming: http.Request, flow: Sequence[tuple[str, str]]
+    headers: Sequence[tuple[str, str]], incoming: http.Request, flow: Sequence[tuple[str, str]], audit: Audit | None
 ) -> list[tuple[str, str]]:
     """The headers of an answer, with those that every answer has."""
-    audit_id = incoming.headers.get("audit-id")[:_MAX_AUDIT_ID] or str(uuid.uuid4())
+    if audit is not None:
+        audit_id = audit.audit_id
+    else:
+        audit_id = incoming.headers.get("audit-id")[:MAX_AUDIT_ID] or str(uuid.uuid4())
     cached = () if any(name == "cache-control" for name, _ in headers) else (_NO_CACHE,)
     return [("audit-id", audit_id), *cached, *headers, *flow]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document
 from pilotage.meta.times import Clock
-from pilotage.rest.negotiation import PROTOBUF, YAML, Format
+from pilotage.rest.negotiation import JSON, PROTOBUF, YAML, Format
 from pilotage.rest.request import Form, Request, Verb
 from pilotage.rest.response import Bytes, Page, WatchEvent
 from pilotage.server import records
@@ -57,6 +58,10 @@ class Renderer:
         if self._table is not None and request.verb is Verb.WATCH:
             self._table.check()  # before the stream begins; of others, an error of the request itself comes first
         self._events = 0
+
+    def plain(self) -> Renderer:
+        """One that writes the same in JSON."""
+        return Renderer(replace(self._asked, media=JSON, pretty=False), self._info, self._request, self._clock)
 
     def object(self, data: bytes) -> bytes:
         """The body with one object, or with a Status."""

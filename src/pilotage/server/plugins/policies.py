@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from pilotage.errors import ApiError, Cause, from_status
 from pilotage.server.admission import Attributes
@@ -13,6 +15,10 @@ from pilotage.server.matching.requests import VersionedObjects, admission_reques
 from pilotage.server.plugins.plugin import DynamicAdmission, Plugin, PluginContext, forbidden
 from pilotage.server.policies.dispatch import Application, PolicyDispatcher
 
+if TYPE_CHECKING:
+    from pilotage.server.policies.validation import Denial
+
+_FAILURE = "validation.policy.admission.k8s.io/validation_failure"
 _CODES = {"Forbidden": 403, "RequestEntityTooLarge": 413}
 
 
@@ -127,33 +133,60 @@ class ValidatingAdmissionPolicy(_PolicyPlugin):
         objects = VersionedObjects(attributes, self._dynamic.convert)
         refusals: list[_Refusal] = []
         for policy in policies:
+            noted: dict[str, list[str]] = {}
             async for application in self._dispatcher.applications(policy, attributes):
                 if application.problem and policy.fails:
                     refusals.append(_Refusal(application, application.problem))
                 elif not application.problem:
-                    refusals += await self._refusals(application, attributes, objects)
+                    refusals += await self._refusals(application, attributes, objects, noted)
+            for key, values in noted.items():
+                attributes.annotate(f"{policy.name}/{key}", ", ".join(dict.fromkeys(values)))
         if refusals:
             raise _error(attributes, refusals[0])
 
     async def _refusals(
-        self, application: Application, attributes: Attributes, objects: VersionedObjects
+        self,
+        application: Application,
+        attributes: Attributes,
+        objects: VersionedObjects,
+        noted: dict[str, list[str]],
     ) -> list[_Refusal]:
-        """Evaluate a policy: what is refused by it. Warnings are added to those of the request."""
+        """Evaluate a policy: what is refused by it. Warnings are added to those of the request, the values of audit
+        annotations to `noted`."""
         from pilotage.server.matching.evaluation import Evaluator  # with CEL
-        from pilotage.server.policies.validation import denials
+        from pilotage.server.policies.validation import verdict
 
         policy, binding = application.policy, application.binding
         assert binding is not None
         variables = await self._variables(application, attributes, objects)
         refusals: list[_Refusal] = []
-        for denial in await denials(policy, Evaluator(attributes, self._dynamic.authorizer), variables):
+        found = await verdict(policy, Evaluator(attributes, self._dynamic.authorizer), variables)
+        for key, value in found.annotations.items():
+            noted.setdefault(key, []).append(value)
+        for denial in found.denials:
             if denial.always or "Deny" in binding.actions:
                 refusals.append(_Refusal(application, denial.message, denial.reason))
+            if not denial.always and "Audit" in binding.actions:
+                attributes.annotate(_FAILURE, _failure(application, denial))
             if not denial.always and "Warn" in binding.actions:
                 attributes.warnings.append(
                     f"Validation failed for {self.name} '{policy.name}' with binding '{binding.name}': {denial.message}"
                 )
         return refusals
+
+
+def _failure(application: Application, denial: Denial) -> str:
+    """The value of the audit annotation about a validation that is not fulfilled."""
+    policy, binding = application.policy, application.binding
+    assert binding is not None
+    failure = {
+        "message": denial.message,
+        "policy": policy.name,
+        "binding": binding.name,
+        "expressionIndex": denial.index,
+        "validationActions": list(binding.actions),
+    }
+    return msgspec.json.encode([failure]).decode()
 
 
 def _error(attributes: Attributes, refusal: _Refusal) -> ApiError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+
 from pilotage.errors import ApiError
 from pilotage.meta.causes import internal_error
 from pilotage.server.admission import Attributes
@@ -14,9 +16,11 @@ from pilotage.server.matching.rules import is_exempt
 from pilotage.server.plugins.plugin import DynamicAdmission, Plugin, PluginContext
 from pilotage.server.webhooks.dispatch import CallFailed, Dispatcher, Invocation
 from pilotage.server.webhooks.patches import apply_patch
+from pilotage.server.webhooks.reviews import Verdict
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.server.webhooks")
+_DOMAIN = "webhook.admission.k8s.io"
 
 
 class MutatingAdmissionWebhook(Plugin):
@@ -37,25 +41,32 @@ class MutatingAdmissionWebhook(Plugin):
             return
         mutation = Mutation(attributes, self._convert)
         again = Again.of(self.name, attributes)
-        for hook in hooks:
+        for index, hook in enumerate(hooks):
             invocation = await self._dispatcher.invocation(hook, attributes, mutation.objects)
             if invocation is None or not again.includes(hook.identity):
                 continue
-            if await self._call(invocation, attributes, mutation):
+            place = f"round_{int(attributes.reinvocation.running)}_index_{index}"
+            if await self._call(invocation, attributes, mutation, place):
                 again.changed(attributes)
             if hook.reinvoked:
                 again.called.add(hook.identity)
         mutation.finish()
         again.finish(attributes)
 
-    async def _call(self, invocation: Invocation, attributes: Attributes, mutation: Mutation) -> bool:
+    async def _call(self, invocation: Invocation, attributes: Attributes, mutation: Mutation, place: str) -> bool:
         """Whether the webhook has changed the object. Raises ApiError."""
+        changed = False
         try:
             verdict = await self._dispatcher.verdict(invocation, attributes, mutation.objects)
-            return bool(verdict.patch) and await apply_patch(mutation, attributes, invocation, verdict)
+            if verdict.patch:
+                changed = await apply_patch(mutation, attributes, invocation, verdict)
+                _note_patch(attributes, invocation, verdict, place)
         except CallFailed as failure:
             _fail_by_policy(invocation, failure)
-            return False
+            attributes.annotate(f"failed-open.mutation.{_DOMAIN}/{place}", invocation.hook.name)
+        finally:
+            _note_mutation(attributes, invocation, place, changed)
+        return changed
 
 
 class ValidatingAdmissionWebhook(Plugin):
@@ -80,7 +91,7 @@ class ValidatingAdmissionWebhook(Plugin):
         for invocation in invocations:
             await objects.at(invocation.match)  # the calls share them
         if len(invocations) == 1:
-            await self._call(invocations[0], attributes, objects)
+            await self._call(0, invocations[0], attributes, objects)
         elif invocations:
             await self._call_all(invocations, attributes, objects)
 
@@ -88,23 +99,47 @@ class ValidatingAdmissionWebhook(Plugin):
         """Call all of them, and raise the first error after all have answered."""
         errors: list[ApiError] = []
 
-        async def call(invocation: Invocation) -> None:
+        async def call(index: int, invocation: Invocation) -> None:
             try:
-                await self._call(invocation, attributes, objects)
+                await self._call(index, invocation, attributes, objects)
             except ApiError as error:
                 errors.append(error)
 
         async with asyncio.TaskGroup() as group:
-            for invocation in invocations:
-                group.create_task(call(invocation))
+            for index, invocation in enumerate(invocations):
+                group.create_task(call(index, invocation))
         if errors:
             raise errors[0]
 
-    async def _call(self, invocation: Invocation, attributes: Attributes, objects: VersionedObjects) -> None:
+    async def _call(
+        self, index: int, invocation: Invocation, attributes: Attributes, objects: VersionedObjects
+    ) -> None:
         try:
             await self._dispatcher.verdict(invocation, attributes, objects)
         except CallFailed as failure:
             _fail_by_policy(invocation, failure)
+            attributes.annotate(f"failed-open.validating.{_DOMAIN}/round_0_index_{index}", invocation.hook.name)
+
+
+def _note_mutation(attributes: Attributes, invocation: Invocation, place: str, changed: bool) -> None:
+    """Note for the audit log whether a webhook has changed the object."""
+    if attributes.request.annotations is not None:
+        hook = invocation.hook
+        value = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
+        attributes.annotate(f"mutation.{_DOMAIN}/{place}", msgspec.json.encode(value).decode())
+
+
+def _note_patch(attributes: Attributes, invocation: Invocation, verdict: Verdict, place: str) -> None:
+    """Note for the audit log what a webhook has changed."""
+    if attributes.request.annotations is not None:
+        hook = invocation.hook
+        value = {
+            "configuration": hook.configuration,
+            "webhook": hook.name,
+            "patch": msgspec.Raw(verdict.patch),
+            "patchType": verdict.patch_type,
+        }
+        attributes.annotate(f"patch.{_DOMAIN}/{place}", msgspec.json.encode(value).decode(), detailed=True)
 
 
 def _fail_by_policy(invocation: Invocation, failure: CallFailed) -> None:

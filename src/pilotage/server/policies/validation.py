@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pilotage.meta.documents import Document
 from pilotage.schema.cel.expression import EvaluationError
@@ -11,6 +11,8 @@ from pilotage.server.matching.evaluation import Evaluator
 from pilotage.server.policies.evaluation import Evaluation
 from pilotage.server.policies.policy import Policy
 
+MAX_ANNOTATION = 10 * 1024
+"""Characters of the value of an audit annotation."""
 _MAX_MESSAGE_BYTES = 5 * 1024
 
 
@@ -22,33 +24,48 @@ class Denial:
     reason: str = "Invalid"
     always: bool = False
     """Refuses the request whatever the binding's actions are: an audit annotation that cannot be evaluated."""
+    index: int = 0
+    """Which of the validations it is."""
 
 
-async def denials(policy: Policy, evaluator: Evaluator, variables: Document) -> list[Denial]:
+@dataclass(slots=True)
+class Verdict:
+    """What a policy says about a request."""
+
+    denials: list[Denial] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)
+    """For the audit log, by their keys without the name of the policy."""
+
+
+async def verdict(policy: Policy, evaluator: Evaluator, variables: Document) -> Verdict:
     """Evaluate all validations and audit annotations of a policy."""
     spec = policy.spec
     try:
         conditions = spec.get("matchConditions") or ()
         if conditions and not await matches_conditions(conditions, evaluator, variables, fail=policy.fails):
-            return []
+            return Verdict()
     except ConditionsError as error:
-        return [Denial(str(error))]
+        return Verdict([Denial(str(error))])
     evaluation = Evaluation(evaluator, variables, spec.get("variables") or ())
-    found: list[Denial] = []
-    for validation in spec.get("validations") or ():
+    found = Verdict()
+    for index, validation in enumerate(spec.get("validations") or ()):
         try:
             if await evaluation.evaluate(validation["expression"]) is not True:
                 reason = validation.get("reason") or "Invalid"
-                found.append(Denial(await _message(validation, evaluation), reason))
+                found.denials.append(Denial(await _message(validation, evaluation), reason, index=index))
         except EvaluationError as error:
             if policy.fails:
-                found.append(Denial(str(error)))
+                found.denials.append(Denial(str(error), index=index))
     for annotation in spec.get("auditAnnotations") or ():
-        try:  # there is no audit log: only an error has an effect
-            await evaluation.evaluate(annotation["valueExpression"])
+        try:
+            value = await evaluation.evaluate(annotation["valueExpression"])
         except EvaluationError as error:
             if policy.fails:
-                found.append(Denial(str(error), always=True))
+                found.denials.append(Denial(str(error), always=True))
+        else:
+            text = value.strip() if isinstance(value, str) else ""
+            if text:
+                found.annotations[annotation["key"]] = text[:MAX_ANNOTATION]
     return found
 
 

@@ -94,6 +94,8 @@ class Dispatcher:
             raise _failed(hook, f"failed to call webhook: {error}") from error
         except ReviewError as error:
             raise _failed(hook, f"received invalid webhook response: {error}") from error
+        for key, value in found.annotations:
+            attributes.annotate(f"{hook.name}/{key}", value)
         attributes.warnings.extend(warning for warning in found.warnings if warning)
         if not found.allowed:
             raise reviews.rejection(hook.name, found.status)

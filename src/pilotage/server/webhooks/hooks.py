@@ -17,6 +17,7 @@ class Hook:
     """One webhook of a configuration."""
 
     name: str
+    configuration: str
     identity: str
     """Unique among all webhooks, also of configurations that repeat a name."""
     criteria: Criteria = field(repr=False)
@@ -42,14 +43,15 @@ def hooks_of(configuration: Document) -> tuple[Hook, ...]:
     found: list[Hook] = []
     for webhook in configuration.get("webhooks") or ():
         number = counts[webhook["name"]] = counts.get(webhook["name"], -1) + 1
-        found.append(_hook(webhook, f"{name}/{webhook['name']}/{number}"))
+        found.append(_hook(webhook, name, f"{name}/{webhook['name']}/{number}"))
     return tuple(found)
 
 
-def _hook(webhook: Document, identity: str) -> Hook:
+def _hook(webhook: Document, configuration: str, identity: str) -> Hook:
     versions = webhook.get("admissionReviewVersions") or ()
     return Hook(
         name=webhook["name"],
+        configuration=configuration,
         identity=identity,
         criteria=Criteria.of_webhook(webhook),
         endpoint=Endpoint.of(webhook.get("clientConfig") or {}),

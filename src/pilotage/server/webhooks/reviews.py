@@ -34,6 +34,8 @@ class Verdict:
     patch: bytes = field(default=b"", repr=False)
     patch_type: str = ""
     warnings: tuple[str, ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
+    """For the audit log."""
 
 
 class _Response(msgspec.Struct, rename="camel"):
@@ -84,6 +86,7 @@ def verdict(answer: Document, version: str, uid: str, *, mutating: bool) -> Verd
         patch=patch,
         patch_type=(response.patch_type or JSON_PATCH) if patch else "",
         warnings=tuple(response.warnings or ()),
+        annotations=tuple((response.audit_annotations or {}).items()),
     )
 
 

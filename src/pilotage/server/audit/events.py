@@ -1,0 +1,165 @@
+"""The audit events of one request, one for each of its stages."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from pilotage.http import messages as http
+from pilotage.meta.documents import Document
+from pilotage.meta.times import MicroTime
+from pilotage.rest.request import AuditAnnotations, User
+from pilotage.server.access.rules import AccessAttributes
+from pilotage.server.audit.policy import API_VERSION, LEVEL_NAMES, Level, Selection
+
+MAX_USER_AGENT = 1024
+_TRUNCATED = "...TRUNCATED"
+_encode = msgspec.json.Encoder().encode
+Sink = Callable[[bytes], None]
+"""Receives a line of the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectReference:
+    """What a request for a resource is about."""
+
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    group: str = ""
+    version: str = ""
+    resource_version: str = ""
+    subresource: str = ""
+
+    def document(self) -> Document:
+        keys = ("resource", "namespace", "name", "uid", "apiGroup", "apiVersion", "resourceVersion", "subresource")
+        values = (
+            self.resource,
+            self.namespace,
+            self.name,
+            self.uid,
+            self.group,
+            self.version,
+            self.resource_version,
+            self.subresource,
+        )
+        return {key: value for key, value in zip(keys, values, strict=True) if value}
+
+
+@dataclass(slots=True)
+class Audit:
+    """What the log says of one request. It is filled in while the request is answered."""
+
+    incoming: http.Request
+    audit_id: str
+    attributes: AccessAttributes
+    selection: Selection
+    sink: Sink
+    now: Callable[[], datetime]
+    received: datetime
+    reference: ObjectReference | None = None
+    impersonated: User | None = None
+    constraint: str = ""
+    """The verb that has allowed the impersonation."""
+    request_object: Any = None
+    response_object: Any = None
+    response_status: Document | None = None
+    annotations: AuditAnnotations = field(default_factory=AuditAnnotations)
+    """What authorization and admission add."""
+
+    def __post_init__(self) -> None:
+        self.annotations.detailed = self.level >= Level.REQUEST
+
+    @property
+    def level(self) -> Level:
+        return self.selection.level
+
+    def log(self, stage: str) -> None:
+        """Write the event of a stage, unless the policy omits it."""
+        if self.level is not Level.NONE and stage not in self.selection.omitted_stages:
+            self.sink(_encode(dict(self._fields(stage))))
+
+    def _fields(self, stage: str) -> Iterator[tuple[str, Any]]:
+        yield "kind", "Event"
+        yield "apiVersion", API_VERSION
+        yield "level", LEVEL_NAMES[self.level]
+        yield "auditID", self.audit_id
+        yield "stage", stage
+        yield "requestURI", self.incoming.target
+        yield "verb", self.attributes.verb
+        yield "user", user_document(self.attributes.user)
+        if self.impersonated is not None:
+            yield "impersonatedUser", user_document(self.impersonated)
+        if self.constraint:
+            yield "authenticationMetadata", {"impersonationConstraint": self.constraint}
+        yield "sourceIPs", list(source_addresses(self.incoming))
+        if agent := self.incoming.headers.get("user-agent"):
+            yield "userAgent", agent if len(agent) <= MAX_USER_AGENT else agent[:MAX_USER_AGENT] + _TRUNCATED
+        if self.reference is not None:
+            yield "objectRef", self.reference.document()
+        if self.response_status is not None:
+            yield "responseStatus", {"metadata": {}} | self.response_status
+        if self.request_object is not None and self.level >= Level.REQUEST:
+            yield "requestObject", self._shown(self.request_object)
+        if self.response_object is not None and self.level >= Level.REQUEST_RESPONSE:
+            yield "responseObject", self._shown(self.response_object)
+        yield "requestReceivedTimestamp", MicroTime.of(self.received).format()
+        yield "stageTimestamp", MicroTime.of(self.now()).format()
+        if self.annotations:
+            yield "annotations", dict(sorted(self.annotations.items()))
+
+    def _shown(self, value: Any) -> Any:
+        return without_managed_fields(value) if self.selection.omit_managed_fields else value
+
+
+def user_document(user: User) -> Document:
+    found: Document = {}
+    for key, value in (("username", user.name), ("uid", user.uid), ("groups", list(user.groups))):
+        if value:
+            found[key] = value
+    if user.extra:
+        found["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return found
+
+
+def source_addresses(incoming: http.Request) -> Iterator[str]:
+    """Where a request has come from: as its headers say, and at last the client of the connection."""
+    forwarded = (_address(part) for line in incoming.headers.all("x-forwarded-for") for part in line.split(","))
+    seen = [address for address in forwarded if address]
+    real = _address(incoming.headers.get("x-real-ip"))
+    if real and real not in seen:
+        seen.append(real)
+    peer = _address(incoming.peer.host)
+    if peer and (not seen or seen[-1] != peer):
+        seen.append(peer)
+    yield from seen
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text.strip()))
+    except ValueError:
+        return ""
+
+
+def without_managed_fields(value: Any) -> Any:
+    """An object, a list of objects or a Table without the managed fields in it."""
+    if not isinstance(value, dict):
+        return value
+    result = dict(value)
+    if isinstance(metadata := result.get("metadata"), dict) and "managedFields" in metadata:
+        result["metadata"] = {key: each for key, each in metadata.items() if key != "managedFields"}
+    if isinstance(result.get("items"), list):
+        result["items"] = [without_managed_fields(item) for item in result["items"]]
+    if result.get("kind") == "Table" and isinstance(result.get("rows"), list):
+        result["rows"] = [
+            {**row, "object": without_managed_fields(row["object"])} if "object" in row else row
+            for row in result["rows"]
+        ]
+    return result

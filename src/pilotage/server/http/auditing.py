@@ -1,0 +1,185 @@
+"""Audit of HTTP requests: fills in the events of a request while the handler answers it."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from pilotage.errors import ApiError, NotFound, StorageError, Unauthorized
+from pilotage.http import messages as http
+from pilotage.meta.documents import Document
+from pilotage.rest import path, query
+from pilotage.rest.request import Request, User
+from pilotage.rest.users import ANONYMOUS, SERVICE_ACCOUNT
+from pilotage.server.access.authentication import Authenticator
+from pilotage.server.access.rules import AccessAttributes
+from pilotage.server.access.users import impersonated
+from pilotage.server.audit.events import Audit, ObjectReference, Sink
+from pilotage.server.audit.objects import referred, request_object
+from pilotage.server.audit.policy import AuditPolicy, Level
+from pilotage.server.context import RegistryContext
+from pilotage.server.http.requests import attributes_of_path
+from pilotage.server.resources import ResourceInfo
+
+MAX_AUDIT_ID = 64
+"""Characters of the id that a client may give its request."""
+_DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reason"
+_IMPERSONATION = "impersonate:user-info"
+Answer = http.Response | http.StreamingResponse
+Handle = Callable[[http.Request, Audit | None], Awaitable[Answer]]
+"""Answers a request, and notes in its audit what it is about, and what the answer is."""
+
+
+class Auditor:
+    """Logs requests as a policy says."""
+
+    def __init__(self, policy: AuditPolicy, sink: Sink) -> None:
+        self._policy = policy
+        self._sink = sink
+
+    async def answer(
+        self, incoming: http.Request, handle: Handle, authenticator: Authenticator, context: RegistryContext
+    ) -> Answer:
+        """The answer of `handle`, logged."""
+        user, known = await _user(incoming, authenticator)
+        audit = self._begin(incoming, user, context)
+        if audit.level is Level.NONE:
+            return await handle(incoming, None)
+        if not known:
+            answer = await handle(incoming, audit)
+            audit.log("ResponseStarted")
+            return answer
+        audit.log("RequestReceived")
+        try:
+            answer = await handle(incoming, audit)
+        except asyncio.CancelledError:
+            audit.response_status = {"status": "Success", "message": "Connection closed early", "code": 200}
+            audit.log("ResponseComplete")
+            raise
+        except BaseException as error:
+            message = f"APIServer panic'd: {error}"
+            audit.response_status = {"status": "Failure", "message": message, "reason": "InternalError", "code": 500}
+            audit.log("Panic")
+            raise
+        with suppress(StorageError):  # why a request was allowed does not matter for its answer
+            await _authorization(audit, context)
+        if audit.response_status is None:
+            audit.response_status = {"code": answer.status}
+        if isinstance(answer, http.StreamingResponse):
+            audit.log("ResponseStarted")
+            return replace(answer, chunks=_complete(answer.chunks, audit))
+        audit.log("ResponseComplete")
+        return answer
+
+    def _begin(self, incoming: http.Request, user: User, context: RegistryContext) -> Audit:
+        attributes = attributes_of_path(incoming, user)
+        if attributes.verb == "list" and query.boolean(query.parse(incoming.target.partition("?")[2]), "watch"):
+            attributes = replace(attributes, verb="watch")
+        return Audit(
+            incoming,
+            incoming.headers.get("audit-id")[:MAX_AUDIT_ID] or str(uuid.uuid4()),
+            attributes,
+            self._policy.select(attributes),
+            self._sink,
+            context.clock,
+            context.clock(),
+            _reference(incoming, attributes),
+        )
+
+
+def note_request(audit: Audit, request: Request, info: ResourceInfo) -> None:
+    """Note the object in the body of a request."""
+    found = request_object(request, info, audit.incoming.body)
+    audit.request_object = found
+    audit.reference = referred(audit.reference, found)
+
+
+def note_object(audit: Audit, body: bytes, code: int) -> None:
+    """Note the object of an answer, in JSON."""
+    if audit.level < Level.METADATA or not body:
+        return
+    is_status = body.startswith(b'{"kind":"Status"') or b'"kind":"Status"' in body[:100]
+    if audit.level is not Level.REQUEST_RESPONSE and not is_status:
+        return
+    document = msgspec.json.decode(body)
+    audit.response_object = document
+    if isinstance(document, dict) and document.get("kind") == "Status":
+        audit.response_status = _status(document) | {"code": code}
+
+
+def note_error(audit: Audit, error: ApiError) -> None:
+    """Note that a request has failed."""
+    if isinstance(error, NotFound) and error.status.details is None:
+        audit.response_status = {"code": 404}  # a page, not a Status
+        return
+    document = error.status.document()
+    audit.response_status = _status(document)
+    if not audit.attributes.path:
+        audit.response_object = document
+
+
+def _status(document: Document) -> Document:
+    return {key: value for key, value in document.items() if key not in ("kind", "apiVersion", "metadata")}
+
+
+def _reference(incoming: http.Request, attributes: AccessAttributes) -> ObjectReference | None:
+    if attributes.path:
+        return None
+    (group, version, resource), *_ = path.split(incoming.target.partition("?")[0])
+    return ObjectReference(
+        resource,
+        attributes.namespace,
+        attributes.name,
+        group=group,
+        version=version,
+        subresource=attributes.subresource,
+    )
+
+
+async def _user(incoming: http.Request, authenticator: Authenticator) -> tuple[User, bool]:
+    """Who sends a request, and whether it is a user that may send one."""
+    try:
+        return await authenticator.user_of(incoming.headers, incoming.peer), True
+    except Unauthorized:
+        return User(), False
+    except StorageError:
+        return User(), True  # the answer says what is wrong
+
+
+async def _authorization(audit: Audit, context: RegistryContext) -> None:
+    """Note whom a request was sent on behalf of, and why it was allowed or not."""
+    attributes = audit.attributes
+    try:
+        target = impersonated(audit.incoming.headers)
+    except ApiError:
+        return  # it was refused before it was authorized
+    if target is not None:
+        audit.impersonated = target
+        constrained = AccessAttributes(
+            attributes.user, _IMPERSONATION, "authentication.k8s.io", "users", name=target.name
+        )
+        if not target.name.startswith(SERVICE_ACCOUNT) and (await context.authorizer.authorize(constrained)).allowed:
+            audit.constraint = _IMPERSONATION
+        attributes = replace(attributes, user=target)
+    elif attributes.user is ANONYMOUS:
+        return
+    decision = await context.authorizer.authorize(attributes)
+    audit.annotations[_DECISION] = "allow" if decision.allowed else "forbid"
+    audit.annotations[_REASON] = decision.reason
+
+
+async def _complete(chunks: AsyncIterator[bytes], audit: Audit) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in chunks:
+            yield chunk
+    finally:
+        close: Any = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()
+        audit.log("ResponseComplete")

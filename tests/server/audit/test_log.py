@@ -1,0 +1,110 @@
+"""The file of the audit log: rotated, bounded, and not in the way of the server."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pilotage.server.audit import log as module
+from pilotage.server.audit.log import AuditLog, AuditLogOptions
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+def test_lines_are_appended_in_their_order_and_are_there_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "below" / "audit.log"
+    for text in (b"one", b"two"):
+        with AuditLog(AuditLogOptions(str(path))) as log:
+            log.write(text)
+    assert path.read_bytes() == b"one\ntwo\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_is_too_large_is_rotated_and_the_oldest_are_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    (tmp_path / "audit-notes.log").write_text("of another program")
+    with AuditLog(AuditLogOptions(str(path), max_size=10, max_backups=2), Clock()) as log:
+        for number in range(8):
+            log.write(b"line%d" % number)
+    assert path.read_bytes() == b"line7\n"
+    names = sorted(each.name for each in tmp_path.iterdir())
+    assert names == [
+        "audit-2026-01-02T03-04-11.678.log",
+        "audit-2026-01-02T03-04-12.678.log",
+        "audit-notes.log",
+        path.name,
+    ]
+    assert (tmp_path / names[1]).read_bytes() == b"line6\n"
+
+
+def test_a_line_that_is_larger_than_a_file_has_a_file_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    with AuditLog(AuditLogOptions(str(path), max_size=4)) as log:
+        log.write(b"x" * 100)
+    assert path.stat().st_size == 101
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_full_disk_is_reported_once_and_the_log_goes_on_when_there_is_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tried, full = threading.Semaphore(0), True
+    write = module._File.write
+
+    def refuse(self: module._File, lines: list[bytes]) -> None:
+        try:
+            if full:
+                raise OSError(28, "No space left on device")
+            write(self, lines)
+        finally:
+            tried.release()
+
+    monkeypatch.setattr(module._File, "write", refuse)
+    path = tmp_path / "audit.log"
+    with caplog.at_level(logging.ERROR), AuditLog(AuditLogOptions(str(path))) as log:
+        for number in range(3):
+            log.write(b"lost%d" % number)
+            assert tried.acquire(timeout=10)
+        full = False
+        log.write(b"written")
+        assert tried.acquire(timeout=10)
+    assert (path.read_bytes(), log.dropped) == (b"written\n", 3)
+    assert len(caplog.records) == 1
+    assert "Audit events are lost" in caplog.text
+
+
+def test_events_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release, entered = threading.Event(), threading.Event()
+    write = module._File.write
+
+    def slow(self: module._File, lines: list[bytes]) -> None:
+        entered.set()
+        assert release.wait(10)
+        write(self, lines)
+
+    monkeypatch.setattr(module._File, "write", slow)
+    path = tmp_path / "audit.log"
+    with AuditLog(AuditLogOptions(str(path), waiting_bytes=20)) as log:
+        log.write(b"first")
+        assert entered.wait(10)
+        for _ in range(10):
+            log.write(b"12345")
+        assert log.dropped == 6
+        release.set()
+    assert path.read_bytes().count(b"\n") == 5
+
+
+def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="directory"), AuditLog(AuditLogOptions(str(tmp_path))):
+        pass
