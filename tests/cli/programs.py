@@ -60,9 +60,13 @@ class Defaults:
     async def default(self, greeting: Greeting) -> None: ...
 
 
+def add_webhooks(manager: pt.Manager) -> None:
+    pt.WebhookBuilder(manager).for_(Greeting).with_defaulter(Defaults()).complete()
+
+
 def with_webhooks(manager: pt.Manager) -> None:
     setup(manager)
-    pt.WebhookBuilder(manager).for_(Greeting).with_defaulter(Defaults()).complete()
+    add_webhooks(manager)
 """
 
 

@@ -38,3 +38,16 @@ async def test_what_has_not_changed_since_it_was_applied_is_not_applied_again() 
         await cluster.client.delete(found)
         assert await registration.apply([DECLARATION], b"other") == [DECLARATION]
         assert len((await cluster.client.get(ValidatingWebhookConfiguration, DECLARATION.name)).webhooks or []) == 1
+
+
+@pytest.mark.virtual_time
+async def test_where_another_program_injects_the_bundle_nothing_is_asked_of_the_server() -> None:
+    async def refused(client: pt.Client, *arguments: Any, **options: Any) -> None:
+        raise pt.Forbidden("cert-manager has the permission, this program does not need it")
+
+    async with pt.Cluster.embedded() as cluster:
+        client = intercept(cluster.client, Interceptor(get=refused, apply=refused))
+        registration = Registration(client, InProcess(), installed=True)
+        assert await registration.apply([DECLARATION], b"") == []
+        with pytest.raises(pt.Forbidden):
+            await registration.apply([DECLARATION], b"bundle")

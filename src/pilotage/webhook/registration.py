@@ -68,6 +68,8 @@ class Registration:
                 await self._client.delete(declaration.kind, declaration.name)
 
     async def _apply(self, declaration: Registrable, bundle: bytes) -> bool:
+        if self._installed and not bundle:
+            return False  # another program injects it, and this one need not be allowed to read it
         found = await self._client.find(declaration.kind, declaration.name)
         document = self._wanted(declaration, bundle, exists=found is not None)
         if document is None:
@@ -92,4 +94,4 @@ class Registration:
         if not exists:
             log.warning(_NOT_INSTALLED, kind=declaration.kind.kind, name=declaration.name)
             return None
-        return declaration.injection(bundle) if bundle else None
+        return declaration.injection(bundle)

@@ -16,7 +16,7 @@ import pytest
 
 import pilotage as pt
 from hack.cluster.running import RealCluster
-from pilotage.cli.declarations import declarations
+from pilotage.cli.declarations import Declarations, declarations
 from pilotage.cli.rbac.analysis import analyse
 from pilotage.cli.rbac.grants import Grant, Installation
 from pilotage.cli.rbac.roles import role_objects
@@ -30,7 +30,7 @@ from pilotage.types.coordination.v1 import Lease
 from pilotage.types.core.v1 import ConfigMap, Event, Namespace, ServiceAccount
 
 from ...manager.restricted import restricted
-from ..programs import OPERATOR, program
+from ..programs import OPERATOR, WEBHOOKS, program
 
 INSTALLATION = Installation("operator", "shop")
 WITHIN = 40.0
@@ -39,9 +39,10 @@ WITHIN = 40.0
 class Operator:
     """A program and its permissions."""
 
-    def __init__(self, target: Target, grants: list[Grant]) -> None:
+    def __init__(self, target: Target, grants: list[Grant], with_webhooks: Declarations) -> None:
         self.target = target
         self.grants = grants
+        self.declared_with_webhooks = with_webhooks
 
     def objects(self, namespace: str, without: str = "") -> list[Document]:
         """The roles and bindings, without one rule."""
@@ -60,11 +61,12 @@ def operator() -> Iterator[Operator]:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", sys.path.copy())
         patch.setattr(sys, "dont_write_bytecode", True)
-        target = load_target(
-            program(Path(folder), OPERATOR.replace("greetings.example", "permitted.example"), "permitted.py")
-        )
+        text = (OPERATOR + WEBHOOKS).replace("greetings.example", "permitted.example")
+        file = program(Path(folder), text, "permitted.py")
+        target = load_target(file)
         declared = asyncio.run(declarations(target))
-        yield Operator(target, analyse(declared, INSTALLATION).grants)
+        with_webhooks = asyncio.run(declarations(load_target(f"{file}:add_webhooks")))
+        yield Operator(target, analyse(declared, INSTALLATION).grants, with_webhooks)
         del sys.modules["permitted"]
 
 
@@ -175,6 +177,15 @@ async def test_with_one_rule_less_it_says_which_one_is_missing(operator: Operato
             assert await missing(manager) == removed(rule)
 
 
+async def account_token(admin: pt.Client, installation: Installation) -> str:
+    """Create the namespace and the service account; its token."""
+    await admin.create(Namespace(metadata=pt.ObjectMeta(name=installation.namespace)))
+    meta = pt.ObjectMeta(name=installation.name, namespace=installation.namespace)
+    account = await admin.create(ServiceAccount(metadata=meta))
+    answer = await admin.subresource("token", TokenRequest).create(account, TokenRequest(spec=TokenRequestSpec()))
+    return (answer.status.token if answer.status is not None else None) or ""
+
+
 @pytest.mark.cluster
 async def test_on_a_real_cluster_the_roles_are_enough_and_one_less_is_not(
     operator: Operator, real_control_plane: RealCluster
@@ -182,10 +193,8 @@ async def test_on_a_real_cluster_the_roles_are_enough_and_one_less_is_not(
     url, authority, namespace = real_control_plane.url, str(real_control_plane.ca_file), INSTALLATION.namespace
     async with pt.Cluster.connect(url, token=real_control_plane.token, ca_file=authority) as owner:
         admin = owner.client
-        await install(admin, operator)
-        account = await admin.create(ServiceAccount(metadata=pt.ObjectMeta(name="operator", namespace=namespace)))
-        answer = await admin.subresource("token", TokenRequest).create(account, TokenRequest(spec=TokenRequestSpec()))
-        token = (answer.status.token if answer.status is not None else None) or ""
+        await install_definitions(admin, operator.target.kinds, {})
+        token = await account_token(admin, INSTALLATION)
         for rule in (*RULES[::2], ""):
             await apply(admin, operator.objects(namespace, without=rule))
             cluster = pt.Cluster.connect(url, token=token, ca_file=authority)
@@ -197,3 +206,46 @@ async def test_on_a_real_cluster_the_roles_are_enough_and_one_less_is_not(
                     await works(operator, admin, manager)
             await admin.delete_all_of(operator.target.kinds[0], namespace="default")
             await admin.delete_all_of(Lease, namespace=namespace)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("register", [False, True], ids=["injects the bundle", "registers"])
+async def test_on_a_real_cluster_the_roles_are_enough_for_webhooks(
+    operator: Operator, real_control_plane: RealCluster, register: bool
+) -> None:
+    """With the configurations of the manifests the program injects the bundle; a manager of one's own registers."""
+    url, authority = real_control_plane.url, str(real_control_plane.ca_file)
+    installation = replace(INSTALLATION, namespace=f"webhooks-{register}".lower(), registers_webhooks=register)
+    options = pt.WebhookServerOptions(
+        host="127.0.0.1",
+        port=0,
+        reachable_host="127.0.0.1",
+        register=register,
+        remove_on_stop=False,
+        secret_namespace=installation.namespace,
+    )
+    declared = operator.declared_with_webhooks
+    granted = analyse(declared, installation).grants
+    name = declared.webhooks[0].name
+    kind = declared.webhooks[0].kind
+    async with pt.Cluster.connect(url, token=real_control_plane.token, ca_file=authority) as owner:
+        admin = owner.client
+        token = await account_token(admin, installation)
+        await apply(admin, role_objects(granted, installation))
+        if not register:
+            address = {"url": "https://127.0.0.1:1/mutate"}
+            await apply(admin, [each.document(address) for each in declared.webhooks])
+        manager_options = pt.ManagerOptions(webhook_server=pt.WebhookServer(options), handle_signals=False)
+        async with (
+            asyncio.timeout(WITHIN),
+            pt.Manager(pt.Cluster.connect(url, token=token, ca_file=authority), manager_options) as manager,
+        ):
+            await declared.target.setup(manager)
+            task = asyncio.ensure_future(manager.start())
+            await manager.webhook_server.wait_started()
+            assert manager.missing_permissions == ()
+            task.cancel()
+            await asyncio.wait([task])
+        found = await admin.get(kind, name)
+        assert found.nested("webhooks", 0, "clientConfig", "caBundle")
+        await admin.delete(kind, name)

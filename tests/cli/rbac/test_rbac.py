@@ -80,8 +80,8 @@ def test_other_namespaces_and_no_election_are_options(tmp_path: Path, capsys: py
 def test_webhooks_need_their_certificate_and_their_configurations_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    target = program(tmp_path, OPERATOR + WEBHOOKS.replace("    setup(manager)\n", ""))
-    assert cli.main(["rbac", f"{target}:with_webhooks", "--no-leader-elect"]) == 0
+    target = program(tmp_path, OPERATOR + WEBHOOKS)
+    assert cli.main(["rbac", f"{target}:add_webhooks", "--no-leader-elect"]) == 0
     text = capsys.readouterr().out
     names = '["mutate-v1.greetings.greetings.example.com"]'
     assert rules(text, "ClusterRole") == [

@@ -118,7 +118,9 @@ def certificate_mount(settings: Settings) -> tuple[Document, Document, str]:
     """The volume, its mount and the flag for a certificate of cert-manager."""
     from pilotage.webhook.manifests import CERTIFICATE_SECRET
 
-    volume = {"name": "certificates", "secret": {"secretName": CERTIFICATE_SECRET}}
+    # Without ca.crt: cert-manager injects the bundle, and the program needs no permission for it.
+    items = [{"key": name, "path": name} for name in ("tls.crt", "tls.key")]
+    volume = {"name": "certificates", "secret": {"secretName": CERTIFICATE_SECRET, "items": items}}
     mount = {"name": "certificates", "mountPath": CERTIFICATES, "readOnly": True}
     return volume, mount, f"--webhook-certificates={CERTIFICATES}"
 
