@@ -47,6 +47,18 @@ def test_a_folder_is_written_as_a_module_for_each_version(tmp_path: Path) -> Non
     assert "kind=" not in (tmp_path / "api" / "v1beta1.py").read_text()
 
 
+def test_a_file_of_many_definitions_may_be_larger_than_a_server_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "crd.yaml").write_text("---\n".join([GOLDEN.read_text()] * 800))
+    assert cli.main(["types", str(tmp_path / "crd.yaml")]) == 0
+    assert capsys.readouterr().out.count("class Database(") == 1
+    (tmp_path / "crd.yaml").write_text(f"{GOLDEN.read_text()}---\na: b: c\n")
+    assert cli.main(["types", str(tmp_path / "crd.yaml")]) == 1
+    line = len(GOLDEN.read_text().splitlines()) + 2
+    assert f"line {line}" in capsys.readouterr().err
+
+
 def test_one_version_can_be_selected(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["types", str(golden_files.FOLDER), "--version", "v1alpha1"]) == 0
     assert "class Database(" in capsys.readouterr().out

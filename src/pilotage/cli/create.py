@@ -113,6 +113,8 @@ def _api(changes: Changes, layout: Layout, options: argparse.Namespace) -> list[
     if not group:
         raise CommandError("the API group is not known: give --group, or set group in [tool.pilotage]")
     short_names = tuple(name for name in options.short_names.split(",") if name)
+    if known and (options.plural or short_names or options.cluster_scoped) and known[0].version != options.version:
+        raise CommandError(f"{options.kind} has its scope and names from {known[0].path}; leave these options out")
     new = NewKind(
         kind=check_kind(options.kind),
         group=check_group(group),
@@ -130,7 +132,8 @@ def _api(changes: Changes, layout: Layout, options: argparse.Namespace) -> list[
     if options.no_controller:
         create.add_version_import(changes, layout, new.version)
         return [f"change the fields in {module}"]
-    create.add_controller(changes, layout, new_subject(layout, changes.text(module) or "", new.kind, new.version))
+    path = next((each.path for each in known if each.version == new.version), module)
+    create.add_controller(changes, layout, new_subject(layout, changes.text(path) or "", path, new.kind))
     return [f"change the fields in {module}, and the controller", "make test run"]
 
 

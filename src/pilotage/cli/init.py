@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -37,5 +38,5 @@ def run(options: argparse.Namespace) -> int:
 
     project = new_project(options.folder, options.name, options.package, options.group, options.domain)
     changes = init_changes(options.folder, project)
-    steps = [f"cd {options.folder}"] if options.folder.resolve() != Path.cwd() else []
+    steps = [f"cd {shlex.quote(str(options.folder))}"] if options.folder.resolve() != Path.cwd() else []
     return finish(changes, options.dry_run, [*steps, "make setup test", "pilotage create api Guestbook"])

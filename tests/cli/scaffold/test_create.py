@@ -18,7 +18,7 @@ def test_a_kind_gets_classes_a_controller_a_test_and_a_sample(pilotage: Pilotage
         "create src/guestbook/api/v1.py",
         "create deploy/samples/guestbook-v1.yaml",
         "create src/guestbook/controllers/guestbook.py",
-        "create tests/test_guestbook.py",
+        "create tests/test_guestbook_controller.py",
         "edit   src/guestbook/operator.py",
     ]
     assert "    GuestbookReconciler(manager).setup_with_manager(manager)\n" in (project / OPERATOR).read_text()
@@ -40,7 +40,7 @@ def test_a_second_run_says_what_is_there_and_changes_nothing(pilotage: Pilotage,
     assert pilotage("create api Guestbook") == [
         "there already: src/guestbook/api/v1.py has Guestbook v1",
         "there already: src/guestbook/controllers/guestbook.py",
-        "there already: tests/test_guestbook.py",
+        "there already: tests/test_guestbook_controller.py",
         "there already: src/guestbook/operator.py has GuestbookReconciler",
         "nothing to do",
     ]
@@ -72,7 +72,7 @@ def test_missing_parts_are_added_by_another_run(pilotage: Pilotage, project: Pat
     pilotage("create api Guestbook --no-controller")
     assert "from guestbook.api import v1 as v1" in (project / OPERATOR).read_text()
     lines = pilotage("create controller Guestbook")
-    assert lines[:2] == ["create src/guestbook/controllers/guestbook.py", "create tests/test_guestbook.py"]
+    assert lines[:2] == ["create src/guestbook/controllers/guestbook.py", "create tests/test_guestbook_controller.py"]
 
 
 def test_an_operator_that_cannot_be_edited_is_left_and_the_lines_are_printed(refused: Pilotage, project: Path) -> None:

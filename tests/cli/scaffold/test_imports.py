@@ -41,6 +41,11 @@ def test_an_import_stands_where_isort_has_it(before: str) -> None:
     assert _sorted(after) == after
 
 
+def test_a_relative_import_of_the_same_name_is_enough() -> None:
+    text = "from .controllers.books import Books\n"
+    assert with_import(text, "app", BOOKS) == text
+
+
 def test_versions_are_sorted_by_number_and_comments_are_kept() -> None:
     text = "from app.api import v2 as v2  # two\n"
     text = with_import(text, "app", Import("app.api", "v10", "v10", "ten"))

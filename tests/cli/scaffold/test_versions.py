@@ -95,3 +95,20 @@ def test_options_that_cannot_be_read_are_an_error(refused: Pilotage, api: Path) 
         "Book cannot be copied from src/guestbook/api/v1.py: the options of Book cannot be read"
     )
     assert not (api / "v2.py").exists()
+
+
+def test_a_kind_may_be_anywhere_in_the_package(pilotage: Pilotage, project: Path) -> None:
+    (project / "src/guestbook/library").mkdir()
+    (project / "src/guestbook/library/books.py").write_text(V1)
+    pilotage("create api Book --version v2")
+    pilotage("create controller Book")
+    text = (project / "src/guestbook/api/v2.py").read_text()
+    assert "from guestbook.library import books\n" in text
+    assert "pages: list[books.Page] = []" in text
+    controller = (project / "src/guestbook/controllers/book.py").read_text()
+    assert "from guestbook.library.books import Book\n" in controller
+
+
+def test_the_names_of_a_second_version_are_those_of_the_first(refused: Pilotage, api: Path) -> None:
+    message = "Book has its scope and names from src/guestbook/api/v1.py; leave these options out"
+    assert refused("create api Book --version v2 --short-names b") == [message]

@@ -91,7 +91,7 @@ class Changes:
         if path in self.new:
             temporary.chmod(0o666 & ~_umask())
             try:
-                os.link(temporary, place)  # unlike a rename, this fails if somebody has created the file meanwhile
+                os.link(temporary, place)  # unlike a rename, this fails if the file has been created meanwhile
             except FileExistsError as error:
                 raise CommandError(f"{place} has been created meanwhile; nothing was changed") from error
             undo.callback(_remove, place)

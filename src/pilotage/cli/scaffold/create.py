@@ -55,6 +55,7 @@ def add_kind(changes: Changes, layout: Layout, new: api.NewKind) -> bool:
         _add_version(changes, layout, new, _hub(known))
     else:
         path = f"{layout.source}/api/{new.version}.py"
+        _create_package(changes, layout, "api", "The kinds, one module for each version.")
         _add_definitions(changes, layout, path, new.version, api.definitions(new), new.classes, [])
         changes.create(_sample_path(layout, new.kind, new.version), api.sample(new))
     return True
@@ -80,8 +81,8 @@ def _add_version(changes: Changes, layout: Layout, new: api.NewKind, hub: Projec
         raise CommandError(
             f"{new.kind} cannot be copied from {hub.path}: {error}; write {layout.source}/api/{new.version}.py by hand"
         ) from error
-    module = hub.module.rpartition(".")[2]
-    imports = [*copy.imports, "from typing import Self", f"from {layout.package}.api import {module}"]
+    package, _, module = hub.module.rpartition(".")
+    imports = [*copy.imports, "from typing import Self", f"from {package} import {module}"]
     path = f"{layout.source}/api/{new.version}.py"
     _add_definitions(changes, layout, path, new.version, copy.definitions, copy.classes, imports)
     sample = changes.text(_sample_path(layout, hub.kind, hub.version)) or ""
@@ -92,7 +93,7 @@ def _add_version(changes: Changes, layout: Layout, new: api.NewKind, hub: Projec
     names = Subject(hub.class_name, hub.module, hub.namespaced, hub).names
     changes.create(
         f"tests/test_{names.module}_conversion.py",
-        api.conversion_test(layout.package, new.kind, hub.class_name, module, new.version),
+        api.conversion_test(hub, f"{layout.package}.api", new.version),
     )
 
 
@@ -153,7 +154,7 @@ def add_controller(changes: Changes, layout: Layout, subject: Subject) -> None:
     path = f"{layout.source}/controllers/{names.module}.py"
     _create_module(changes, path, names.reconciler, controller.module(subject))
     _create_package(changes, layout, "controllers", "The controllers, one module for each kind.")
-    changes.create(f"tests/test_{names.module}.py", controller.test(subject, layout.package))
+    changes.create(f"tests/test_{names.module}_controller.py", controller.test(subject, layout.package))
     imported = Import(f"{layout.package}.controllers.{names.module}", names.reconciler)
     _edit_operator(changes, layout, imported, f"{names.reconciler}({{0}}).setup_with_manager({{0}})")
 

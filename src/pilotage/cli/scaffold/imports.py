@@ -65,7 +65,9 @@ def _parsed(statement: str) -> ast.stmt:
 def _imports(node: ast.ImportFrom, wanted: Import) -> bool:
     used = wanted.alias or wanted.name
     same = [each for each in node.names if each.name == wanted.name and (each.asname or each.name) == used]
-    return bool(same) and node.module == wanted.module and not node.level
+    if node.level:  # from .controllers.guestbook import …
+        return bool(same) and wanted.module.endswith(f".{node.module}")
+    return bool(same) and node.module == wanted.module
 
 
 def _plain(node: ast.ImportFrom) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 
 from pilotage.cli.errors import CommandError
@@ -38,8 +39,10 @@ class Subject:
         status = [field for field in self.own.fields_of(self.class_name) or [] if field.name == "status"]
         if not status or ast.unparse(status[0].annotation) != f"{name} | None":
             return None
-        conditions = [field for field in self.own.fields_of(name) or [] if field.name == "conditions"]
-        return name if conditions and ast.unparse(conditions[0].annotation).startswith("list[") else None
+        fields = self.own.fields_of(name) or []
+        conditions = [ast.unparse(field.annotation) for field in fields if field.name == "conditions"]
+        known = conditions and re.fullmatch(r"list\[(\w+\.)?Condition\]", conditions[0])
+        return name if known and not any(field.required for field in fields) else None
 
     @property
     def example(self) -> Example | None:
@@ -78,9 +81,9 @@ def find_subject(layout: Layout, words: list[str], version: str = "", group: str
     )
 
 
-def new_subject(layout: Layout, text: str, kind: str, version: str) -> Subject:
+def new_subject(layout: Layout, text: str, path: str, kind: str) -> Subject:
     """A kind in the text of a module that may not be written yet."""
-    found = next(each for each in layout.kinds_in(text, version) if each.kind == kind)
+    found = next(each for each in layout.kinds_in(text, path) if each.kind == kind)
     return Subject(found.class_name, found.module, found.namespaced, found)
 
 

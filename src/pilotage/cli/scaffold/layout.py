@@ -96,31 +96,35 @@ class Layout:
 
     @cached_property
     def kinds(self) -> list[ProjectKind]:
-        """The kinds of the modules in `api`, in the order of files and lines."""
-        folder = self.project.root / self.source / "api"
-        return [kind for file in sorted(folder.glob("*.py")) for kind in self.kinds_in(self._read(file), file.stem)]
+        """The kinds of the package, in the order of files and lines."""
+        root = self.project.root
+        files = sorted((root / self.source).rglob("*.py"))
+        paths = [file.relative_to(root).as_posix() for file in files]
+        return [kind for path in paths for kind in self.kinds_in(self._read(path), path)]
 
     def versions_of(self, kind: str, group: str = "") -> list[ProjectKind]:
         """All versions of a kind, by Kubernetes' priority."""
         found = [each for each in self.kinds if each.kind == kind and group in ("", each.group)]
         return sorted(found, key=lambda each: version_priority(each.version))
 
-    def kinds_in(self, text: str, version: str) -> list[ProjectKind]:
-        """The kinds in the text of a module in `api`. Raises CommandError."""
-        path = f"{self.source}/api/{version}.py"
+    def kinds_in(self, text: str, path: str) -> list[ProjectKind]:
+        """The kinds in the text of a module. Raises CommandError."""
+        if "resource(" not in text:
+            return []
         try:
             tree = parsed(text)
         except CannotEdit as error:
             raise CommandError(f"{path} cannot be read: {error}") from error
+        inner = path.removeprefix(f"{self.source}/").removesuffix(".py").removesuffix("/__init__")
+        module = f"{self.package}.{inner.replace('/', '.')}"
         classes = [(node, options_of(node)) for node in tree.body if isinstance(node, ast.ClassDef)]
-        module = f"{self.package}.api.{version}"
         return [_kind(node, options, tree, module, path) for node, options in classes if options is not None]
 
-    def _read(self, file: Path) -> str:
+    def _read(self, path: str) -> str:
         try:
-            return file.read_text(encoding="utf-8")
+            return (self.project.root / path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"{file} cannot be read: {error}") from error
+            raise CommandError(f"{path} cannot be read: {error}") from error
 
 
 def resource_call(node: ast.ClassDef) -> ast.Call | None:

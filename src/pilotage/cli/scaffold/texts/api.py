@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pilotage.cli.scaffold.imports import import_block
+from pilotage.cli.scaffold.layout import ProjectKind
 from pilotage.cli.scaffold.lines import bracketed
 from pilotage.meta.models import plural_of
 
@@ -77,15 +79,16 @@ metadata:
 """
 
 
-def conversion_test(package: str, kind: str, class_name: str, hub: str, version: str) -> str:
-    """A test that no conversion loses anything."""
-    return f'''"""{kind} objects can be converted from each version to each other and back."""
+def conversion_test(hub: ProjectKind, package: str, version: str) -> str:
+    """A test that no conversion loses anything. `package` has the module of the new version."""
+    where, _, module = hub.module.rpartition(".")
+    imported = import_block([f"from {where} import {module}", f"from {package} import {version}"], package)
+    return f'''"""{hub.kind} objects can be converted from each version to each other and back."""
 
 from pilotage.testing.conversion import check_round_trips
 
-from {package}.api import {", ".join(sorted([hub, version]))}
-
+{imported}
 
 def test_conversions_lose_nothing() -> None:
-    check_round_trips({hub}.{class_name}, {version}.{class_name})
+    check_round_trips({module}.{hub.class_name}, {version}.{hub.class_name})
 '''
