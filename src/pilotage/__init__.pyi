@@ -39,7 +39,10 @@ from pilotage.controller import Channel as Channel
 from pilotage.controller import Controller as Controller
 from pilotage.controller import ControllerBuilder as ControllerBuilder
 from pilotage.controller import ControllerOptions as ControllerOptions
+from pilotage.controller import Debounce as Debounce
 from pilotage.controller import Event as Event
+from pilotage.controller import FileChange as FileChange
+from pilotage.controller import FileSource as FileSource
 from pilotage.controller import FinalizationFailed as FinalizationFailed
 from pilotage.controller import Finalized as Finalized
 from pilotage.controller import Finalizers as Finalizers
@@ -57,6 +60,7 @@ from pilotage.controller import Result as Result
 from pilotage.controller import Source as Source
 from pilotage.controller import TerminalError as TerminalError
 from pilotage.controller import Timer as Timer
+from pilotage.controller import WebhookSource as WebhookSource
 from pilotage.controller import and_ as and_
 from pilotage.controller import annotation_changed as annotation_changed
 from pilotage.controller import as_reconciler as as_reconciler

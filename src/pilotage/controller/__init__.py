@@ -2,7 +2,9 @@
 
 from pilotage.controller.builder import ControllerBuilder
 from pilotage.controller.controller import Controller
+from pilotage.controller.debounce import Debounce
 from pilotage.controller.event import Event
+from pilotage.controller.filesource import FileChange, FileSource
 from pilotage.controller.finalizers import FinalizationFailed, Finalized, Finalizers
 from pilotage.controller.handlers import (
     Handler,
@@ -29,6 +31,7 @@ from pilotage.controller.request import Request
 from pilotage.controller.result import Result, TerminalError
 from pilotage.controller.runningsources import CacheSyncTimeout
 from pilotage.controller.sources import Channel, Func, InformerSource, Kind, Source, Timer
+from pilotage.controller.webhooksource import WebhookSource
 from pilotage.controller.worker import InvalidResult, Panic, ReconciliationTimeout, reconcile_id
 
 __all__ = [
@@ -38,7 +41,10 @@ __all__ = [
     "Controller",
     "ControllerBuilder",
     "ControllerOptions",
+    "Debounce",
     "Event",
+    "FileChange",
+    "FileSource",
     "FinalizationFailed",
     "Finalized",
     "Finalizers",
@@ -56,6 +62,7 @@ __all__ = [
     "Source",
     "TerminalError",
     "Timer",
+    "WebhookSource",
     "and_",
     "annotation_changed",
     "as_reconciler",

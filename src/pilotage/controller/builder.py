@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
 from pilotage.cache.errors import NotCached
 from pilotage.controller.controller import Controller
+from pilotage.controller.debounce import Debouncer
 from pilotage.controller.gate import Gate
 from pilotage.controller.handlers import Handler, enqueue_request_for_object, enqueue_request_for_owner
 from pilotage.controller.options import ControllerOptions
@@ -165,7 +166,9 @@ class ControllerBuilder(Generic[Q_co]):
                 "watches_raw_source(…)"
             )
         manager = self._manager
-        sources = [*map(self._source, self._watches), *(source for source, _ in self._sources)]
+        debouncer = Debouncer(self._options.debounce) if self._options.debounce is not None else None
+        watched = [self._source(watch, debouncer) for watch in self._watches]
+        sources = [*watched, *(source for source, _ in self._sources)]
         controller = Controller(
             name,
             reconciler,
@@ -222,7 +225,7 @@ class ControllerBuilder(Generic[Q_co]):
         self._watches.append(_Watch(relation, form, handler, tuple(predicates), stack.caller(), cluster))
         return self
 
-    def _source(self, watch: _Watch) -> Source:
+    def _source(self, watch: _Watch, debouncer: Debouncer | None) -> Source:
         return Kind(
             self._manager.cache if watch.cluster is None else watch.cluster.cache,
             watch.kind,
@@ -230,6 +233,7 @@ class ControllerBuilder(Generic[Q_co]):
             *self._filters,
             *watch.predicates,
             low_priority=self._options.low_priority,
+            debounce=debouncer,
         )
 
     def _checked_name(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pilotage.controller.debounce import Debounce
 from pilotage.controller.pipeline import LOW_PRIORITY
 from pilotage.controller.request import Request
 from pilotage.errors import InvalidDefinition
@@ -51,6 +52,10 @@ class ControllerOptions:
     low_priority: int = LOW_PRIORITY
     """The priority of objects of the initial list, and of replays of the cache. 0: as all others, so that a
     constant stream of changes cannot starve them."""
+
+    debounce: Debounce | None = None
+    """Lets a burst of events for one request lead to one reconcile, after a quiet time. For the kinds of the builder;
+    objects of the initial list, replays, retries and raw sources do not wait."""
 
     def __post_init__(self) -> None:
         if self.max_concurrent_reconciles is not None and self.max_concurrent_reconciles < 1:

@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Awaitable, Sequence
 
+from pilotage.controller.debounce import Debouncer
 from pilotage.controller.event import Event, EventData
 from pilotage.controller.handlers import Handler, Requests
 from pilotage.controller.predicates import Predicate
@@ -44,8 +45,10 @@ class EventPipeline:
         handler: Handler,
         predicates: Sequence[Predicate] = (),
         low_priority: int = LOW_PRIORITY,
+        debouncer: Debouncer | None = None,
     ) -> None:
         self._queue = queue
+        self._debouncer = debouncer
         self._handler = handler
         self._predicates = tuple(predicates)
         self._low_priority = low_priority
@@ -93,6 +96,8 @@ class EventPipeline:
     def close(self) -> None:
         """Accept no more events, and close the coroutines that will not be awaited."""
         self._postponed.shut_down()
+        if self._debouncer is not None:
+            self._debouncer.close()
         self._closed = True
         for postponed in self._unanswered:
             postponed.close()
@@ -104,12 +109,14 @@ class EventPipeline:
 
     def idle(self, horizon: float = 0.0) -> bool:
         """Whether no event waits. One whose handler failed waits until it is handled, whatever the `horizon`."""
-        return self._postponed.idle(math.inf)
+        return self._postponed.idle(math.inf) and not self._debouncer
 
     def busy(self) -> str:
         """What is not finished, as a sentence; empty where everything is."""
         if self.idle():
             return ""
+        if self._postponed.idle(math.inf) and self._debouncer is not None:
+            return f"{len(self._debouncer)} requests wait until their events have ended (debounce)"
         failing = [one for one in self._postponed.waiting() if one.error]
         if not failing:
             return "a handler has not returned yet"
@@ -140,7 +147,10 @@ class EventPipeline:
                 )
             if tracing.active() is not None:
                 TRIGGERS.note(self._queue, request, event)
-            self._queue.add(request, priority=priority)
+            if self._debouncer is None or event.is_unchanged:
+                self._queue.add(request, priority=priority)
+            else:
+                self._debouncer.add(self._queue, request, priority)
 
     def _postpone(self, postponed: _Postponed) -> None:
         if self._closed:

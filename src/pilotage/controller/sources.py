@@ -11,6 +11,7 @@ from pilotage.cache.cache import AnyInformer, Cache
 from pilotage.cache.group import GroupRegistration, InformerGroup
 from pilotage.cache.informer import Informer
 from pilotage.cache.listeners import Registration
+from pilotage.controller.debounce import Debounce, Debouncer
 from pilotage.controller.event import Event
 from pilotage.controller.handlers import Handler
 from pilotage.controller.pipeline import LOW_PRIORITY, EventPipeline
@@ -67,7 +68,14 @@ class Source(ABC):
 class _InformerBacked(Source):
     """Base of sources that listen to an informer."""
 
-    def __init__(self, handler: Handler, predicates: tuple[Predicate, ...], low_priority: int) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        predicates: tuple[Predicate, ...],
+        low_priority: int,
+        debounce: Debounce | Debouncer | None,
+    ) -> None:
+        self._debouncer = Debouncer(debounce) if isinstance(debounce, Debounce) else debounce
         self._handler = handler
         self._predicates = predicates
         self._low_priority = low_priority
@@ -90,7 +98,7 @@ class _InformerBacked(Source):
         return (self._pipeline.busy() if self._pipeline is not None else "") or super().busy(horizon)
 
     def _start_pipeline(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> EventPipeline:
-        self._pipeline = EventPipeline(queue, self._handler, self._predicates, self._low_priority)
+        self._pipeline = EventPipeline(queue, self._handler, self._predicates, self._low_priority, self._debouncer)
         tasks.create_task(self._pipeline.run(), name=f"handlers of {self}")
         return self._pipeline
 
@@ -103,7 +111,8 @@ class _InformerBacked(Source):
 
 
 class InformerSource(_InformerBacked):
-    """The events of an informer that the caller runs. `low_priority` is that of its initial list and its replays."""
+    """The events of an informer that the caller runs. `low_priority` is that of its initial list and its replays, and
+    `debounce` lets a burst of events for one request pass as one."""
 
     def __init__(
         self,
@@ -111,8 +120,9 @@ class InformerSource(_InformerBacked):
         handler: Handler[T],
         *predicates: Predicate[T],
         low_priority: int = LOW_PRIORITY,
+        debounce: Debounce | Debouncer | None = None,
     ) -> None:
-        super().__init__(handler, predicates, low_priority)
+        super().__init__(handler, predicates, low_priority, debounce)
         self._informer = informer
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
@@ -129,7 +139,8 @@ class InformerSource(_InformerBacked):
 class Kind(_InformerBacked):
     """The events of a kind, from a cache's informer. While the kind is not served, the source retries.
 
-    `low_priority` is the priority of the objects of the initial list, and of replays of the cache.
+    `low_priority` is the priority of the objects of the initial list, and of replays of the cache. `debounce` lets a
+    burst of events for one request pass as one.
     """
 
     def __init__(
@@ -139,8 +150,9 @@ class Kind(_InformerBacked):
         handler: Handler[forms.O],
         *predicates: Predicate[forms.O],
         low_priority: int = LOW_PRIORITY,
+        debounce: Debounce | Debouncer | None = None,
     ) -> None:
-        super().__init__(handler, predicates, low_priority)
+        super().__init__(handler, predicates, low_priority, debounce)
         self.kind = forms.untyped(kind)
         self.cache = cache
         self._gvk = forms.gvk_of(self.kind)
@@ -196,21 +208,27 @@ class Channel(Source):
     """Generic events from the program itself: from an `asyncio.Queue`, or anything that can be iterated over.
 
     Its items are Events, or objects, for which a generic event is made. Items that were added before the controller
-    started are not lost. When the iteration ends, the source ends and the controller continues.
+    started are not lost. When the iteration ends, the source ends and the controller continues. `debounce` lets a burst
+    of events for one request pass as one.
     """
 
     def __init__(
-        self, events: asyncio.Queue[Any] | AsyncIterable[Any], handler: Handler, *predicates: Predicate
+        self,
+        events: asyncio.Queue[Any] | AsyncIterable[Any],
+        handler: Handler,
+        *predicates: Predicate,
+        debounce: Debounce | None = None,
     ) -> None:
         if not isinstance(events, asyncio.Queue | AsyncIterable):
             raise InvalidDefinition(f"a Channel reads from an asyncio.Queue or an async iterable, not from {events!r}")
         self._events = events
         self._handler = handler
         self._predicates = predicates
+        self._debouncer = Debouncer(debounce) if debounce is not None else None
         self._pipeline: EventPipeline | None = None
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
-        self._pipeline = EventPipeline(queue, self._handler, self._predicates)
+        self._pipeline = EventPipeline(queue, self._handler, self._predicates, debouncer=self._debouncer)
         tasks.create_task(self._pipeline.run(), name=f"handlers of {self}")
         tasks.create_task(self._read(self._pipeline), name=str(self))
 

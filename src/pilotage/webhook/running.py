@@ -10,7 +10,8 @@ from functools import cached_property
 
 from pilotage.errors import ApiError, ConnectionLost
 from pilotage.http.health import text_response
-from pilotage.http.messages import Request, Response
+from pilotage.http.limits import MEBIBYTE
+from pilotage.http.messages import Handler, Request, Response, StreamingResponse
 from pilotage.server.webhooks.local import webhook_url
 from pilotage.tasks import OwnedTasks
 from pilotage.telemetry.logs import logger
@@ -31,6 +32,8 @@ log = logger("controller-runtime.webhook")
 
 REGISTER_SECONDS = 60.0
 """How often registrations are applied again, so that one that was deleted or changed by mistake comes back."""
+HANDLER_BYTES = MEBIBYTE
+"""The largest body of a request to a plain handler."""
 RETRY_SECONDS = 5.0
 """How long to wait after registrations could not be applied."""
 
@@ -41,6 +44,8 @@ class Contents:
 
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     """By path."""
+    handlers: dict[str, Handler] = field(default_factory=dict)
+    """Plain HTTP handlers, by path."""
     declarations: dict[tuple[str, str], Registrable] = field(default_factory=dict)
     """By kind and name of the configuration."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -51,10 +56,16 @@ class Contents:
         self.failed = error
         self.changed.set()
 
-    async def answer(self, request: Request) -> Response:
-        """Pass an HTTP request to the webhook of its path."""
-        endpoint = self.endpoints.get(request.target.partition("?")[0])
-        return text_response(404, "404 page not found") if endpoint is None else await endpoint(request)
+    async def answer(self, request: Request) -> Response | StreamingResponse:
+        """Pass an HTTP request to the webhook or the handler of its path."""
+        path = request.target.partition("?")[0]
+        if (endpoint := self.endpoints.get(path)) is not None:
+            return await endpoint(request)
+        if (handler := self.handlers.get(path)) is None:
+            return text_response(404, "404 page not found")
+        if len(request.body) > HANDLER_BYTES:
+            return text_response(413, f"the body has more than {HANDLER_BYTES} bytes")
+        return await handler(request)
 
 
 class Running:
@@ -74,7 +85,8 @@ class Running:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Inside the block webhooks are served and registered."""
-        serves = self._options.serve if self._options.serve is not None else self._environment.local is None
+        called_over_http = self._environment.local is None or bool(self._contents.handlers)
+        serves = self._options.serve if self._options.serve is not None else called_over_http
         async with AsyncExitStack() as stack:
             if serves:
                 await self._listen(stack)

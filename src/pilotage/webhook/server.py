@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from pilotage.errors import InvalidDefinition
 from pilotage.http import tls
+from pilotage.http.messages import Handler
 from pilotage.telemetry.logs import logger
 from pilotage.webhook.conversion.webhook import PATH as CONVERSION_PATH
 from pilotage.webhook.conversion.webhook import ConversionWebhook
@@ -69,13 +70,19 @@ class WebhookServer:
 
     def register(self, path: str, webhook: Webhook) -> None:
         """Serve a webhook at a path. Raises InvalidDefinition if the path is in use."""
-        if not path.startswith("/"):
-            raise InvalidDefinition(f"the path of a webhook must start with '/', not {path!r}")
-        if path in self._contents.endpoints:
-            raise InvalidDefinition(f"can't register duplicate path: {path}")
+        self._check_path(path)
         self._contents.endpoints[path] = Endpoint(path, webhook, self._contents.fail)
         log.info("Webhook is disabled" if self.options.port == DISABLED else "Registering webhook", path=path)
         self._contents.changed.set()
+
+    def handle(self, path: str, handler: Handler) -> None:
+        """Serve a plain HTTP handler at a path, beside the webhooks, for calls of other systems.
+
+        Bodies have at most 1 MiB. On an embedded API server, which calls webhooks in process, the server listens if
+        there is a handler at its start. Raises InvalidDefinition if the path is in use.
+        """
+        self._check_path(path)
+        self._contents.handlers[path] = handler
 
     @property
     def conversions(self) -> ConversionWebhook:
@@ -105,6 +112,12 @@ class WebhookServer:
             )
         self._contents.declarations[key] = declaration
         self._contents.changed.set()
+
+    def _check_path(self, path: str) -> None:
+        if not path.startswith("/"):
+            raise InvalidDefinition(f"the path of a webhook must start with '/', not {path!r}")
+        if path in self._contents.endpoints or path in self._contents.handlers:
+            raise InvalidDefinition(f"can't register duplicate path: {path}")
 
     async def wait_started(self) -> None:
         """Wait until all webhooks are served and registered."""

@@ -1,0 +1,87 @@
+"""Debouncing: a burst of events for one request leads to one reconcile, when the burst is over."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from pilotage.controller.request import Request
+from pilotage.errors import InvalidDefinition
+from pilotage.workqueue import WorkQueue
+
+_LONGEST = 10
+"""How many times `quiet` a request waits at most, unless `maximum` is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Debounce:
+    """How long requests of events wait before they are queued, in seconds.
+
+    A request is queued `quiet` seconds after its last event, but at the latest `maximum` seconds (by default ten times
+    `quiet`) after its first, so that a constant stream of events is still reconciled.
+    """
+
+    quiet: float
+    """How long no further event must come."""
+    maximum: float | None = None
+    """How long a request waits at most; None: ten times `quiet`."""
+
+    def __post_init__(self) -> None:
+        if not self.quiet > 0 or not self.longest >= self.quiet:
+            raise InvalidDefinition(
+                f"Debounce(quiet={self.quiet!r}, maximum={self.maximum!r}): quiet must be more than 0 seconds, and "
+                "maximum must not be less than quiet"
+            )
+
+    @property
+    def longest(self) -> float:
+        """How long a request waits at most."""
+        return _LONGEST * self.quiet if self.maximum is None else self.maximum
+
+
+class Debouncer:
+    """Requests that wait, each once. Sources of one controller share one, so that their events count together."""
+
+    def __init__(self, debounce: Debounce) -> None:
+        self._debounce = debounce
+        self._waiting: dict[Request, _Waiting] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, queue: WorkQueue[Request], request: Request, priority: int) -> None:
+        """An event has led to a request, which is put on the queue when it is due."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        waiting = self._waiting.get(request)
+        if waiting is None:
+            waiting = self._waiting[request] = _Waiting(queue, priority, now + self._debounce.longest)
+            waiting.timer = loop.call_later(self._debounce.quiet, self._release, request)
+        waiting.priority = max(waiting.priority, priority)
+        waiting.due = min(now + self._debounce.quiet, waiting.latest)
+
+    def close(self) -> None:
+        """Drop all requests: the controller ends."""
+        for waiting in self._waiting.values():
+            if waiting.timer is not None:
+                waiting.timer.cancel()
+        self._waiting.clear()
+
+    def _release(self, request: Request) -> None:
+        loop, waiting = asyncio.get_running_loop(), self._waiting[request]
+        if loop.time() < waiting.due:  # there was another event: it is looked at again, not at every event
+            waiting.timer = loop.call_at(waiting.due, self._release, request)
+            return
+        del self._waiting[request]
+        waiting.queue.add(request, priority=waiting.priority)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A request that waits."""
+
+    queue: WorkQueue[Request]
+    priority: int
+    latest: float
+    due: float = 0.0
+    timer: asyncio.TimerHandle | None = None
