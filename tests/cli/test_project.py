@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.project import Project, find_project
+from pilotage.cli.project import Project, chosen_target, find_project, program_name
 
 PYTHON = '[project]\nname = "Guest_Book"\n'
 
@@ -103,3 +104,35 @@ def test_a_file_that_is_not_toml_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.pilotage\n")
     with pytest.raises(CommandError, match=r"pyproject.toml is not valid TOML: .*line 1"):
         find_project(tmp_path)
+
+
+def test_the_target_is_the_given_one_else_that_of_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    found = project(tmp_path, 'target = "guestbook.operator:setup"')
+    assert chosen_target("operator.py", tmp_path) == ("operator.py", found)
+    assert chosen_target("", tmp_path) == ("guestbook.operator:setup", found)
+    assert str(tmp_path / "src") not in sys.path
+    (tmp_path / "docs").mkdir()
+    assert chosen_target("", tmp_path / "docs") == ("guestbook.operator:setup", found)
+    assert sys.path[:2] == [str(tmp_path), str(tmp_path / "src")]
+
+
+def test_without_a_target_the_reason_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"no TARGET is given, such as .* and no pyproject.toml here or above has"):
+        chosen_target("", tmp_path)
+    project(tmp_path)
+    with pytest.raises(CommandError, match=r"no TARGET is given, and .*/pyproject.toml has no target in"):
+        chosen_target("", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("guestbook.operator:setup", "guestbook"),
+        ("src/guestbook/my_operator.py", "my-operator"),
+        ("__main__.py", "main"),
+        ("_", "pilotage"),
+    ],
+)
+def test_the_name_of_a_program_is_a_label(text: str, name: str) -> None:
+    assert program_name(text) == name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,6 +107,32 @@ def _python_name(path: Path, document: dict[str, Any]) -> str:
     if not isinstance(name, str):
         raise CommandError(f"{path} has no name; set name in [project], or in [tool.pilotage]")
     return _label(path, "name", object_name(name), of="derived from [project]")
+
+
+def chosen_target(given: str, folder: Path) -> tuple[str, Project | None]:
+    """The target that is given, else that of the project of a folder, whose modules are then importable from anywhere
+    in it. Raises CommandError if there is neither."""
+    project = find_project(folder)
+    if given:
+        return given, project
+    if project is None:
+        raise CommandError(
+            f"no TARGET is given, such as guestbook.operator or operator.py, and no {FILE} here or above has a table "
+            "[tool.pilotage]"
+        )
+    if not project.target:
+        raise CommandError(f"no TARGET is given, and {project.root / FILE} has no target in [tool.pilotage]")
+    if project.root != folder.resolve():
+        sys.path[:0] = [str(project.root), str(project.root / "src")]
+    return project.target, project
+
+
+def program_name(target: str) -> str:
+    """The name of a program without a project: of `src/guestbook/operator.py:setup`, operator; of `guestbook.operator`,
+    guestbook."""
+    module = target.partition(":")[0]
+    stem = Path(module).stem if module.endswith(".py") else module.partition(".")[0]
+    return re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:40].rstrip("-") or "pilotage"
 
 
 def object_name(name: str) -> str:

@@ -164,7 +164,7 @@ def test_a_recorded_run_adds_what_only_the_run_shows(tmp_path: Path, capfd: pyte
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "which program? Give a TARGET"),
+        ([], "no TARGET is given, such as guestbook.operator"),
         (["operator_.py", "--record", "a.json"], "--record needs a command"),
         (["operator_.py", "--", "pytest"], "a command after -- needs --record FILE"),
         (["operator_.py", "--seen", "none.json"], "cannot read none.json"),

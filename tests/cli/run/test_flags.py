@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.run.arguments import add_arguments, program_name, variable
+from pilotage.cli.run.arguments import add_arguments, variable
 from pilotage.cli.run.flags import Flags, check_manager_target, flags_of, manager_options
 
 PARSER = argparse.ArgumentParser()
@@ -168,19 +168,6 @@ def test_a_manager_has_its_own_options() -> None:
     check_manager_target(flags("--log-level", "debug", "--until-idle"), "hello:manager")
     with pytest.raises(CommandError, match=r"hello:manager is a manager .* remove --storage, --leader-elect, or name"):
         check_manager_target(flags("--storage", "memory:", "--leader-elect"), "hello:manager")
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("guestbook.operator:setup", "guestbook"),
-        ("src/guestbook/my_operator.py", "my-operator"),
-        ("__main__.py", "main"),
-        ("_", "pilotage"),
-    ],
-)
-def test_the_name_of_a_program_is_a_label(text: str, name: str) -> None:
-    assert program_name(text) == name
 
 
 def test_a_variable_is_named_like_its_flag() -> None:

@@ -105,19 +105,13 @@ def read_program(options: argparse.Namespace) -> tuple[Declarations, Installatio
     import asyncio
 
     from pilotage.cli.declarations import declarations
-    from pilotage.cli.project import find_project
+    from pilotage.cli.project import chosen_target, program_name
     from pilotage.cli.rbac.grants import Installation
     from pilotage.cli.target import load_target
 
-    project = find_project(Path.cwd())
-    text = options.target or (project.target if project is not None else None)
-    if not text:
-        raise CommandError(
-            "which program? Give a TARGET, such as guestbook.operator or operator.py, or set target in [tool.pilotage] "
-            "of pyproject.toml"
-        )
+    text, project = chosen_target(options.target or "", Path.cwd())
     declared = asyncio.run(declarations(load_target(text)))
-    name = options.name or (project.name if project is not None else _default_name(text))
+    name = options.name or (project.name if project is not None else program_name(text))
     own, server = declared.options, declared.webhook_options
     return declared, Installation(
         name=name,
@@ -181,13 +175,6 @@ def _own_namespaces(declared: Declarations) -> tuple[str, ...]:
     """The namespaces of the cache of the program's own manager."""
     cache = declared.options.cache_options if declared.options is not None else None
     return tuple(cache.default_namespaces or ()) if cache is not None else ()
-
-
-def _default_name(target: str) -> str:
-    from pilotage.cli.project import object_name
-
-    module = target.rpartition(":")[0] if ":" in target else target
-    return object_name(Path(module).stem if module.endswith(".py") else module.partition(".")[0])
 
 
 def _name(text: str) -> str:

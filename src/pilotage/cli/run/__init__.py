@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pilotage.cli.help import examples
-from pilotage.cli.run.arguments import add_arguments, program_name, variable
-
-if TYPE_CHECKING:
-    from pilotage.cli.project import Project
+from pilotage.cli.run.arguments import add_arguments, variable
 
 
 def register(subparsers: Any) -> None:
@@ -42,28 +38,12 @@ def register(subparsers: Any) -> None:
 
 def run(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     """Run the program and return the exit code."""
-    from pilotage.cli.project import find_project
+    from pilotage.cli.project import chosen_target, program_name
     from pilotage.cli.run.execution import execute
     from pilotage.cli.run.flags import flags_of
     from pilotage.cli.target import load_target
 
     flags = flags_of(command, options, os.environ)
-    project = find_project(Path.cwd())
-    given = options.target or os.environ.get(variable("target"), "")
-    text = given or _project_target(project)
-    name = project.name if project is not None and text == project.target else program_name(text)
+    text, project = chosen_target(options.target or os.environ.get(variable("target"), ""), Path.cwd())
+    name = project.name if project is not None else program_name(text)
     return execute(lambda: load_target(text), flags, name)
-
-
-def _project_target(project: Project | None) -> str:
-    from pilotage.cli.errors import CommandError
-
-    if project is None:
-        raise CommandError("no TARGET is given, and no pyproject.toml here or above has a table [tool.pilotage]")
-    if not project.target:
-        raise CommandError(
-            f"no TARGET is given, and {project.root / 'pyproject.toml'} has no target in [tool.pilotage]"
-        )
-    if project.root != Path.cwd():  # its modules are imported from its folder, wherever the command is called
-        sys.path[:0] = [str(project.root), str(project.root / "src")]
-    return project.target

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 from pathlib import Path
 
 LOG_FORMATS = ("text", "json")
@@ -23,14 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def variable(destination: str) -> str:
     """The environment variable of a flag: PILOTAGE_LOG_LEVEL of `--log-level`."""
     return f"PILOTAGE_{destination.upper()}"
-
-
-def program_name(text: str) -> str:
-    """The name of a program for its Leases: of `src/guestbook/operator.py:setup`, operator; of `guestbook.operator`,
-    guestbook."""
-    module = text.partition(":")[0]
-    stem = Path(module).stem if module.endswith(".py") else module.partition(".")[0]
-    return re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:40] or "pilotage"
 
 
 def _add_place(group: argparse._ArgumentGroup) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.help import HelpFormatter, examples
-from pilotage.cli.run.arguments import add_arguments, program_name
+from pilotage.cli.run.arguments import add_arguments
 from pilotage.errors import PilotageError
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def run(
     except PilotageError as error:
         print(f"{command.prog}: {error}", file=sys.stderr)
         raise SystemExit(1) from None
+    from pilotage.cli.project import program_name
     from pilotage.cli.run.execution import execute
 
     if code := execute(lambda: _target(main, kinds), flags, program_name(command.prog), command.prog):
