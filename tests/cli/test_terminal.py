@@ -103,6 +103,15 @@ def test_in_a_pipe_longer_work_is_one_plain_line() -> None:
     assert stream.getvalue() == "Connecting …\n"
 
 
+def test_progress_can_be_turned_off() -> None:
+    stream = io.StringIO()
+    terminal = Terminal(stream, wait=lambda ended, seconds: False)
+    terminal.shows_progress = False
+    with terminal.working("Connecting"):
+        pass
+    assert stream.getvalue() == ""
+
+
 def test_a_spinner_fits_on_one_line_of_the_terminal() -> None:
     screen, waiting = Screen(), Waiting(frames=1)
     terminal = Terminal(screen, animated=True, clock=lambda: 0.0, wait=waiting, columns=lambda: 24)

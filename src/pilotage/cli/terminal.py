@@ -52,6 +52,8 @@ class Terminal:
     ) -> None:
         self.colours = colours
         self.animated = animated
+        self.shows_progress = True
+        """False where every line must be of the log: in JSON."""
         self._stream = stream
         self._clock = clock
         self._wait = wait
@@ -115,6 +117,9 @@ class Terminal:
 
         On a terminal a spinner with the seconds, which disappears at the end; else one line.
         """
+        if not self.shows_progress:
+            yield
+            return
         ended = threading.Event()
         thread = threading.Thread(target=self._show, args=(what, ended), name="pilotage progress", daemon=True)
         thread.start()

@@ -34,6 +34,7 @@ def execute(load: Callable[[], Target], flags: Flags, name: str, command: str = 
     terminal = standard_error()
     if flags.processes is not None:
         terminal.animated = False  # one spinner for each process would be shown
+    terminal.shows_progress = flags.log_format != "json"
     try:
         configure(flags, terminal)
         channel = channel_to_parent() if flags.reload else None
