@@ -35,6 +35,8 @@ class Declarations:
     """Those of the webhook server; None if the program has no webhooks."""
     clusters: tuple[str, ...]
     """The names of further clusters."""
+    aggregated_groups: frozenset[str]
+    """API groups that other servers serve, such as the Device API: no role of the cluster is about them."""
     options: ManagerOptions | None
     """The options of the program's own manager; None if `pilotage run` makes the manager."""
 
@@ -74,5 +76,6 @@ def _read(target: Target, manager: Manager, options: ManagerOptions | None) -> D
         webhooks=tuple(server.declarations),
         webhook_options=server.options if server.paths else None,
         clusters=tuple(member.name for member in manager.clusters),
+        aggregated_groups=manager.cluster.aggregated_groups,
         options=options,
     )

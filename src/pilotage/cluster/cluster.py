@@ -199,6 +199,11 @@ class Cluster:
         self._aggregations[aggregation.group] = aggregation
         self.rest_mapper.replace([*aggregation.mappings, *self._mappings_but(aggregation.group)])
 
+    @property
+    def aggregated_groups(self) -> frozenset[str]:
+        """The groups that other servers serve."""
+        return frozenset(self._aggregations)
+
     def withdraw(self, aggregation: Aggregation) -> None:
         """Stop routing the group to that server. A group that was not aggregated is left as it is."""
         known = self._aggregations.get(aggregation.group)

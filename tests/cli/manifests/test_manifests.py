@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,34 @@ def test_the_deployment_runs_the_program_with_the_flags_of_run(
         "--log-format=json",
     ]
     assert pod["serviceAccountName"] == "greetings"
+
+
+def test_pilotage_run_understands_the_arguments_of_the_deployment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = f"{program(tmp_path, OPERATOR + WEBHOOKS)}:with_webhooks"
+    assert cli.main(["manifests", target, *NAME, "--watch-namespace", "a", "--output", "deploy"]) == 0
+    plain = documents((tmp_path / "deploy" / "install.yaml").read_text())
+    arguments = plain["Deployment", "greetings"]["spec"]["template"]["spec"]["containers"][0]["args"]
+    template = (tmp_path / "deploy" / "chart" / "templates" / "deployment.yaml").read_text()
+    flags = set(re.findall(r"- (--[a-z-]+)", template))
+    assert {argument.partition("=")[0] for argument in arguments[1:]} <= flags
+    known = {option for action in _actions("run") for option in action.option_strings}
+    assert flags - known == set()
+    parsed = cli.parser(["run"]).parse_args(["run", *arguments])
+    assert (parsed.leader_elect, parsed.namespace, parsed.log_format) == (True, ["a"], "json")
+
+
+def _actions(command: str) -> list[argparse.Action]:
+    [subparsers] = [each for each in cli.parser([command])._actions if isinstance(each, argparse._SubParsersAction)]
+    found: list[argparse.Action] = subparsers.choices[command]._actions
+    return found
+
+
+def test_a_namespace_of_every_cluster_is_not_generated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, program(tmp_path), *NAME, "--namespace", "default")
+    assert "Namespace" not in {kind for kind, _ in found}
+    assert found["Deployment", "greetings"]["metadata"]["namespace"] == "default"
 
 
 def test_webhooks_have_a_service_and_configurations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,8 +71,11 @@ def operator() -> Iterator[Operator]:
 
 
 @asynccontextmanager
-async def running(operator: Operator, cluster: pt.Cluster, namespace: str) -> AsyncIterator[pt.Manager]:
+async def running(
+    operator: Operator, cluster: pt.Cluster, namespace: str, cache: pt.CacheOptions | None = None
+) -> AsyncIterator[pt.Manager]:
     options = pt.ManagerOptions(
+        cache=cache,
         leader_election=True,
         leader_election_id=INSTALLATION.lease_name,
         leader_election_namespace=namespace,
@@ -124,6 +127,18 @@ async def test_the_generated_roles_are_enough(operator: Operator) -> None:
         await install(admin, operator)
         await apply(admin, operator.objects("shop"))
         async with running(operator, cluster, "shop") as manager:
+            await works(operator, admin, manager)
+
+
+@pytest.mark.virtual_time
+async def test_roles_in_the_namespaces_are_enough_for_these_namespaces(operator: Operator) -> None:
+    objects = role_objects(operator.grants, replace(INSTALLATION, namespaces=("default", "kube-public")))
+    assert {each["kind"] for each in objects} == {"Role", "RoleBinding"}
+    async with restricted() as (cluster, admin):
+        await install(admin, operator)
+        await apply(admin, objects)
+        cache = pt.CacheOptions(default_namespaces=("default", "kube-public"))
+        async with running(operator, cluster, "shop", cache) as manager:
             await works(operator, admin, manager)
 
 

@@ -112,6 +112,22 @@ async def on_two(manager: pt.Manager) -> None:
     assert rules(capsys.readouterr().out, "ClusterRole") == expected
 
 
+def test_kinds_of_the_device_api_are_not_in_the_roles_of_the_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = """
+from pilotage.device.v1alpha1 import GPU
+
+def on_a_node(manager: pt.Manager) -> None:
+    manager.add_device_api("unix:///nowhere/device.sock")
+    pt.ControllerBuilder(manager).for_(GPU).complete(GreetingReconciler(manager))
+"""
+    assert cli.main(["rbac", f"{program(tmp_path, OPERATOR + more)}:on_a_node"]) == 0
+    found = rules(capsys.readouterr().out, "ClusterRole")
+    assert found
+    assert "gpus" not in str(found)
+
+
 RUN = """
 import asyncio
 import pilotage as pt

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pilotage.cli.manifests.settings import EXISTING_NAMESPACES
 from pilotage.device.client.target import DEFAULT, ENVIRONMENT, Target
 from pilotage.meta.models import ObjectMeta, Resource
 from pilotage.meta.quantity import Quantity
@@ -47,7 +48,6 @@ METRICS_PORT = 9090
 HEALTH_PORT = 8081
 SHUTDOWN_SECONDS = 25
 
-_EXISTING_NAMESPACES = ("default", "kube-system")
 _SOCKET = "socket"
 
 
@@ -65,7 +65,7 @@ class DeviceManifests:
     def files(self) -> dict[str, list[Resource]]:
         """The objects by file name. They can be applied in the order of the names."""
         files: dict[str, list[Resource]] = {"10-server.yaml": self.server(), "20-agent.yaml": self.agent()}
-        if self.namespace not in _EXISTING_NAMESPACES:
+        if self.namespace not in EXISTING_NAMESPACES:
             files["00-namespace.yaml"] = [self.in_namespace()]
         return dict(sorted(files.items()))
 

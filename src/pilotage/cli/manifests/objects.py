@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from pilotage.cli.manifests.settings import CERTIFICATES, Settings
+from pilotage.cli.manifests.settings import CERTIFICATES, EXISTING_NAMESPACES, Settings
 from pilotage.meta.documents import Document, copied
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ METRICS_LABEL = {"metrics": "enabled"}
 def files(settings: Settings) -> dict[str, list[Document]]:
     """All objects by file, in the order in which they are applied."""
     found = {
-        "namespace.yaml": [namespace(settings)],
+        "namespace.yaml": [namespace(settings)] if settings.namespace not in EXISTING_NAMESPACES else [],
         "crds.yaml": definitions(settings),
         "service-account.yaml": [service_account(settings)],
         "rbac.yaml": roles(settings),

@@ -16,6 +16,8 @@ METRICS_PORT, HEALTH_PORT, WEBHOOK_PORT = 8080, 8081, 9443
 COMPONENT = "manager"
 CERTIFICATES = "/certificates"
 """Where the certificate of cert-manager is mounted."""
+EXISTING_NAMESPACES = ("default", "kube-system")
+"""Namespaces of every cluster, which are not generated."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pilotage.cli.rbac.grants import Grant, Installation, Resources, grants
 from pilotage.cli.rbac.program import Program
 from pilotage.cli.rbac.seen import grants_of, of_the_program
 from pilotage.cluster.recording import Seen
-from pilotage.rest.permission import Permission
+from pilotage.rest.permission import VERBS, Permission
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Analysis:
     def explanation(self) -> list[tuple[str, str, str]]:
         """A row for each permission: what it is, what declares it, and whether it was seen."""
         reasons: dict[Permission, list[Grant]] = {}
-        for grant in sorted(self.grants, key=lambda each: (each.cluster, each.permission)):
+        for grant in sorted(self.grants, key=_order):
             reasons.setdefault(grant.permission, []).append(grant)
         return [(str(permission), _reasons(found), self._seen(permission)) for permission, found in reasons.items()]
 
@@ -58,6 +58,12 @@ def analyse(declared: Declarations, installation: Installation, seen: list[Seen]
     ]
     notes += [f"the cluster {name} needs a role, too: pilotage rbac --cluster {name}" for name in _clusters(found)]
     return Analysis(found, notes, own)
+
+
+def _order(grant: Grant) -> tuple[str, str, str, str, int]:
+    permission = grant.permission
+    verb = VERBS.index(permission.verb) if permission.verb in VERBS else len(VERBS)
+    return grant.cluster, permission.group, permission.resource, permission.name, verb
 
 
 def _clusters(found: Iterable[Grant]) -> list[str]:

@@ -95,7 +95,7 @@ class Resources:
 
 def grants(declared: Declarations, calls: Calls, installation: Installation, resources: Resources) -> list[Grant]:
     """All permissions that a program needs, in the order of their reasons."""
-    return [
+    found = [
         *_of_watches(declared, resources),
         *_of_calls(calls, resources),
         *_of_events(declared, calls),
@@ -103,6 +103,7 @@ def grants(declared: Declarations, calls: Calls, installation: Installation, res
         *_of_webhooks(declared, installation),
         *_of_options(declared),
     ]
+    return [grant for grant in found if grant.permission.group not in declared.aggregated_groups]
 
 
 def _of_watches(declared: Declarations, resources: Resources) -> Iterator[Grant]:
