@@ -161,6 +161,7 @@ async def test_a_wrong_answer_to_a_list_is_not_taken_for_an_empty_one(tmp_path: 
     assert diary.heard == [("create", "kept")]
 
 
+@pytest.mark.covers("F10")
 async def test_a_silent_socket_is_noticed_readiness_is_red_and_then_green_again(tmp_path: Path) -> None:
     async with scene(tmp_path) as stage:
         made, diary = await stage.informer(silence_seconds=1.0), Diary()
@@ -177,6 +178,7 @@ async def test_a_silent_socket_is_noticed_readiness_is_red_and_then_green_again(
             await until(lambda: diary.heard == [("create", "unheard")], 10)
 
 
+@pytest.mark.covers("F10")
 @pytest.mark.long
 async def test_our_own_server_is_recognised_over_https_and_given_ten_seconds(tmp_path: Path) -> None:
     async with scene(tmp_path) as stage:
@@ -191,6 +193,7 @@ async def test_our_own_server_is_recognised_over_https_and_given_ten_seconds(tmp
             assert asyncio.get_running_loop().time() - begin <= 10.5
 
 
+@pytest.mark.covers("F28")
 async def test_a_line_that_is_cut_in_two_is_delivered_once_after_the_reconnect(tmp_path: Path) -> None:
     async with scene(tmp_path) as stage:
         made, diary = await stage.informer(), Diary()
@@ -204,6 +207,7 @@ async def test_a_line_that_is_cut_in_two_is_delivered_once_after_the_reconnect(t
     assert diary.heard == [("create", "one"), ("create", "two"), ("create", "three")]
 
 
+@pytest.mark.covers("F16")
 async def test_a_line_that_comes_twice_is_delivered_once(tmp_path: Path) -> None:
     async with scene(tmp_path) as stage:
         made, diary = await stage.informer(), Diary()

@@ -21,6 +21,7 @@ from .silent_server import Silent
 pytestmark = [pytest.mark.long, pytest.mark.timeout(150)]
 
 
+@pytest.mark.covers("F10")
 async def test_a_server_that_answers_but_says_nothing_is_left_after_75_seconds() -> None:
     server = Silent()
     async with serve(server) as running, following(f"http://127.0.0.1:{running.port}") as informer:
@@ -78,6 +79,7 @@ def hosts() -> Iterator[Hosts]:
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
 
 
+@pytest.mark.covers("F10")
 def test_a_peer_that_acknowledges_nothing_is_left_after_45_seconds(hosts: Hosts) -> None:
     with hosts.running("there", "tests.cache.silent_server", "198.51.100.2") as server:
         assert server.stdout is not None

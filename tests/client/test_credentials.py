@@ -19,6 +19,7 @@ class Clock:
         return self.now
 
 
+@pytest.mark.covers("F30")
 async def test_a_token_is_read_again_after_a_while_or_at_once_if_it_is_refused(tmp_path: Path) -> None:
     path, clock = tmp_path / "token", Clock()
     path.write_text("one\n")
@@ -46,6 +47,7 @@ async def test_a_token_that_has_not_changed_is_the_same_material(tmp_path: Path)
     assert await credentials.material() is first
 
 
+@pytest.mark.covers("F30")
 @pytest.mark.parametrize("content", [None, b"", b" \n", b"\xff\xfe", b"x" * 2_000_000])
 async def test_a_file_that_is_away_or_half_written_does_no_harm(
     tmp_path: Path, content: bytes | None, caplog: pytest.LogCaptureFixture

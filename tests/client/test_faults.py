@@ -134,6 +134,7 @@ async def _state(world: Faulty) -> list[tuple[str, dict[str, str]]]:
     return sorted((found.metadata.name, dict(found.data)) for found in await world.direct.list(ConfigMap))
 
 
+@pytest.mark.covers("F27")
 @each(*WRITES)
 @pytest.mark.parametrize("fault", [LoseAnswer(), HalfBody()], ids=lambda fault: type(fault).__name__)
 async def test_a_write_whose_answer_is_lost_has_taken_effect_once_and_is_not_sent_again(
@@ -151,6 +152,7 @@ async def test_a_write_whose_answer_is_lost_has_taken_effect_once_and_is_not_sen
         assert len(after) <= len(before) + 1
 
 
+@pytest.mark.covers("F27")
 @each(*WRITES)
 async def test_a_write_that_is_lost_on_its_way_is_not_sent_again(call: Call) -> None:
     async with faulty() as world:
@@ -305,6 +307,7 @@ async def _watch_of(answer: bytes) -> tuple[list[str], str]:
     return names, "end"
 
 
+@pytest.mark.covers("F28")
 async def test_a_watch_cut_at_any_byte_gives_whole_objects_and_then_a_lost_connection() -> None:
     answer = _chunked(*LINES)
     ends = [answer.index(line) + len(line) for line in LINES]
@@ -315,6 +318,7 @@ async def test_a_watch_cut_at_any_byte_gives_whole_objects_and_then_a_lost_conne
     assert await _watch_of(answer) == (["0", "1", "2"], "end")
 
 
+@pytest.mark.covers("F28")
 @pytest.mark.parametrize(
     "garbage",
     [

@@ -82,6 +82,7 @@ async def rotating(credentials: Credentials) -> AsyncIterator[tuple[Rotating, HT
                 yield face, transport
 
 
+@pytest.mark.covers("F30")
 async def test_a_token_that_is_refused_is_read_again_at_once_for_writes_too(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("one")
@@ -151,6 +152,7 @@ def installed(folder: Path, pair: Pair) -> Certificate:
     return Certificate(str(cert), str(key))
 
 
+@pytest.mark.covers("F30")
 async def test_a_client_certificate_is_shown_and_its_successor_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +232,7 @@ async def test_no_request_is_sent_to_a_server_that_is_not_trusted(tmp_path: Path
     assert names == []
 
 
+@pytest.mark.covers("F30")
 def test_material_that_cannot_be_used_is_said_once_and_the_last_is_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -249,6 +252,13 @@ def test_material_that_cannot_be_used_is_said_once_and_the_last_is_kept(
     clock.now += REREAD_SECONDS
     shutil.copy(authority.issue("another").cert_file, ca)
     assert trust.renew(None) is not None
+
+
+def test_an_empty_ca_file_is_an_error_and_does_not_mean_the_authorities_of_the_system(tmp_path: Path) -> None:
+    ca = tmp_path / "ca.crt"
+    ca.write_text("\n")
+    with pytest.raises(NoCredentials, match=r"ca\.crt is empty"):
+        Trust(Config("https://a", ca_file=str(ca))).renew(None)
 
 
 def test_the_first_material_must_be_good(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def program(seconds: float) -> subprocess.Popen[str]:
     return started
 
 
-@pytest.mark.covers("T80")
+@pytest.mark.covers("T80", "F31")
 def test_sigterm_lets_what_runs_finish() -> None:
     with program(seconds=0.5) as started:
         started.terminate()
@@ -58,7 +58,7 @@ def test_sigterm_lets_what_runs_finish() -> None:
     assert started.returncode == 0
 
 
-@pytest.mark.covers("T80")
+@pytest.mark.covers("T80", "F31")
 def test_a_second_sigterm_forces() -> None:
     with program(seconds=600) as started:
         started.terminate()

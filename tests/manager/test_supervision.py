@@ -98,6 +98,7 @@ def config_map(name: str) -> ConfigMap:
     return ConfigMap(metadata=ObjectMeta(name=name, namespace="default"))
 
 
+@pytest.mark.covers("F22")
 @pytest.mark.parametrize("kind", ["asyncio", "uvloop"])
 def test_a_block_is_logged_with_the_reconcile_and_the_line_when_noticed_and_when_it_ends_and_is_counted(
     kind: str,
@@ -150,6 +151,7 @@ async def test_a_block_is_reported_once_where_two_managers_share_the_loop() -> N
     assert metric("pilotage_event_loop_blocked_total", "second") == 1
 
 
+@pytest.mark.covers("F22")
 async def test_what_blocks_the_loop_outside_of_a_reconcile_is_named_by_its_task() -> None:
     async def runnable() -> None:
         noticed.wait(60)
@@ -213,6 +215,7 @@ async def test_start_with_a_timeout_begins_no_reconcile_after_it_and_says_why_it
     assert __file__ in late
 
 
+@pytest.mark.covers("F22")
 async def test_probes_are_answered_while_the_loop_is_blocked_and_fail_after_the_deadline() -> None:
     options = ManagerOptions(
         blocked_loop_threshold=THRESHOLD, blocked_loop_deadline=1000, health_probe_bind_address="127.0.0.1:0"
@@ -278,6 +281,7 @@ def lease(server: ApiServer) -> Lease:
     return server.call(server.cluster.client.get(Lease, "leader", namespace="default"))
 
 
+@pytest.mark.covers("F22")
 async def test_the_lease_of_a_leader_is_renewed_while_its_loop_is_blocked() -> None:
     async def write() -> None:
         elector = manager._lifecycle.elector
@@ -314,6 +318,7 @@ async def test_the_lease_of_another_election_is_renewed_while_the_loop_is_blocke
         assert not spec.holder_identity
 
 
+@pytest.mark.covers("F22")
 @pytest.mark.cluster
 async def test_the_lease_is_renewed_on_a_real_cluster_while_the_loop_is_blocked(
     real_control_plane: RealCluster,
@@ -339,6 +344,7 @@ async def test_the_lease_is_renewed_on_a_real_cluster_while_the_loop_is_blocked(
         await asyncio.wait([running])
 
 
+@pytest.mark.covers("F22")
 async def test_a_leader_that_loses_its_lease_while_its_loop_is_blocked_writes_nothing_afterwards() -> None:
     async def take_over() -> None:
         """Another replica, which does not wait for the lease to expire."""
@@ -372,6 +378,7 @@ async def test_a_leader_that_loses_its_lease_while_its_loop_is_blocked_writes_no
         assert not server.call(server.cluster.client.find(ConfigMap, "forbidden", namespace="default"))
 
 
+@pytest.mark.covers("F22")
 async def test_a_leader_that_hangs_stops_renewing_so_that_another_replica_can_lead() -> None:
     async def hang() -> None:
         elector = manager._lifecycle.elector

@@ -356,6 +356,7 @@ async def test_after_two_minutes_without_trouble_waits_are_short_again() -> None
     assert source.times[-1] - source.times[-2] <= 130 + 1.6
 
 
+@pytest.mark.covers("F10")
 async def test_silence_closes_the_watch_and_opens_it_where_it_stopped() -> None:
     source = Scripted([page(version=5)], [[added("a", 6), 1e6], [bookmark(8), 1e6], []], silence_seconds=10)
     found = await taken(follow(source), watches(source, 3))

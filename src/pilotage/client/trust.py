@@ -61,6 +61,8 @@ class Trust:
     def _read(self, certificate: Certificate | None) -> _Sources:
         config = self._config
         ca = config.ca_data or (read_file(config.ca_file) if config.ca_file else b"")
+        if config.ca_file and not ca.strip():  # without a CA the system's authorities would be trusted
+            raise ValueError(f"{config.ca_file} is empty")
         cert, key = certificate.read() if certificate is not None else (b"", b"")
         return ca, cert, key
 
