@@ -37,8 +37,13 @@ def test_an_example_runs(code: str, target: str, tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(code)
     until_idle = {"PILOTAGE_STORAGE": "memory:", "PILOTAGE_UNTIL_IDLE": "true"}  # for those that end in pt.run(…)
     environment = os.environ | {"NVIDIA_DEVICE_API_TARGET": target} | until_idle
-    ran = forked.run("example.py", folder=tmp_path, environment=environment)
-    assert ran.returncode == 0, ran.stderr
+    command = ["-m", "pytest", "-p", "pilotage.testing.plugin", "example.py"] if _is_test(code) else ["example.py"]
+    ran = forked.run(*command, folder=tmp_path, environment=environment)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def _is_test(code: str) -> bool:
+    return "import pytest\n" in code
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
