@@ -90,6 +90,7 @@ def _read(options: argparse.Namespace) -> list[Document]:
 def _from_cluster(names: Sequence[str], options: argparse.Namespace) -> list[Document]:
     import asyncio
 
+    from pilotage.cli.terminal import standard_error
     from pilotage.cluster import Cluster
     from pilotage.meta.kinds import GroupVersionKind
     from pilotage.meta.objects import document_of
@@ -101,7 +102,8 @@ def _from_cluster(names: Sequence[str], options: argparse.Namespace) -> list[Doc
             return [document_of(await cluster.client.get(kind, name)) for name in names]
 
     try:
-        return checked(asyncio.run(read()), "the cluster")
+        with standard_error().working("Reading CustomResourceDefinitions from the cluster"):
+            return checked(asyncio.run(read()), "the cluster")
     except NotFound as error:
         raise CommandError(f"{error}; it is neither a file nor a folder, and the cluster has no such name") from error
 

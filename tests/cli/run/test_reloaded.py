@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import queue
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -47,3 +49,17 @@ def test_without_a_parent_nothing_is_reported() -> None:
     assert channel_to_parent() is None
     with reported(None):
         pass
+
+
+def test_the_program_ends_with_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: queue.Queue[tuple[int, int]] = queue.Queue()
+    monkeypatch.setattr(os, "kill", lambda *arguments: ended.put(arguments))
+    ours, theirs = socket.socketpair()
+    monkeypatch.setenv(VARIABLE, str(theirs.detach()))
+    channel = channel_to_parent()
+    assert channel is not None
+    with channel:
+        assert VARIABLE not in os.environ  # a process that the program starts is not its child
+        assert not channel.get_inheritable()
+        ours.close()
+        assert ended.get(timeout=30) == (os.getpid(), signal.SIGTERM)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.help import examples
-from pilotage.cli.terminal import standard_output
+from pilotage.cli.terminal import standard_error, standard_output
 
 if TYPE_CHECKING:
     from pilotage.cli.declarations import Declarations
@@ -110,7 +110,8 @@ def read_program(options: argparse.Namespace) -> tuple[Declarations, Installatio
     from pilotage.cli.target import load_target
 
     text, project = chosen_target(options.target or "", Path.cwd())
-    declared = asyncio.run(declarations(load_target(text)))
+    with standard_error().working(f"Reading {text}"):
+        declared = asyncio.run(declarations(load_target(text)))
     name = options.name or (project.name if project is not None else program_name(text))
     own, server = declared.options, declared.webhook_options
     return declared, Installation(
