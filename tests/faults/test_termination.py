@@ -163,7 +163,7 @@ async def main(url):
             await asyncio.sleep(0.05)
             await manager.client.patch(found, {{"data": {{"step": "done"}}}})
         pt.ControllerBuilder(manager).for_(ConfigMap, predicates=[pt.generation_changed]).complete(reconcile)
-        print("starts", flush=True)
+        asyncio.get_running_loop().call_soon(lambda: print("starts", flush=True))  # signals are handled by then
         await manager.start()
 
 asyncio.run(main(sys.argv[1]))
