@@ -84,6 +84,19 @@ def test_the_conversion_of_all_versions_is_registered(pilotage: Pilotage, projec
     assert "        builder.with_conversion(BookV1beta1, BookV2)\n" in text
 
 
+def test_a_version_is_added_to_a_conversion_that_is_there(pilotage: Pilotage, project: Path, api: Path) -> None:
+    pilotage("create api Book --version v2")
+    pilotage("create webhook Book --conversion")
+    path = project / "src/guestbook/webhooks/book.py"
+    path.write_text(path.read_text().replace("(BookV2)", "(BookV2, lossless=True)  # kept"))
+    pilotage("create api Book --version v3")
+    pilotage("create webhook Book --conversion")
+    text = path.read_text()
+    assert "from guestbook.api.v3 import Book as BookV3\n" in text
+    assert "        builder.with_conversion(BookV2, BookV3, lossless=True)  # kept\n" in text
+    assert pilotage("create webhook Book --conversion")[-1] == "nothing to do"
+
+
 def test_a_kind_without_a_single_storage_version_is_an_error(refused: Pilotage, api: Path) -> None:
     (api / "v1.py").write_text(V1.replace("status=True", "storage=False"))
     assert refused("create api Book --version v2")[-1].startswith("Book has no single storage version (none)")

@@ -87,6 +87,10 @@ FIELDS: dict[str, tuple[Schema, str]] = {
         {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "x-kubernetes-embedded-resource": True},
         "object: pt.Unstructured | None = None",
     ),
+    "values": (
+        {"type": "object", "additionalProperties": {"x-kubernetes-preserve-unknown-fields": True}},
+        "values: dict[str, Annotated[Any, pt.PreserveUnknownFields()]] = {}",
+    ),
     "anything": ({"x-kubernetes-preserve-unknown-fields": True}, "anything: Any = None"),
     "labels": (
         {"type": "object", "additionalProperties": TEXT | {"maxLength": 3}},

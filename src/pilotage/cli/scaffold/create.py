@@ -5,6 +5,8 @@ Each function adds to `Changes` what is missing. A file that cannot be extended 
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
@@ -19,6 +21,7 @@ from pilotage.cli.scaffold.source import (
     bound_names,
     calls_name,
     parsed,
+    with_arguments,
     with_definitions,
     with_line_before,
     with_methods,
@@ -182,7 +185,7 @@ def _extend_webhook(changes: Changes, layout: Layout, path: str, subject: Subjec
     missing = webhook.Parts(
         defaulting=parts.defaulting and ".with_defaulter(" not in text,
         validating=parts.validating and ".with_validator(" not in text,
-        spokes=parts.spokes if ".with_conversion(" not in text else (),
+        spokes=tuple(spoke for spoke in parts.spokes if not _converts(text, spoke)),
     )
     if missing == webhook.Parts(False, False):
         changes.there.append(path)
@@ -190,6 +193,9 @@ def _extend_webhook(changes: Changes, layout: Layout, path: str, subject: Subjec
     try:
         for spoke in missing.spokes:
             text = with_import(text, layout.package, spoke)
+        if missing.spokes and ".with_conversion(" in text:
+            text = with_arguments(text, "with_conversion", [spoke.alias for spoke in missing.spokes])
+            missing = replace(missing, spokes=())
         if handlers := webhook.methods(subject, missing, layout.project.name):
             text = with_methods(text, names.webhook, "setup_with_manager", handlers.removesuffix("\n"))
         for line in webhook.registration(missing):
@@ -199,6 +205,12 @@ def _extend_webhook(changes: Changes, layout: Layout, path: str, subject: Subjec
         lines += [*webhook.methods(subject, missing, layout.project.name).split("\n"), *webhook.registration(missing)]
         raise ByHand(path, str(error), lines) from error
     changes.edit(path, text)
+
+
+def _converts(text: str, spoke: Import) -> bool:
+    """Whether a module uses the class of a version, as `GuestbookV2` or as `v2.Guestbook`."""
+    dotted = rf"\b{spoke.module.rpartition('.')[2]}\.{spoke.name}\b"
+    return calls_name(text, spoke.alias) or re.search(dotted, text) is not None
 
 
 def _create_module(changes: Changes, path: str, class_name: str, text: str) -> None:

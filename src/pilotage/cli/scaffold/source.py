@@ -91,6 +91,33 @@ def with_methods(text: str, class_name: str, before: str, methods: str) -> str:
     return checked(text, inserted(text, lines, at, methods.split("\n")), tree)
 
 
+def with_arguments(text: str, method: str, arguments: list[str]) -> str:
+    """The module with more arguments at the end of those of the one call of a method: `builder.with_conversion(A)`."""
+    tree = parsed(text)
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_method(node, method)]
+    if len(found) != 1 or not found[0].args or any(isinstance(each, ast.Starred) for each in found[0].args):
+        raise CannotEdit(f"it has no single call of {method} with arguments")
+    names = {ast.unparse(each) for each in found[0].args}
+    missing = [each for each in arguments if each not in names]
+    last = found[0].args[-1]
+    lines = lines_of(text)
+    at = (last.end_lineno or last.lineno) - 1
+    line, column = lines[at].encode(), last.end_col_offset or 0
+    changed = line[:column] + "".join(f", {each}" for each in missing).encode() + line[column:]
+    made = _newline(text).join([*lines[:at], changed.decode(), *lines[at + 1 :]])
+    removed = parsed(made)
+    for node in ast.walk(removed):
+        if isinstance(node, ast.Call) and _is_method(node, method):
+            node.args = node.args[: len(node.args) - len(missing)]
+    if ast.dump(removed) != ast.dump(tree):
+        raise CannotEdit("the arguments do not fit into it")
+    return made
+
+
+def _is_method(node: ast.Call, method: str) -> bool:
+    return isinstance(node.func, ast.Attribute) and node.func.attr == method
+
+
 def calls_name(text: str, name: str) -> bool:
     """Whether the module uses a name, outside of imports."""
     return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(parsed(text)))

@@ -213,6 +213,8 @@ def _container(
 ) -> Hint:
     found = hint_of(inner, path, models)
     markers = list(found.markers)
+    if form == "map" and found.text == "Any" and not markers:
+        markers.append("pt.PreserveUnknownFields()")  # dict[str, Any] is an object of any form
     if "description" in inner and not (found.form == "class" and models.has_text(inner)):
         markers.append(f"pt.Description({literal(inner['description'])})")
     whole = Hint(found.text, markers).source(optional=inner.get("nullable", False))
