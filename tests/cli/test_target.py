@@ -128,7 +128,7 @@ def test_a_file_may_be_named_like_a_module_of_the_standard_library() -> None:
 def test_a_module_without_a_program_is_refused_with_what_it_has() -> None:
     assert refusal(write("hello.py", KIND)) == (
         "hello.py has neither a function setup(manager) nor a reconciler class (one with reconcile and "
-        "setup_with_manager); it defines GreetingSpec, Greeting"
+        "setup_with_manager); it defines GreetingSpec, Greeting; hello.py:NAME runs another function"
     )
 
 
@@ -153,6 +153,12 @@ def test_a_name_for_something_else_is_refused(definition: str, reason: str) -> N
 @pytest.mark.parametrize("text", ["hello:", ":setup", "hello:a-b"])
 def test_what_is_not_a_target_is_refused(text: str) -> None:
     assert refusal(text) == f"{text!r} is not a target: write MODULE, FILE.py, MODULE:NAME or FILE.py:NAME"
+
+
+def test_a_folder_is_a_package_or_refused() -> None:
+    write("src/greetings/__init__.py", KIND, RECONCILER)
+    assert load_target("src/greetings").module.__name__ == "greetings"
+    assert refusal("./src") == "src is a folder and not a package: it has no __init__.py; give a file in it"
 
 
 def test_a_missing_module_is_refused() -> None:

@@ -115,6 +115,10 @@ def _make_importable(folder: str) -> None:
 
 
 def _of_file(path: Path) -> ModuleSpec:
+    if path.is_dir():
+        path = path / "__init__.py"
+        if not path.is_file():
+            raise CommandError(f"{path.parent} is a folder and not a package: it has no __init__.py; give a file in it")
     if not path.is_file():
         raise CommandError(f"file {path} does not exist")
     if (found := _in_package(path.resolve())) is not None:

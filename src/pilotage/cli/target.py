@@ -110,7 +110,7 @@ def _unnamed(text: str, module: ModuleType) -> tuple[Any, ...]:
     if not found:
         raise CommandError(
             f"{text} has neither a function {SETUP}(manager) nor a reconciler class (one with reconcile and "
-            f"setup_with_manager); {_found_in(module)}{_other_file(text, module)}"
+            f"setup_with_manager); {_found_in(module, text)}{_other_file(text, module)}"
         )
     return found
 
@@ -208,12 +208,14 @@ def _description(value: object) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else f"of type {type(value).__name__}"
 
 
-def _found_in(module: ModuleType) -> str:
-    """The functions and classes that the module defines, for the message about a wrong name."""
+def _found_in(module: ModuleType, text: str = "") -> str:
+    """The functions and classes that the module defines, and how to name one, for the message about a wrong target."""
     values = vars(module).items()
     own = [name for name, value in values if getattr(value, "__module__", None) == module.__name__]
     names = [name for name in own if not name.startswith("_")]
-    return f"it defines {_listed(names)}" if names else "it defines no function and no class"
+    if not names:
+        return "it defines no function and no class"
+    return f"it defines {_listed(names)}" + (f"; {text}:NAME runs another function" if text else "")
 
 
 def _listed(names: Iterable[str], longest: int = 8) -> str:
