@@ -124,6 +124,7 @@ from pilotage.manager.errors import ShutdownForced as ShutdownForced
 from pilotage.manager.errors import ShutdownTimeout as ShutdownTimeout
 from pilotage.manager.errors import ShuttingDown as ShuttingDown
 from pilotage.manager.lease import LeaseLock as LeaseLock
+from pilotage.manager.leasecandidate import CandidateOptions as CandidateOptions
 from pilotage.manager.manager import Manager as Manager
 from pilotage.manager.options import ControllerDefaults as ControllerDefaults
 from pilotage.manager.options import ManagerOptions as ManagerOptions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from pilotage.manager.election import (
     run_here,
 )
 from pilotage.manager.lease import LeaseLock
+from pilotage.manager.leasecandidate import Candidacy
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.resourcelock import ResourceLock
 from pilotage.manager.supervision import Supervision
@@ -52,13 +54,31 @@ def new_candidate(
     lock: ResourceLock = own or _lease(options, cluster, cluster.client if separate is None else separate[0])
     # `loop.time()` may be the time of the last iteration (uvloop), which is too old after a block.
     now = time.monotonic if supervision is not None else None
-    callbacks = _on_this_loop(options.leader_election_callbacks)
-    if supervision is None or separate is None:
-        return Candidate(LeaderElector(lock, options.lease_timings, clock=clock, now=now, callbacks=callbacks))
     elector = LeaderElector(
-        lock, options.lease_timings, clock=clock, now=now, obstacle=supervision.obstacle, callbacks=callbacks
+        lock,
+        options.lease_timings,
+        clock=clock,
+        now=now,
+        obstacle=supervision.obstacle if supervision is not None and separate is not None else _no_obstacle,
+        callbacks=_on_this_loop(options.leader_election_callbacks),
+        candidacy=_candidacy(options, cluster.client if separate is None else separate[0], clock),
     )
+    if supervision is None or separate is None:
+        return Candidate(elector)
     return Candidate(elector, supervision.supervisor.run, separate[1])
+
+
+def _no_obstacle() -> str:
+    return ""
+
+
+def _candidacy(options: ManagerOptions, client: Client, clock: Clock) -> Candidacy | None:
+    """The candidate of a coordinated election, under a name of its own: that of the Lease, and a random part."""
+    if options.leader_election_candidate is None:
+        return None
+    namespace, lease = lease_namespace(options, "leader_election"), options.leader_election_id
+    name = f"{lease}-{uuid.uuid4().hex[:12]}"
+    return Candidacy(client, namespace, name, lease, options.leader_election_candidate, clock)
 
 
 def _lease(options: ManagerOptions, cluster: Cluster, client: Client) -> LeaseLock:

@@ -25,6 +25,7 @@ from typing import Any
 from pilotage.cluster.fencing import fenced
 from pilotage.errors import Conflict, PilotageError
 from pilotage.manager.errors import LeaderElectionLost
+from pilotage.manager.leasecandidate import Candidacy
 from pilotage.manager.reachability import Reachability
 from pilotage.manager.resourcelock import JITTER, LeaderElectionRecord, LeaseTimings, ResourceLock
 from pilotage.meta.times import Clock, MicroTime, system_clock
@@ -84,13 +85,17 @@ class LeaderElector:
         now: Callable[[], float] | None = None,
         obstacle: Callable[[], str] = lambda: "",
         callbacks: LeaderCallbacks | None = None,
+        candidacy: Candidacy | None = None,
     ) -> None:
         """`identity` is the holder that is written to the lease: by default the host name and a UUID. `callbacks` are
         called when the leadership changes. `clock` returns the times that are written to the lease; nothing is decided
         by them. `now` is the clock of deadlines: the running loop's, unless the lease is renewed in another thread than
         the one that reads `is_leader`. `obstacle` is called before each renewal and returns why this process must stop
-        leading; empty: it may lead. `chooser` spreads the attempts of standbys."""
-        self.identity = identity or new_identity()
+        leading; empty: it may lead. `chooser` spreads the attempts of standbys. With a `candidacy` the API server
+        chooses the leader: this candidate is published under its name, and never takes the lease by itself."""
+        self.identity = candidacy.name if candidacy is not None else identity or new_identity()
+        self._candidacy = candidacy
+        self._published: asyncio.Future[None] | None = None
         self._lock = lock
         self._timings = timings or LeaseTimings()
         self._clock = clock
@@ -181,13 +186,25 @@ class LeaderElector:
         """Try until this process leads."""
         log.info("Attempting to acquire leader lease", lease=self._lock.name, identity=self.identity)
         watching = asyncio.ensure_future(self._watch())
+        if self._candidacy is not None:
+            self._published = asyncio.ensure_future(self._candidacy.run())
         try:
             while not (await self._try() is _Try.HELD and self._now() < self._deadline):
                 await self._pause()
+        except BaseException:
+            await self._withdraw()
+            raise
         finally:
             watching.cancel()
             await asyncio.wait([watching])
         self._begin_leading()
+
+    async def _withdraw(self) -> None:
+        """In a coordinated election: do not stand for it any more."""
+        published, self._published = self._published, None
+        if published is not None and self._candidacy is not None:
+            await _cancel(published)
+            await self._candidacy.withdraw()
 
     async def _pause(self) -> None:
         """Wait until the next attempt: for a retry period and its jitter, or until the lease expires. A lease that is
@@ -234,6 +251,7 @@ class LeaderElector:
             self._leading = False
             _MASTER.labels(self._lock.name).set(0)
             self._notify(self._callbacks.on_stopped_leading)
+            await self._withdraw()
 
     async def release(self) -> bool:
         """Release the lease, if this process holds it, so that another replica takes it at once; whether it did."""
@@ -291,7 +309,8 @@ class LeaderElector:
             if outcome is _Try.HELD:
                 return
             if outcome is _Try.TAKEN:
-                raise self._lost(f"it is held by {self.leader}")
+                preferred = self._observed.preferred_holder if self._observed is not None else ""
+                raise self._lost(f"the API server prefers {preferred}" if preferred else f"it is held by {self.leader}")
 
     async def _try(self) -> _Try:
         """One attempt to acquire or renew the lease."""
@@ -305,7 +324,19 @@ class LeaderElector:
         self._reachability.note_success()
         return _Try.HELD if held else _Try.TAKEN
 
+    async def _renew_assigned(self) -> bool:
+        """Renew a lease that the API server has assigned to this candidate, unless it prefers another one."""
+        found = await self._lock.get()
+        if found is not None and found != self._observed:
+            self._see(found)
+        if found is None or not self._is_ours(found) or found.preferred_holder or not self._valid():
+            return False
+        await self._write(self._record(found))
+        return True
+
     async def _acquire_or_renew(self) -> bool:
+        if self._candidacy is not None:
+            return await self._renew_assigned()
         if self._observed is not None and self._current and self._is_ours(self._observed) and self._valid():
             try:
                 await self._write(self._record(self._observed))

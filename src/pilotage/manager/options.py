@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.election import LeaderCallbacks
 from pilotage.manager.endpoints import METRICS_PATH
+from pilotage.manager.leasecandidate import CandidateOptions
 from pilotage.manager.resourcelock import LeaseTimings, ResourceLock
 from pilotage.meta.names import dns_1123_label
 from pilotage.net.sockets import parse_bind_address
@@ -104,6 +105,10 @@ class ManagerOptions:
     leader_election_release_on_cancel: bool = False
     """Whether a clean stop releases the lease, so that another replica takes over at once. For programs that exit then:
     what runs after the manager has stopped is not protected by the lease."""
+
+    leader_election_candidate: CandidateOptions | None = None
+    """The versions of this replica, for a coordinated election, in which kube-apiserver chooses the leader. It needs
+    the feature gate CoordinatedLeaderElection. None: the replicas decide among themselves."""
 
     leader_election_callbacks: LeaderCallbacks = field(default_factory=LeaderCallbacks)
     """Called on the program's event loop when the leadership changes."""
