@@ -20,6 +20,8 @@ class GreetingSpec(pt.Model):
 
 @pt.resource(group="greetings.example.com", version="v1", status=True)
 class Greeting(pt.Resource):
+    'Says {{ text }} again and again.'
+
     spec: GreetingSpec
     status: dict[str, str] | None = None
 

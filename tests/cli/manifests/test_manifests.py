@@ -114,6 +114,19 @@ def test_webhooks_have_a_service_and_configurations(tmp_path: Path, capsys: pyte
     assert found["NetworkPolicy", "greetings"]["spec"]["ingress"][1] == {"ports": [{"port": 9443, "protocol": "TCP"}]}
 
 
+def test_a_further_cluster_has_no_part_in_the_roles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = """
+async def on_two(manager: pt.Manager) -> None:
+    member = await manager.add_cluster(pt.Cluster.embedded(), name="edge")
+    builder = pt.ControllerBuilder(manager).for_(Greeting)
+    builder.watches(Pod, pt.enqueue_request_for_object, cluster=member).complete(GreetingReconciler(manager))
+"""
+    assert cli.main(["manifests", f"{program(tmp_path, OPERATOR + more)}:on_two", *NAME]) == 0
+    shown = capsys.readouterr()
+    assert "pods" not in str(documents(shown.out)["ClusterRole", "greetings-manager"]["rules"])
+    assert "pilotage rbac --cluster edge" in shown.err
+
+
 def test_a_second_run_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["manifests", f"{program(tmp_path, OPERATOR + WEBHOOKS)}:with_webhooks", "--output", "deploy"]
     assert cli.main(command) == 0

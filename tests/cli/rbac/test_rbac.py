@@ -128,6 +128,44 @@ def on_a_node(manager: pt.Manager) -> None:
     assert "gpus" not in str(found)
 
 
+def test_a_manager_of_the_program_has_its_own_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = """
+manager = pt.Manager(
+    pt.Cluster.embedded(),
+    pt.ManagerOptions(
+        namespace="team",
+        shards="greetings",
+        leader_election_namespace="home",
+        metrics_bind_address=":9090",
+        metrics_filter=pt.with_authentication_and_authorization,
+    ),
+)
+
+async def start() -> None:
+    await manager.api_reader.list(Pod, namespace="team")
+
+manager.add(start)
+"""
+    text = OPERATOR.partition("def config_map_of")[0] + more
+    assert cli.main(["rbac", f"{program(tmp_path, text)}:manager", "--namespace", "home"]) == 0
+    found = {
+        (each["kind"], each["metadata"].get("namespace"), rule_line(rule))
+        for each in yamltext.read_all(capsys.readouterr().out)
+        for rule in each["rules"]
+    }
+    leases = '{apiGroups: ["coordination.k8s.io"], resources: ["leases"], '
+    assert found == {
+        ("Role", "team", '{apiGroups: [""], resources: ["pods"], verbs: ["list"]}'),
+        ("Role", "home", leases + 'verbs: ["get", "list", "create", "update", "delete"]}'),
+        ("ClusterRole", None, '{apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"]}'),
+        (
+            "ClusterRole",
+            None,
+            '{apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"]}',
+        ),
+    }
+
+
 RUN = """
 import asyncio
 import pilotage as pt

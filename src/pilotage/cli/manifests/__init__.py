@@ -88,7 +88,7 @@ def _settings(options: argparse.Namespace, image: str) -> Settings:
         image=options.image or image or f"{installation.name}:latest",
         target=declared.target.name,
         declared=declared,
-        grants=tuple(analysis.grants),
+        grants=tuple(grant for grant in analysis.grants if not grant.cluster),
         definitions=tuple(crds(declared.kinds)) if declared.kinds else (),
     )
 

@@ -117,7 +117,7 @@ class _Chart:
 
     def roles(self) -> str:
         """A ClusterRole, or Roles in the namespaces of the values."""
-        whole = self._roles(())
+        whole = self._roles(self._plain.installation.namespaces if self._plain.has_own_manager else ())
         text = self._templates.text(_of(whole, MANAGER, self._settings))
         if not self._plain.has_own_manager:
             one = self._roles((self._templates.inline("."),))

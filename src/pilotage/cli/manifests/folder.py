@@ -1,6 +1,6 @@
 """A folder of generated files: written so that what a user has changed or added stays.
 
-A generated file begins with a line that has the digest of the rest. A file whose digest differs was changed by someone,
+A generated file begins with a line that has the digest of the rest. A file whose digest differs was changed by hand,
 and is not overwritten. Files that are only begun for the user, such as overlays, are written once.
 """
 
