@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cksum < requirements/dev.lock | cut -d" " -f1)
+DOCS_VENV := .venv-docs
+DOCS_READY := $(DOCS_VENV)/.ready-$(shell cksum < requirements/docs.lock | cut -d" " -f1)
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := --numprocesses=auto --dist=worksteal
 
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks test-pythons lock types proto recordings clean
+.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks test-pythons lock types proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -26,6 +28,15 @@ $(READY): requirements/dev.lock
 
 demo: $(READY)  ## run an example operator on the embedded server (ONCE=1 exits at the end)
 	@$(BIN)/pilotage demo $(if $(ONCE),--once)
+
+$(DOCS_READY): requirements/docs.lock
+	@rm -rf $(DOCS_VENV)
+	@$(PYTHON) -m venv $(DOCS_VENV)
+	@$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.lock
+	@touch $@
+
+docs: $(DOCS_READY)  ## build the site of the documentation into the folder site; warnings, such as broken links, are errors
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/python -m mkdocs build --strict
 
 test: $(READY)  ## all tests that need nothing but Python
 	$(PYTEST) $(PARALLEL) -m "not cluster and not foreign and not go and not long"
@@ -109,4 +120,4 @@ proto: $(READY)  ## compile the .proto files of the Device API
 	$(BIN)/python hack/proto.py
 
 clean:  ## remove the files that make created in this directory
-	rm -rf .venv .venv-* .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf .venv .venv-* site .mypy_cache .ruff_cache .hypothesis dist

@@ -1,4 +1,5 @@
-"""Write requirements/dev.lock (dependencies, extras, development tools) and foreign.lock (the foreign clients).
+"""Write requirements/dev.lock (dependencies, extras, development tools), docs.lock (the tools for the site of the
+documentation) and foreign.lock (the foreign clients).
 
 Everything is pinned with hashes. A version that a lock file has stays, as long as pyproject.toml allows it.
 """
@@ -26,6 +27,7 @@ def main() -> None:
         subprocess.run([environment / "bin/pip", "install", "--quiet", "pip-tools"], check=True)
         pip_compile = environment / "bin/pip-compile"
         write(pip_compile, "dev.lock", [*project["dependencies"], *extras, *groups["dev"]])
+        write(pip_compile, "docs.lock", groups["docs"])
         write(pip_compile, "foreign.lock", groups["foreign"])
 
 
