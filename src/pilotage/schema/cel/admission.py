@@ -12,7 +12,7 @@ INSTANTIATION = InstantiationError.stage
 """How a problem begins that is not one of the expression's text."""
 _KIND = {"group": "string", "version": "string", "kind": "string"}
 _RESOURCE = {"group": "string", "version": "string", "resource": "string"}
-_REQUEST: dict[str, Any] = {
+REQUEST: dict[str, Any] = {
     "kind": _KIND,
     "resource": _RESOURCE,
     "subResource": "string",
@@ -31,7 +31,7 @@ _REQUEST: dict[str, Any] = {
     "dryRun": "bool",
     "options": "dyn",
 }
-_NAMESPACE: dict[str, Any] = {
+NAMESPACE: dict[str, Any] = {
     "metadata": {
         "name": "string",
         "generateName": "string",
@@ -49,9 +49,9 @@ _NAMESPACE: dict[str, Any] = {
     "spec": {"finalizers": "list(string)"},
     "status": {"conditions": "list(dyn)", "phase": "string"},
 }
-_SCOPE = Scope({"object": "dyn", "oldObject": "dyn", "namespaceObject": _NAMESPACE, "request": _REQUEST})
-_AUTHORIZER = "kubernetes.authorization.Authorizer"
-_CHECK = "kubernetes.authorization.ResourceCheck"
+_SCOPE = Scope({"object": "dyn", "oldObject": "dyn", "namespaceObject": NAMESPACE, "request": REQUEST})
+AUTHORIZER = "kubernetes.authorization.Authorizer"
+CHECK = "kubernetes.authorization.ResourceCheck"
 
 
 class AdmissionCompiler:
@@ -93,5 +93,5 @@ class AdmissionCompiler:
             scope = scope.with_variables(variables=self._variables)
         if authorizer:
             # The name of the second has a dot: it is found before the field of the first.
-            scope = scope.with_variables(**{"authorizer": _AUTHORIZER, "authorizer.requestResource": _CHECK})
+            scope = scope.with_variables(**{"authorizer": AUTHORIZER, "authorizer.requestResource": CHECK})
         return scope

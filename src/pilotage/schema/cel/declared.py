@@ -25,10 +25,12 @@ _HEAD: dict[str, Schema] = {"apiVersion": {"type": "string"}, "kind": {"type": "
 class Declared:
     """A value that a schema declares. Its parts are read on first use."""
 
-    def __init__(self, node: Node, *, resource: bool = False, inside: Declared | None = None, step: str = "") -> None:
+    def __init__(
+        self, node: Node, *, resource: bool = False, inside: Declared | None = None, step: str = ".self"
+    ) -> None:
         self._node = node
         self._resource = resource
-        self._path: str = f"{inside._path}{step}" if inside else ".self"
+        self._path: str = f"{inside._path}{step}" if inside else step
         self.objects: dict[str, Declared] = inside.objects if inside else {}
         """The objects of the whole schema that were asked for their types, by the names of these."""
 

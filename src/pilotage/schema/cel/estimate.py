@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from pilotage.schema.cel.ast import Call, Comprehension, Constant, Expr, Ident, MakeList, MakeMap, Select
 from pilotage.schema.cel.callcosts import call_cost
@@ -45,9 +46,34 @@ def estimate(tree: Expr, declared: Declared, *, optional_old: bool = False) -> E
     return Estimate(min(found.cost, LIMIT), found.type, tuple(walk.problems))
 
 
+def checked_type(
+    tree: Expr, variables: Mapping[str, Type], objects: Mapping[str, HasFields], root: Declared
+) -> tuple[Type, list[Problem]]:
+    """The type of an expression over variables of these types, and what is wrong with its types.
+
+    `objects` has the types that are objects, by their names.
+    """
+    walk = _Walk(root, objects)
+    found = walk.part(tree, {name: Part(_NAME, kind, None, exactly(1)) for name, kind in variables.items()})
+    return found.type, sorted(walk.problems, key=lambda problem: problem.offset)
+
+
+class HasType(Protocol):
+    @property
+    def type(self) -> Type: ...
+
+
+class HasFields(Protocol):
+    """The type of an object."""
+
+    @property
+    def fields(self) -> Mapping[str, HasType]: ...
+
+
 class _Walk:
-    def __init__(self, root: Declared) -> None:
+    def __init__(self, root: Declared, objects: Mapping[str, HasFields] | None = None) -> None:
         self._root = root
+        self._objects: Mapping[str, HasFields] = root.objects if objects is None else objects
         self.problems: list[Problem] = []
         self._formats = 0
         """How many calls of `format` are around: only their arguments are lists of several types."""
@@ -106,7 +132,7 @@ class _Walk:
         if not operand.is_object:
             self.problems.append(Problem(f"type '{operand}' does not support field selection", offset))
             return DYN
-        declared = self._root.objects[operand.name]
+        declared = self._objects[operand.name]
         names = names_in_rules(field)
         found = declared.fields.get(field) or (declared.fields.get(names[0]) if field in names[1:] else None)
         if found is None:

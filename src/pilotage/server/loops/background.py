@@ -23,6 +23,7 @@ from pilotage.server.loops.protection import Protector
 from pilotage.server.loops.quotas import QuotaCounter
 from pilotage.server.loops.storage import check_storage
 from pilotage.server.loops.termination import Terminator
+from pilotage.server.loops.typechecking import PolicyTypeChecker
 from pilotage.telemetry.logs import logger
 
 _RETRY_SECONDS = 1.0
@@ -39,6 +40,7 @@ class BackgroundLoops:
         self._protector = Protector(context, note)
         self._contents = ContentsCreator(context, context.contents) if context.contents is not None else None
         self._quotas = QuotaCounter(context) if context.contents is not None else None
+        self._policies = PolicyTypeChecker(context, note) if context.contents is not None else None
         self._pods = PodRemover(context, note)
         self._history = History(context)
         self._tasks: list[asyncio.Task[None]] = []
@@ -57,6 +59,8 @@ class BackgroundLoops:
             loops["events"] = lambda: expire_events(self._context)
         if self._quotas is not None:
             loops["quotas"] = self._quotas.run
+        if self._policies is not None:
+            loops["policies"] = self._policies.run
         if self._contents is not None:
             await self._contents.create_all()
             loops["contents"] = self._contents.run
@@ -68,7 +72,15 @@ class BackgroundLoops:
 
     def busy(self) -> list[str]:
         """What the loops still have to do because of the writes so far, as sentences; empty if there is nothing."""
-        loops = (self._terminator, self._collector, self._protector, self._pods, self._contents, self._quotas)
+        loops = (
+            self._terminator,
+            self._collector,
+            self._protector,
+            self._pods,
+            self._contents,
+            self._quotas,
+            self._policies,
+        )
         return [loop.busy() for loop in loops if loop is not None and not loop.idle]
 
     async def __aexit__(

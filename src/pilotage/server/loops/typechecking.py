@@ -1,0 +1,107 @@
+"""Keeps the status of ValidatingAdmissionPolicies: what type checking finds in their expressions."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import msgspec
+
+from pilotage.errors import Conflict, MissingExtra, NotFound
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.rest.request import PatchType, Request, Verb, WriteOptions
+from pilotage.server import records
+from pilotage.server.context import RegistryContext
+from pilotage.server.loops.progress import LogReader, Note
+from pilotage.server.offload import COMPILED, offload
+from pilotage.server.resources import ResourceInfo
+from pilotage.storage.interface import Entry
+
+POLICIES = GroupVersionResource("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies")
+FIELD_MANAGER = "validatingadmissionpolicy-status"
+"""The name that kube-controller-manager has for it."""
+
+
+class PolicyTypeChecker:
+    """Checks each generation of a policy once."""
+
+    def __init__(self, context: RegistryContext, note: Note) -> None:
+        self._context = context
+        self._note = note
+        self._reader = LogReader(context.storage, f"{context.prefix}{POLICIES.group}/{POLICIES.resource}/")
+
+    @property
+    def idle(self) -> bool:
+        return self._reader.idle
+
+    def busy(self) -> str:
+        """What is left to do, as a sentence."""
+        return "the expressions of an admission policy are being checked"
+
+    async def run(self) -> None:
+        """Read the log until cancelled. Raises StorageError, and is started again then."""
+        self._reader.start()
+        try:
+            for entry in await self._reader.existing():
+                await self._check(entry)
+            while True:
+                latest = {event.key: event.entry for event in await self._reader.next()}
+                for changed in latest.values():
+                    if changed is not None:
+                        await self._check(changed)
+        except MissingExtra:
+            await _forever(self._reader)  # without CEL policies have no effect, and nothing to check
+        finally:
+            self._reader.stop()
+
+    async def _check(self, entry: Entry) -> None:
+        policy = records.decode(entry.value)
+        generation = policy["metadata"].get("generation") or 0
+        if generation <= ((policy.get("status") or {}).get("observedGeneration") or 0):
+            return
+        from pilotage.server.policies.typechecking import expression_warnings, kinds_of  # with CEL
+
+        spec, catalogue = policy["spec"], self._context.catalogue
+        kinds = await kinds_of(spec, catalogue)
+        params = await self._params(spec)
+        warnings = await offload(len(entry.value) * COMPILED, expression_warnings, spec, kinds, params)
+        with suppress(NotFound, Conflict):  # it was deleted, or replaced by another one
+            await self._write(policy, {"observedGeneration": generation, "typeChecking": _found(warnings)})
+
+    async def _params(self, spec: Document) -> ResourceInfo | None:
+        kind = spec.get("paramKind")
+        if kind is None:
+            return None
+        return await self._context.catalogue.of_kind(GroupVersionKind.of(kind["apiVersion"], kind["kind"]))
+
+    async def _write(self, policy: Document, status: Document) -> None:
+        from pilotage.server.verbs.apply import Applier
+
+        metadata = policy["metadata"]
+        configuration = {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": metadata["name"], "uid": metadata["uid"]},
+            "status": status,
+        }
+        request = Request(
+            Verb.PATCH,
+            POLICIES,
+            name=metadata["name"],
+            subresource="status",
+            body=msgspec.json.encode(configuration),
+            content_type=PatchType.APPLY.value,
+            write=WriteOptions(field_manager=FIELD_MANAGER, force=True),
+        )
+        info = await self._context.catalogue.find(POLICIES)
+        response = await Applier(self._context).apply(info, request)
+        self._note(request, response.body)
+
+
+def _found(warnings: list[Document]) -> Document:
+    return {"expressionWarnings": warnings} if warnings else {}
+
+
+async def _forever(reader: LogReader) -> None:
+    while True:
+        await reader.next()
