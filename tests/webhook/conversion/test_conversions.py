@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from typing import Literal
 
 import pytest
 
 import pilotage as pt
 from pilotage.webhook.conversion.conversions import ConversionError, Conversions, conversion_of
+from pilotage.webhook.conversion.partial import completed
 
-from .jobs import GROUP, V3, Job, JobV1, JobV3, job, to_v3
+from .jobs import GROUP, V3, Job, JobV1, JobV3, SpecV1, SpecV2, job, to_v3
 
 V1, V2 = f"{GROUP}/v1", f"{GROUP}/v2"
+
+
+class Part(pt.Model):
+    name: str
+    at: pt.Time
+    mode: Literal["a", "b"]
+
+
+class ThingSpec(pt.Model):
+    size: int
+    parts: list[Part] = []
+
+
+class Thing(pt.Resource):
+    spec: ThingSpec
 
 
 def conversions(*, lossless: bool = False) -> Conversions:
@@ -130,3 +148,33 @@ def test_a_change_in_the_old_version_wins_over_what_was_saved() -> None:
 def test_without_a_loss_there_is_no_annotation() -> None:
     found = conversions(lossless=True).convert(job("v2", {"minute": "1", "hour": "2", "owner": ""}), V1)
     assert "annotations" not in found["metadata"]
+
+
+def test_an_object_without_its_spec_converts_to_one_without_it() -> None:
+    """Server-side apply converts what is left of an object without the fields of a manager."""
+    old = job("v1", {}, labels={"a": "b"})
+    del old["spec"]
+    new = conversions().convert(old, V2)
+    assert new == {**old, "apiVersion": V2}
+    assert conversions().convert(new, V1) == old
+
+
+def test_a_required_field_that_is_missing_reads_as_its_zero_value() -> None:
+    old = {"kind": "Thing", "metadata": {"name": "a"}, "spec": {"parts": [{"name": "x"}]}}
+    parts = [{"name": "x", "at": "0001-01-01T00:00:00Z", "mode": "a"}]
+    assert completed(old, Thing) == old | {"spec": {"size": 0, "parts": parts}}
+
+
+async def test_a_manager_applies_an_object_in_another_version_than_before() -> None:
+    async with pt.Cluster.embedded("memory:") as cluster, pt.Manager(cluster) as manager:
+        pt.WebhookBuilder(manager).for_(Job).with_conversion(JobV1).complete()
+        async with asyncio.TaskGroup() as tasks:
+            serving = tasks.create_task(manager.start())
+            await manager.ready()
+            await cluster.install(Job, JobV1)
+            client = cluster.client.with_namespace("default")
+            await client.apply(JobV1(metadata=pt.ObjectMeta(name="a"), spec=SpecV1(schedule="30 2")), field_owner="me")
+            new = Job(metadata=pt.ObjectMeta(name="a"), spec=SpecV2(minute="1", hour="2"))
+            await client.apply(new, field_owner="me")
+            assert (await client.get(JobV1, "a")).spec.schedule == "1 2"
+            serving.cancel()

@@ -9,13 +9,14 @@ from typing import Any, cast
 
 import msgspec
 
-from pilotage.errors import InvalidDefinition
+from pilotage.errors import DecodeError, InvalidDefinition
 from pilotage.meta import forms, objects
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import Unstructured
 from pilotage.webhook.conversion.lossless import with_saved, without_saved
+from pilotage.webhook.conversion.partial import completed
 
 Function = Callable[[Document], Document]
 
@@ -104,7 +105,12 @@ def _function(function: Callable[[Any], Any], source: forms.Kind, target: forms.
     gvk = forms.gvk_of(target)
 
     def convert(document: Document) -> Document:
-        converted = _checked(function(_decoded(document, source)), target, function)
+        try:
+            obj = _decoded(document, source)
+        except DecodeError:
+            converted = _convert_part(document, source, lambda whole: _checked(function(whole), target, function))
+        else:
+            converted = _checked(function(obj), target, function)
         metadata = converted.pop("metadata", None) or {}
         return {
             "apiVersion": gvk.api_version,
@@ -114,6 +120,20 @@ def _function(function: Callable[[Any], Any], source: forms.Kind, target: forms.
         }
 
     return convert
+
+
+def _convert_part(document: Document, source: forms.Kind, function: Callable[[Any], Document]) -> Document:
+    """Convert what server-side apply has left of an object. A part that it does not have, the result has not either."""
+    whole = completed(document, cast("type[Resource]", source))  # a document without a class can always be read
+    absent = whole.keys() - document.keys()
+    obj = _decoded(whole, source)
+    try:
+        converted = function(obj)
+    except Exception:  # the function of a user, which may need more than zero values
+        if not absent:
+            raise
+        converted = copied(document)  # without its spec, an object is the same in all versions
+    return {key: value for key, value in converted.items() if key not in absent}
 
 
 def _decoded(document: Document, kind: forms.Kind) -> Any:
