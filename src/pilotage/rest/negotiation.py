@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pilotage.rest.request import Form
 
@@ -33,6 +34,8 @@ FORMS = {
 """The kinds that an answer can be converted to, all of the group `meta.k8s.io`."""
 _AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 _MAX_CLAUSES = 64
+_SHORT = 256
+"""Characters of a header whose format is worth remembering: a program sends the same one with each request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,12 @@ def negotiate(accept: str, *, messages: bool = True, forms: bool = True) -> Form
     `messages`: whether the object can be written as protobuf. `forms`: whether it can be converted to another kind. An
     alternative that cannot be served is skipped, so `as=Unknown,application/json` is plain JSON.
     """
+    if len(accept) > _SHORT:
+        return _negotiated(accept, messages, forms)
+    return _kept_format(accept, messages, forms)
+
+
+def _negotiated(accept: str, messages: bool, forms: bool) -> Format | None:
     if not accept.strip():
         return Format()
     for clause in clauses(accept):
@@ -78,6 +87,9 @@ def negotiate(accept: str, *, messages: bool = True, forms: bool = True) -> Form
                 if found is not None:
                     return found
     return None
+
+
+_kept_format = lru_cache(maxsize=256)(_negotiated)
 
 
 def _format(clause: Clause, media: str, *, messages: bool, forms: bool) -> Format | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
@@ -25,6 +24,7 @@ from pilotage.errors import (
 from pilotage.meta import gojson
 from pilotage.meta.causes import invalid, not_supported, shown
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.values import Value
 from pilotage.rest import fence
 from pilotage.rest import query as queries
 from pilotage.rest.negotiation import ACCEPT, JSON, LIST_ACCEPT, PROTOBUF, YAML, requested_form
@@ -52,6 +52,7 @@ _METHODS = {
     Verb.DELETE: "DELETE",
     Verb.DELETE_COLLECTION: "DELETE",
 }
+_NO_NAMES = frozenset((".", ".."))
 _CONNECTIONS = ("attach", "exec", "log", "portforward")
 _NO_DELETE_OPTIONS = {"kind": "DeleteOptions", "apiVersion": "v1"}
 _DELETE_OPTIONS = GroupVersionKind("", "v1", "DeleteOptions")
@@ -59,14 +60,15 @@ _READS = (Verb.GET, Verb.LIST, Verb.WATCH, Verb.DELETE_COLLECTION)
 _WRITES = (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
 
 
-@dataclass(frozen=True, slots=True)
-class HTTPRequest:
+class HTTPRequest(Value, frozen=True):
     """An HTTP request as a value."""
+
+    __unshown__ = frozenset({"headers", "body"})
 
     method: str
     target: str
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    body: bytes = field(default=b"", repr=False)
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
 
 
 def build(request: Request) -> HTTPRequest:
@@ -219,10 +221,11 @@ def _list_path(old: re.Match[str], query: Mapping[str, str], method: str) -> tup
 def split(path: str) -> tuple[GroupVersionResource, str, str, str]:
     """Split a path into resource, namespace, name and all that follows it. Raises NotFound for any other path."""
     try:
-        parts = unquote(path.strip("/"), errors="strict").split("/")
+        text = unquote(path.strip("/"), errors="strict")
     except UnicodeDecodeError:
         raise NotFound("404 page not found") from None
-    if any(not part or part in (".", "..") or "\x00" in part for part in parts):
+    parts = text.split("/")
+    if not all(parts) or not _NO_NAMES.isdisjoint(parts) or "\x00" in text:
         raise NotFound("404 page not found")
     if parts[0] == "api" and len(parts) >= 3:
         group, version, rest = "", parts[1], parts[2:]

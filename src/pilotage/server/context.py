@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import uuid
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -34,6 +33,7 @@ from pilotage.server.matching.configurations import AdmissionConfigurations
 from pilotage.server.plugins.catalogue import chain as plugin_chain
 from pilotage.server.plugins.plugin import DynamicAdmission, PluginContext
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.uids import random_uid
 from pilotage.server.webhooks.caller import WebhookCaller
 from pilotage.server.webhooks.conversion import Converter
 from pilotage.server.webhooks.endpoints import Services
@@ -42,8 +42,6 @@ from pilotage.storage.interface import Entry, Operation, Put, Storage
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-_UUID_4 = uuid.UUID(int=0, version=4).int
-_UUID_MASK = uuid.UUID(int=2**128 - 1, version=4).int
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +138,7 @@ class RegistryContext:
 
     def uid(self) -> str:
         """A random UUID (version 4)."""
-        digits = f"{self.chance.getrandbits(128) & _UUID_MASK | _UUID_4:032x}"
-        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+        return random_uid(self.chance)
 
     def suffix(self) -> str:
         """What makes a generated name unique: no vowels, so no words."""

@@ -8,8 +8,9 @@ from pilotage.http.messages import Headers, Request
 from pilotage.rest.request import User
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.bootstrap.contents import NamespaceContents
-from pilotage.server.http.flows import Flows, matches
+from pilotage.server.http.flows import REFRESH_SECONDS, Flows, matches
 from pilotage.server.http.handler import HTTPHandler
+from pilotage.storage.interface import Delete
 
 from ..registries import opened
 
@@ -70,6 +71,19 @@ async def test_the_flow_schema_with_the_lowest_precedence_is_in_the_headers() ->
         first, second = dict(await flows.headers(admin)), dict(await flows.headers(anybody))
         assert first.keys() == {"x-kubernetes-pf-flowschema-uid", "x-kubernetes-pf-prioritylevel-uid"}
         assert first != second
+
+
+async def test_a_deleted_flow_schema_is_not_in_the_headers_after_the_next_read() -> None:
+    now = 0.0
+    async with opened(contents=NamespaceContents()) as api:
+        storage, prefix = api.registry.context.storage, api.registry.context.prefix
+        flows = Flows(storage, prefix, lambda: now)
+        asked = AccessAttributes(BOB, "list", "", "pods", namespace="default")
+        assert await flows.headers(asked) == await flows.headers(asked) != ()
+        snapshot = await storage.list(f"{prefix}flowcontrol.apiserver.k8s.io/flowschemas/")
+        await storage.commit(*(Delete(entry.key) for entry in snapshot.entries))
+        now = 2 * REFRESH_SECONDS
+        assert await flows.headers(asked) == ()
 
 
 async def test_a_long_running_request_has_no_flow_schema() -> None:

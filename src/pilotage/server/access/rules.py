@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from pilotage.meta.documents import Document
+from pilotage.meta.values import Value
 from pilotage.rest.request import User
 
 ALL = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class AccessAttributes:
+class AccessAttributes(Value, frozen=True):
     """What a request does, as authorization sees it: a verb on a resource, or on a path."""
 
     user: User

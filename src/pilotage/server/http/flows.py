@@ -18,6 +18,7 @@ from pilotage.storage.interface import Storage
 
 REFRESH_SECONDS = 1.0
 """How old the known flow schemas may be; kube-apiserver has them from a watch."""
+_MAX_FOUND = 1024
 _GROUP = "flowcontrol.apiserver.k8s.io"
 
 
@@ -38,6 +39,8 @@ class Flows:
         self._clock = clock
         self._schemas: list[FlowSchema] = []
         self._read_at: float | None = None
+        self._found: dict[tuple[object, ...], tuple[tuple[str, str], ...]] = {}
+        """The headers by what rules match in a request for a resource, since the schemas were read."""
 
     async def headers(self, attributes: AccessAttributes) -> tuple[tuple[str, str], ...]:
         """The headers of the answer to a request: the uids of its flow schema and of its priority level."""
@@ -46,6 +49,17 @@ class Flows:
             self._read_at = now
             with suppress(PilotageError):  # the answer itself says what is wrong with the storage
                 self._schemas = await self._read()
+                self._found.clear()
+        user, resource = attributes.user, attributes.full_resource
+        asked = (user.name, user.groups, attributes.verb, attributes.group, resource, attributes.namespace)
+        found = self._found.get(asked)
+        if attributes.path or found is None:
+            found = self._match(attributes)
+            if not attributes.path and len(self._found) < _MAX_FOUND:
+                self._found[asked] = found
+        return found
+
+    def _match(self, attributes: AccessAttributes) -> tuple[tuple[str, str], ...]:
         for schema in self._schemas:
             if any(matches(rule, attributes) for rule in schema.rules):
                 return schema.headers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import uuid
+import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
@@ -41,6 +41,7 @@ from pilotage.server.http.warnings import warning_headers
 from pilotage.server.offload import offload
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.uids import random_uid
 from pilotage.server.verbs.refusals import with_warnings
 from pilotage.telemetry.logs import logger
 
@@ -66,6 +67,7 @@ _STARTED: dict[str, Check] = dict.fromkeys(
 """What has been done when the first request is answered, under kube-apiserver's names."""
 _READY: dict[str, Check] = dict.fromkeys(("informer-sync", "shutdown"), ping)
 """What holds as long as requests are answered: the server is not shutting down."""
+_CHANCE = random.Random()  # noqa: S311 - the ids of requests are no secrets
 _log = logger("pilotage.server")
 
 
@@ -108,7 +110,10 @@ class HTTPHandler:
         except PilotageError as error:
             _log.warning("Request failed", method=incoming.method, path=incoming.target.partition("?")[0], error=error)
             answer = self._failure(incoming, internal_error(str(error)), audit)
-        return replace(answer, headers=_complete(answer.headers, incoming, flow, audit))
+        headers = _complete(answer.headers, incoming, flow, audit)
+        if isinstance(answer, http.Response):
+            return http.Response(answer.status, headers, answer.body)
+        return replace(answer, headers=headers)
 
     def _failure(self, incoming: http.Request, error: ApiError, audit: Audit | None) -> http.Response:
         if audit is not None:
@@ -245,7 +250,7 @@ def _complete(
     if audit is not None:
         audit_id = audit.audit_id
     else:
-        audit_id = incoming.headers.get("audit-id")[:MAX_AUDIT_ID] or str(uuid.uuid4())
+        audit_id = incoming.headers.get("audit-id")[:MAX_AUDIT_ID] or random_uid(_CHANCE)
     cached = () if any(name == "cache-control" for name, _ in headers) else (_NO_CACHE,)
     return [("audit-id", audit_id), *cached, *headers, *flow]
 
