@@ -59,6 +59,24 @@ async def test_a_read_from_the_cache_is_a_list_and_a_watch_of_the_line_that_read
     assert by_program == [("list", "secrets"), ("watch", "secrets")]
 
 
+async def test_each_line_that_reads_from_the_cache_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
+
+    async def first(manager: Manager) -> None:
+        await manager.client.find(Secret, "a", namespace="default")
+
+    async def second(manager: Manager) -> None:
+        await manager.client.list(Secret)
+
+    async with Manager(Cluster.embedded()) as manager:
+        await manager.run_until_idle(timeout=20)
+        await first(manager)
+        await second(manager)
+    reads = [each.place for each in recorded(tmp_path) if (each.verb, each.resource) == ("watch", "secrets")]
+    begin = first.__code__.co_firstlineno
+    assert reads == [f"{__file__}:{begin + 1}", f"{__file__}:{begin + 4}"]
+
+
 async def test_nothing_is_wrapped_where_nothing_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(ENVIRONMENT, raising=False)
     from pilotage.cluster import recording

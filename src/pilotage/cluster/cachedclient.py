@@ -56,6 +56,10 @@ class CachedClient(Client):
         """A client with the same defaults that reads from the server."""
         return self._client._with(self._session)
 
+    def reads_live(self, kind: Kind) -> bool:
+        """Whether a kind is always read from the server."""
+        return bool(self._live_kinds) and gvk_of(kind) in self._live_kinds
+
     async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Object:
         if resource_version or (self._live_kinds and gvk_of(kind) in self._live_kinds):
             return await super()._get(kind, name, namespace, resource_version)

@@ -261,6 +261,10 @@ class Cluster:
         if fences is not None and self._transport is not None:
             transport = FencedTransport(self._transport, self, fences)
             client = Client(transport, scheme=self.scheme, rest_mapper=self.rest_mapper)
+        if recorder() is not None:
+            from pilotage.cluster.recordedclient import RecordedCachedClient
+
+            return RecordedCachedClient(client, cache, self.writes, options)
         return CachedClient(client, cache, self.writes, options)
 
     def separate_client(self) -> tuple[Client, Transport] | None:
