@@ -15,6 +15,7 @@ from pilotage.controller import (
     Request,
     enqueue_request_for_object,
 )
+from pilotage.errors import InvalidDefinition
 from pilotage.manager.manager import Manager
 from pilotage.manager.work import ActiveWork
 from pilotage.meta.models import ObjectMeta
@@ -136,3 +137,62 @@ async def test_the_manager_and_its_other_controllers_go_on_when_one_is_stopped()
         await manager.run_until_idle(timeout=60)
         assert manager.work.statistics("controller.reconcile").finished == 1
     assert (stopped.finished, other.finished) == ([], ["a"])
+
+
+async def test_a_controller_is_removed_and_another_one_takes_its_name_and_its_kind(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The program of a user who loads and unloads parts of it."""
+    first, second = Slow(0), Slow(0)
+    async with Manager(Cluster.embedded()) as manager:
+        controller = ControllerBuilder(manager).for_(ConfigMap).complete(first)
+        await manager.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
+        await manager.run_until_idle(timeout=60)
+        with pytest.raises(InvalidDefinition, match="has a controller 'configmap' already"):
+            ControllerBuilder(manager).for_(ConfigMap).complete(second)
+        assert await manager.remove(controller, timeout=10)
+        informer = manager.cache.informer(ConfigMap)
+        assert informer is not None
+        assert not informer.has_listeners
+        manager.cache.remove_informer(ConfigMap)
+        assert manager.cache.informers() == ()
+        await manager.client.create(ConfigMap(metadata=ObjectMeta(name="b", namespace="default")))
+        await manager.run_until_idle(timeout=60)
+        assert manager.cache.informers() == ()
+        ControllerBuilder(manager).for_(ConfigMap).complete(second)
+        await manager.run_until_idle(timeout=60)
+        assert (first.finished, sorted(second.finished)) == (["a"], ["a", "b"])
+        with pytest.raises(InvalidDefinition, match="it is not a runnable of this manager"):
+            await manager.remove(controller)
+        assert not [record for record in caplog.records if record.levelname == "WARNING"]
+        manager.cache.remove_informer(ConfigMap)
+        assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+            'Informer removed although it has handlers, which get no more events kind="v1, Kind=ConfigMap"'
+        ]
+
+
+async def test_a_runnable_without_a_stop_is_cancelled_when_it_is_removed() -> None:
+    ended: list[str] = []
+
+    async def poll() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("poll")
+
+    async with Manager(Cluster.embedded()) as manager:
+        manager.add(poll)
+        await manager.run_until_idle(timeout=60)
+        assert not await manager.remove(poll)
+        assert ended == ["poll"]
+        await manager.run_until_idle(timeout=60)  # the manager has not failed
+
+
+async def test_a_controller_that_is_removed_before_the_start_never_runs() -> None:
+    removed = Slow(0)
+    async with Manager(Cluster.embedded()) as manager:
+        controller = ControllerBuilder(manager).for_(ConfigMap).complete(removed)
+        assert await manager.remove(controller)
+        await manager.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
+        await manager.run_until_idle(timeout=60)
+        assert removed.finished == []

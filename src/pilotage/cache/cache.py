@@ -28,8 +28,11 @@ from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unst
 from pilotage.rest.listing import ListerWatcher
 from pilotage.rest.refusal import MissingPermission
 from pilotage.tasks import OwnedTasks
+from pilotage.telemetry.logs import logger
 
 R = TypeVar("R", bound=Resource)
+
+log = logger("pilotage.cache")
 
 AnyInformer = Informer[Any] | InformerGroup[Any]
 _Slot = tuple[GroupVersionKind, bool]
@@ -218,10 +221,15 @@ class Cache:
                 self._follow_namespaces(slot, informer)
 
     def remove_informer(self, kind: Kind) -> None:
-        """Stop the informers of a kind and drop their objects. A later read creates a new one."""
+        """Stop the informers of a kind and drop their objects. A later read creates a new one.
+
+        Its handlers get no more events, so stop the controllers that watch the kind first.
+        """
         gvk = gvk_of(kind)
         for slot in ((gvk, False), (gvk, True)):
             informer = self._informers.pop(slot, None)
+            if informer is not None and informer.has_listeners:
+                log.warning("Informer removed although it has handlers, which get no more events", kind=str(gvk))
             for one in _parts(informer):
                 task = self._tasks.pop(one, None)
                 if task is not None and self._group is not None:

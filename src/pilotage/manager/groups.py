@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from pilotage.errors import InvalidDefinition
 from pilotage.manager.errors import ManagerStopped, RunnableCancelled
-from pilotage.manager.runnables import START_ORDER, AnyRunnable, Group, GroupMember, group_members
+from pilotage.manager.runnables import START_ORDER, AnyRunnable, Group, GroupMember, group_members, name_of
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.manager")
@@ -24,6 +26,7 @@ class RunnableGroup:
         self._report = report
         self._entries: list[GroupMember] = []
         self._tasks: dict[asyncio.Task[None], GroupMember] = {}
+        self._removed: set[asyncio.Task[None]] = set()
         self._started = False
         self._stopping = False
         self.unready: dict[str, object] = {}
@@ -80,6 +83,14 @@ class RunnableGroup:
         """The names of runnables whose task has not ended."""
         return list(self._tasks.values())
 
+    def remove(self, runnable: AnyRunnable) -> list[asyncio.Task[None]] | None:
+        """Remove a runnable, whose end is not reported from now on. Returns its running tasks; None: it is unknown."""
+        entries = [entry for entry in self._entries if entry.runnable == runnable]  # a bound method equals itself
+        self._entries = [entry for entry in self._entries if entry not in entries]
+        tasks = [task for task, entry in self._tasks.items() if entry in entries]
+        self._removed.update(tasks)
+        return tasks if entries else None
+
     def __iter__(self) -> Iterator[GroupMember]:
         return iter(self._entries)
 
@@ -105,7 +116,9 @@ class RunnableGroup:
 
     def _forget(self, task: asyncio.Task[None]) -> None:
         entry = self._tasks.pop(task)
-        if task.cancelled() and not self._stopping:
+        is_removed = task in self._removed
+        self._removed.discard(task)
+        if task.cancelled() and not self._stopping and not is_removed:
             self._report(entry.name, RunnableCancelled(f"{entry.name} was cancelled, and not by its manager"))
 
 
@@ -122,6 +135,21 @@ class Groups:
         """Add a runnable to its group, or to both where it warms up."""
         for entry in group_members(runnable):
             self._groups[entry.group].add(entry)
+
+    async def remove(self, runnable: AnyRunnable, timeout: float | None) -> bool:
+        """Stop a runnable and remove it. Returns whether it ended by itself."""
+        found = [tasks for group in self._groups.values() if (tasks := group.remove(runnable)) is not None]
+        if not found:
+            raise InvalidDefinition(f"{name_of(runnable)} cannot be removed: it is not a runnable of this manager")
+        stop = getattr(runnable, "stop", None)
+        if inspect.iscoroutinefunction(stop):
+            return bool(await stop(timeout))
+        tasks = [task for several in found for task in several]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=timeout)
+        return not tasks
 
     async def start(self) -> None:
         """Start all groups except the leader's, each when the one before is ready."""

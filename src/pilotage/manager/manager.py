@@ -39,7 +39,7 @@ from pilotage.manager.options import ManagerOptions
 from pilotage.manager.permissions import Permissions
 from pilotage.manager.processes.child import add_probe
 from pilotage.manager.readiness import readiness
-from pilotage.manager.runnables import AnyRunnable
+from pilotage.manager.runnables import AnyRunnable, name_of
 from pilotage.manager.supervision import Supervision
 from pilotage.manager.supervisor import has_threads
 from pilotage.manager.work import WorkTracker
@@ -184,6 +184,20 @@ class Manager:
     def add(self, runnable: AnyRunnable) -> None:
         """Add a runnable. After `start` it starts at once; during a shutdown it is refused (ManagerStopped)."""
         self._lifecycle.add(runnable)
+
+    async def remove(self, runnable: AnyRunnable, timeout: float | None = None) -> bool:
+        """Stop a runnable and remove it; the manager and all others continue.
+
+        A controller is stopped in order: it accepts nothing more, its running reconciles end, or are cancelled after
+        `timeout` seconds (None: no limit). Its name may be used again, and `cache.remove_informer` drops the kinds that
+        no other one needs. What has no `stop` is cancelled. Returns whether it ended by itself. InvalidDefinition if it
+        was not added.
+        """
+        ended = await self._lifecycle.groups.remove(runnable, timeout)
+        name = name_of(runnable)
+        if all(entry.name != name for entry in self._lifecycle.groups.entries()):
+            self._controller_names.discard(name)
+        return ended
 
     def claim_controller_name(self, name: str) -> None:
         """Reserve a name, which metrics and logs use, for one controller. InvalidDefinition if another one has it."""
