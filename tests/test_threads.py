@@ -102,8 +102,10 @@ async def test_the_result_for_a_caller_that_has_stopped_waiting_is_dropped() -> 
 
 
 @pytest.mark.virtual_time
-async def test_in_virtual_time_a_function_is_called_at_once() -> None:
-    here = threading.get_ident()
-    assert await threads.start(threading.get_ident, "test") == here
+async def test_in_virtual_time_no_time_passes_while_a_function_runs() -> None:
+    loop = asyncio.get_running_loop()
+    loop.call_later(1, print)
+    assert await threads.start(threading.get_ident, "test") != threading.get_ident()
+    assert loop.time() == 0
     with pytest.raises(ZeroDivisionError):
         await threads.start(lambda: 1 // 0, "test")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 import threading
 from collections.abc import Callable
@@ -85,12 +86,11 @@ POOL = ThreadPool()
 def start(function: Callable[[], T], name: str) -> asyncio.Future[T]:
     """Call a function in a thread of this name, in a copy of the context. The future belongs to the running loop.
 
-    Cancelling the future does not end the thread, whose result is then dropped. On a loop of virtual time, which has no
-    threads, the function is called at once.
+    Cancelling the future does not end the thread, whose result is then dropped. A loop for tests runs the thread itself
+    (`run_thread`), so that no virtual time passes meanwhile.
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[T] = loop.create_future()
-    has_threads = getattr(loop, "has_threads", True)
     context = contextvars.copy_context()
 
     def end(outcome: Callable[[], None]) -> None:
@@ -112,8 +112,16 @@ def start(function: Callable[[], T], name: str) -> asyncio.Future[T]:
         with suppress(RuntimeError):  # the loop is closed: nothing waits for it
             loop.call_soon_threadsafe(end, outcome)
 
-    POOL.run(work) if has_threads else work()
+    getattr(loop, "run_thread", POOL.run)(work)
     return ended
+
+
+def wait_for(answer: concurrent.futures.Future[T], loop: asyncio.AbstractEventLoop) -> T:
+    """Wait in a thread for what the loop answers. A loop for tests is notified, as it waits for threads that run."""
+    on_wait = getattr(loop, "on_thread_wait", None)
+    if on_wait is not None:
+        on_wait(answer)
+    return answer.result()
 
 
 def _fail(future: asyncio.Future[T], error: BaseException) -> None:

@@ -159,8 +159,11 @@ async def test_recorded_events_and_leases_are_not_among_the_writes_unless_asked_
     env, given = pilotage_env, ConfigMap(metadata=pt.ObjectMeta(name="one", namespace="default"))
     await env.client.create(given)
     with env.writes() as writes, env.writes(everything=True) as everything:
+        await asyncio.sleep(3600)
         env.manager.event_recorder_for("test").event(given, "Normal", "Copied", "it was copied")
-        await env.eventually(lambda: env.client.list(Event, namespace="default"))
+        (event,) = await env.eventually(lambda: env.client.list(Event, namespace="default"))
+    assert event.last_timestamp is not None
+    assert (event.last_timestamp - BEGINNING).total_seconds() == 3600
     writes.assert_only()
     assert [write.gvk.kind for write in everything] == ["Event"]
 
@@ -284,6 +287,22 @@ async def test_idling_in_vain_ends_with_the_error_of_the_reconciler(pilotage_env
     assert "reconciles raised an error" in report
     assert "in reconcile" in report
     assert report.count("Traceback") == 1
+
+
+async def test_a_reconciler_that_is_not_async_is_tested_in_the_same_way(pilotage_env: Environment) -> None:
+    env = pilotage_env
+
+    def reconcile(request: pt.Request) -> pt.Result:
+        found = pt.wait(env.manager.client.get(ConfigMap, request))
+        if "hour" not in found.data:
+            pt.wait(env.manager.client.patch(found, {"data": {"hour": str(env.manager.clock().hour)}}))
+        return pt.Result()
+
+    pt.ControllerBuilder(env.manager).for_(ConfigMap).complete(reconcile)
+    await asyncio.sleep(5 * 3600)
+    await env.client.create(ConfigMap(metadata=pt.ObjectMeta(name="one", namespace="default")))
+    await env.run_until_idle()
+    assert (await env.client.get(ConfigMap, "one", namespace="default")).data == {"hour": "5"}
 
 
 async def test_the_error_of_a_runnable_is_raised_where_the_manager_ran(pilotage_env: Environment) -> None:

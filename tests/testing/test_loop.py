@@ -9,6 +9,9 @@ from itertools import permutations
 
 import pytest
 
+from pilotage.controller.reconciler import reconcile_function, wait
+from pilotage.controller.request import Request
+from pilotage.controller.result import Result
 from pilotage.storage import Put, open_storage
 from pilotage.testing import loop as virtual
 from pilotage.testing.storage import CHECKS, ConformanceCheck
@@ -157,12 +160,31 @@ def test_deadlock_names_the_tasks_that_wait() -> None:
         virtual.run(main())
 
 
-def test_threads_are_refused() -> None:
-    async def main() -> None:
-        await asyncio.to_thread(time.time)
+def test_no_time_passes_while_a_function_runs_in_a_thread() -> None:
+    async def main() -> tuple[bool, float]:
+        loop = asyncio.get_running_loop()
+        asyncio.get_running_loop().call_later(0.001, print)  # a timer that must not be due meanwhile
+        return await asyncio.to_thread(in_thread), loop.time()
 
-    with pytest.raises(RuntimeError, match="code without threads"):
-        virtual.run(main())
+    def in_thread() -> bool:
+        time.sleep(0.01)
+        return threading.current_thread() is threading.main_thread()
+
+    assert virtual.run(main()) == (False, 0.0)
+
+
+def test_what_a_thread_waits_for_may_take_any_time() -> None:
+    def reconcile(request: Request) -> Result:
+        wait(asyncio.sleep(3600))
+        return Result(requeue_after=wait(_time()))
+
+    async def _time() -> float:
+        return asyncio.get_running_loop().time()
+
+    async def main() -> Result | None:
+        return await reconcile_function(reconcile)(Request("one"))
+
+    assert virtual.run(main()) == Result(requeue_after=3600)
 
 
 def test_call_from_another_thread_is_refused() -> None:

@@ -114,7 +114,7 @@ class _Thread:
         except RuntimeError:  # the loop is closed
             answer.cancel()
         try:
-            return answer.result()
+            return threads.wait_for(answer, self._loop)
         except concurrent.futures.CancelledError:
             coroutine.close()
             raise Abandoned(

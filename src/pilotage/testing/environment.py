@@ -25,6 +25,7 @@ from pilotage.manager.options import ManagerOptions
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.models import ObjectMeta, Resource
 from pilotage.meta.objects import copy_of
+from pilotage.meta.times import Clock
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import Transport
 from pilotage.testing import failures, waiting
@@ -50,7 +51,7 @@ class Environment:
     """
 
     def __init__(self, cluster: Cluster | None = None, options: ManagerOptions | None = None) -> None:
-        self.cluster = cluster if cluster is not None else Cluster.embedded()
+        self.cluster = cluster if cluster is not None else Cluster.embedded(clock=loop_clock())
         """The API server."""
         self._calls = Calls(self.cluster.rest_mapper)
         self.cluster.wrap_transport(self._observe)
@@ -286,6 +287,14 @@ class Environment:
         if namespace and await self.client.find(Namespace, namespace) is None:
             with suppress(AlreadyExists):  # created at the same time
                 await self.client.create(Namespace(metadata=ObjectMeta(name=namespace)))
+
+
+def loop_clock() -> Clock | None:
+    """The clock of the running loop, where it has its own. Given to a cluster, it is the time also in threads."""
+    try:
+        return getattr(asyncio.get_running_loop(), "now", None)
+    except RuntimeError:
+        return None
 
 
 class _ObservedManager(Manager):

@@ -5,13 +5,15 @@ the tasks that can run, the seed picks one, so a test that passes with many seed
 one that fails does so again with the same seed. Plain callbacks keep the order in which they were scheduled among
 themselves, because asyncio promises that.
 
-It is for code without threads and sockets: work handed to threads ends at a moment that no seed decides. Such calls are
-refused with an error. When nothing can run any more and no timer is left, the run ends with `Deadlock`.
+It is for code without sockets. A function that runs in a thread, because it is not async, is waited for: no time passes
+and nothing else runs until it ends or waits for the loop. Calls from other threads are refused with an error. When
+nothing can run any more and no timer is left, the run ends with `Deadlock`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import math
 import random
 import selectors
@@ -21,13 +23,16 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from operator import itemgetter
 from typing import Any, NoReturn, TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary
 
+from pilotage import threads
 from pilotage.errors import PilotageError
 from pilotage.tasks import frames_of
+from pilotage.testing.runningthreads import RunningThreads
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -60,6 +65,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._clock_resolution = math.ulp(0.0)
         self._ready = _Ready(self.random)
         self._selector = _NoSelector(self._nothing_ready)
+        self._threads = RunningThreads()
+        self._from_threads: deque[asyncio.Handle] = deque()
 
     def time(self) -> float:
         """Seconds of virtual time since the loop was made."""
@@ -72,15 +79,33 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        if threading.get_ident() != self._thread:
+        if threading.get_ident() == self._thread:
+            return self.call_soon(callback, *args, context=context)
+        if not self._threads.any_started:
             _refuse("a thread called into the loop")
-        return self.call_soon(callback, *args, context=context)
+        handle = asyncio.Handle(callback, args, self, context)
+        self._from_threads.append(handle)
+        return handle
 
     def run_in_executor(self, executor: object, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
-        _refuse(f"{func!r} was to run in a thread")
+        """Run a function in a thread, as `asyncio.to_thread` does. Only while the loop runs."""
+        return threads.start(partial(func, *args), "function")
+
+    def run_thread(self, work: Callable[[], None]) -> None:
+        """Run the work in a thread that the loop waits for."""
+        self._threads.run(work)
+
+    def on_thread_wait(self, answer: concurrent.futures.Future[Any]) -> None:
+        """Such a thread waits for an answer of the loop."""
+        self._threads.on_wait(answer)
 
     def _nothing_ready(self, timeout: float | None) -> None:
         """The loop would sleep now: let the time pass instead."""
+        self._threads.wait_until_none_runs()
+        if self._from_threads:
+            while self._from_threads:
+                self._ready.append(self._from_threads.popleft())
+            return
         if timeout is None:
             raise Deadlock(self._complaint())
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]  # asyncio keeps it private
@@ -176,5 +201,5 @@ def _describe(task: asyncio.Task[Any]) -> str:
 
 def _refuse(what: str) -> NoReturn:
     raise RuntimeError(
-        f"{what}, but virtual time is for code without threads and sockets: use a real loop for this test"
+        f"{what}, but virtual time is for code without sockets and threads of its own: use a real loop for this test"
     )

@@ -19,9 +19,10 @@ from pilotage.errors import ApiError, Conflict, NotFound, Timeout
 from pilotage.manager.options import ManagerOptions
 from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.times import system_clock
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import DeleteOptions, Page, PatchType, Request, Response, Transport, Verb, WatchEvent
-from pilotage.testing.environment import Environment
+from pilotage.testing.environment import Environment, loop_clock
 from pilotage.testing.remoteloop import RemoteLoop
 
 GONE_SECONDS = 30.0
@@ -37,7 +38,7 @@ _LAST = (_DEFINITIONS, _NAMESPACES)
 @asynccontextmanager
 async def remote_environment(config: Config, options: ManagerOptions | None = None) -> AsyncIterator[Environment]:
     """An environment on a remote API server. What was created in the block is deleted at its end."""
-    cluster = Cluster(_PatientAPIServer(config))
+    cluster = Cluster(_PatientAPIServer(config), clock=loop_clock() or system_clock)
     remote, environment = Remote(cluster), Environment(cluster, options)
     async with cluster, remote.cleaned_up(), environment:
         loop = asyncio.get_running_loop()

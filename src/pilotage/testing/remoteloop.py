@@ -8,11 +8,14 @@ wait for hours, and what runs out or is tried again after seconds does so in rea
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import selectors
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, TypeVarTuple
+
+from pilotage.testing.runningthreads import RunningThreads
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -31,6 +34,7 @@ class RemoteLoop(asyncio.SelectorEventLoop):
         self.is_busy: Callable[[], bool] = bool
         self._skipped = 0.0
         self._functions = 0
+        self._threads = RunningThreads()
 
     def time(self) -> float:
         """Seconds of the machine's clock, and those that were skipped."""
@@ -46,6 +50,14 @@ class RemoteLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(self._on_function_end)
         return future
 
+    def run_thread(self, work: Callable[[], None]) -> None:
+        """Run the work in a thread. Nothing is skipped until it ends or waits for the loop."""
+        self._threads.run(work)
+
+    def on_thread_wait(self, answer: concurrent.futures.Future[Any]) -> None:
+        """Such a thread waits for an answer of the loop."""
+        self._threads.on_wait(answer)
+
     def _on_function_end(self, future: asyncio.Future[Any]) -> None:
         self._functions -= 1
 
@@ -54,7 +66,7 @@ class RemoteLoop(asyncio.SelectorEventLoop):
             return select(timeout)
         began = time.monotonic()
         events = select(QUIET)
-        if events or self._functions or self.is_busy():
+        if events or self._functions or self._threads.any_running or self.is_busy():
             return events  # the loop calls again with the time that is left
         self._skipped += timeout - (time.monotonic() - began)
         return []
