@@ -139,3 +139,11 @@ def test_expressions_of_admission_are_checked_in_the_same_way(text: str, problem
 def test_numbers_of_different_types_are_compared_by_their_values(text: str, result: bool) -> None:
     variables: dict[str, Any] = {"object": {"d": 1.5}}
     assert expression_of(text).evaluate(variables) is result
+
+
+@pytest.mark.parametrize(
+    "text", ["Object{spec: Object.spec{a: 1, b: 'x'}}", "[JSONPatch{op: 'add', path: '/a', value: 1}]"]
+)
+def test_fields_of_what_is_constructed_have_types_of_their_own(text: str) -> None:
+    wanted = "list(JSONPatch)" if "JSONPatch" in text else "Object"
+    assert AdmissionCompiler(params=False, composed=True).patch_problem(text, wanted) is None

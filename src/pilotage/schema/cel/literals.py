@@ -8,6 +8,7 @@ from pilotage.meta import times
 from pilotage.meta.times import Duration
 from pilotage.schema.cel.ast import Call, Constant, Expr, MakeList, MakeMap, children, walk
 from pilotage.schema.cel.estimate import Problem
+from pilotage.schema.cel.unevaluated import CONSTRUCTORS
 from pilotage.schema.patterns import PatternError, compile_re2
 
 _MAXIMUM_PATTERN = 4096
@@ -36,16 +37,23 @@ def pattern_problem(tree: Expr) -> str:
 
 
 def mixed_literals(tree: Expr) -> Iterator[Problem]:
-    """Items of lists, keys and values of maps that are constants of different types. Arguments of `format` may be."""
+    """Items of lists, keys and values of maps that are constants of different types. Arguments of `format` may be, and
+    the fields of what mutations construct."""
     match tree:
+        case Call(function, (MakeMap(entries),)) if function in CONSTRUCTORS.values():
+            for _, value in entries:
+                yield from mixed_literals(value)
+            return
+        case Call("format", (receiver, *_)):
+            yield from mixed_literals(receiver)
+            return
         case MakeList(items):
             yield from _mixed(items)
         case MakeMap(entries):
             yield from _mixed([key for key, _ in entries])
             yield from _mixed([value for _, value in entries])
-    if not (isinstance(tree, Call) and tree.function == "format"):
-        for child in children(tree):
-            yield from mixed_literals(child)
+    for child in children(tree):
+        yield from mixed_literals(child)
 
 
 def _problems(tree: Expr) -> Iterator[Problem]:
