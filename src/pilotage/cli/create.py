@@ -128,7 +128,7 @@ def _api(changes: Changes, layout: Layout, options: argparse.Namespace) -> list[
     if any(each.version != new.version for each in known):
         if added:
             create.add_version_import(changes, layout, new.version)
-        return [f"change the fields in {module}", f"pilotage create webhook {new.kind} --conversion"]
+        return [f"change the fields in {module}", "make format", f"pilotage create webhook {new.kind} --conversion"]
     if options.no_controller:
         create.add_version_import(changes, layout, new.version)
         return [f"change the fields in {module}"]

@@ -125,3 +125,23 @@ def test_a_kind_may_be_anywhere_in_the_package(pilotage: Pilotage, project: Path
 def test_the_names_of_a_second_version_are_those_of_the_first(refused: Pilotage, api: Path) -> None:
     message = "Book has its scope and names from src/guestbook/api/v1.py; leave these options out"
     assert refused("create api Book --version v2 --short-names b") == [message]
+
+
+@pytest.mark.parametrize(
+    ("field", "reason"),
+    [
+        ('next: "Page | None" = None', "BookSpec has a type in quotes ('Page | None')"),
+        ('next: list["Page"] = []', "BookSpec has a type in quotes ('Page')"),
+    ],
+)
+def test_a_spec_that_cannot_be_copied_safely_is_refused(refused: Pilotage, api: Path, field: str, reason: str) -> None:
+    (api / "v1.py").write_text(V1.replace("size: Size = 1", field))
+    assert f"cannot be copied from src/guestbook/api/v1.py: {reason}" in refused("create api Book --version v2")[-1]
+    assert not (api / "v2.py").exists()
+
+
+def test_methods_and_f_strings_are_copied_or_refused(pilotage: Pilotage, api: Path) -> None:
+    method = '    def title(self) -> str:\n        return "é" + Page(text=str(self.size)).text  # é\n'
+    (api / "v1.py").write_text(V1.replace("    container: Container | None = None\n", f"\n{method}"))
+    pilotage("create api Book --version v2")
+    assert 'return "é" + v1.Page(text=str(self.size)).text  # é\n' in (api / "v2.py").read_text()

@@ -193,6 +193,8 @@ def _bound_by(statement: ast.stmt) -> Iterator[str]:
             for node in ast.walk(statement):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                     yield node.id
+                elif node is not statement and isinstance(node, ast.Import | ast.ImportFrom):  # if TYPE_CHECKING:
+                    yield from _bound_by(node)
 
 
 def lines_of(text: str) -> list[str]:

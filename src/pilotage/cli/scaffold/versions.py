@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pilotage.cli.scaffold.layout import ProjectKind, resource_call
-from pilotage.cli.scaffold.source import CannotEdit, bound_names
+from pilotage.cli.scaffold.source import CannotEdit, bound_names, parsed
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,13 @@ def copied(hub: ProjectKind, text: str, version: str) -> Copy:
     for node in ([spec] if spec else []) + [hub.definition]:
         kept = {spec.name, hub.class_name} if spec else {hub.class_name}
         renames = _renames(node, bound_names(hub.tree), kept, module, used)
-        if node is hub.definition:
-            renames += _new_version(node, version, text)
-        parts.append(_segment(text, node, renames))
+        copy = _segment(text, node, renames + (_new_version(node, version, text) if node is hub.definition else []))
+        _check_copy(node, copy, module)
+        parts.append(copy)
     parts[-1] = parts[-1].rstrip("\n") + "\n\n" + _conversions(hub, spec, module)
     return Copy(
         definitions="\n\n\n".join(part.rstrip("\n") for part in parts) + "\n",
-        imports=_import_texts(used, text),
+        imports=_import_texts(used),
         classes=[*([spec.name] if spec else []), hub.class_name],
     )
 
@@ -81,6 +82,45 @@ def _renames(
         else:
             edits.append((name.lineno, name.col_offset, name.end_col_offset or 0, f"{module}.{name.id}"))
     return edits
+
+
+def _check_copy(node: ast.ClassDef, copy: str, module: str) -> None:
+    """Compare the copy with the class, apart from the names of the module. Raises CannotEdit."""
+    for field in node.body:
+        for quoted in _quoted_types(field.annotation) if isinstance(field, ast.AnnAssign) else ():
+            raise CannotEdit(f"{node.name} has a type in quotes ({quoted!r})")
+    (made,) = parsed(copy).body
+    assert isinstance(made, ast.ClassDef)
+    undo = _Undo(module)
+    if [ast.dump(undo.visit(each)) for each in made.body] != [ast.dump(each) for each in node.body]:
+        raise CannotEdit(
+            f"{node.name} has a form that cannot be copied"
+        )  # such as names in the f-strings of Python 3.11
+
+
+def _quoted_types(annotation: ast.expr) -> Iterator[str]:
+    match annotation:
+        case ast.Constant(value=str() as text):
+            yield text
+        case ast.Subscript(value=ast.Name(id="Literal") | ast.Attribute(attr="Literal")) | ast.Call():
+            return  # their texts are values
+        case _:
+            for part in ast.iter_child_nodes(annotation):
+                if isinstance(part, ast.expr):
+                    yield from _quoted_types(part)
+
+
+class _Undo(ast.NodeTransformer):
+    """Removes the name of a module from the names that it defines."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Name) and node.value.id == self._module:
+            return ast.Name(node.attr, node.ctx)
+        return node
 
 
 def _new_version(node: ast.ClassDef, version: str, text: str) -> list[Edit]:
@@ -158,7 +198,7 @@ def _arguments(names: list[str], source: str, spec: str, inner: list[str] | None
     return "".join(lines)
 
 
-def _import_texts(used: dict[str, ast.stmt], text: str) -> list[str]:
+def _import_texts(used: dict[str, ast.stmt]) -> list[str]:
     """The imports of the used names, each of one name."""
     found = []
     for name, statement in used.items():
