@@ -54,6 +54,10 @@ def needed(calls: Calls) -> list[str]:
         ("await self.client.get(pt.metadata_only(Secret), request)", ["get,list,watch Secret"]),
         ("await self.client.create(pt.Unstructured({'apiVersion': 'v1', 'kind': 'Pod'}))", ["create Pod"]),
         ("pt.add_finalizer(Greeting(spec=GreetingSpec()), 'a.b/c')", ["update Greeting/finalizers"]),
+        ("await pt.create_or_patch(self.client, Pod(status=None))", [
+            "get,list,watch,create,patch Pod", "patch Pod/status",
+        ]),
+        ("await pt.create_or_update(self.reader, Pod(), print)", ["get,create,update Pod"]),
         ("{}.get('Secret')", []),
     ],
 )  # fmt: skip
@@ -155,3 +159,8 @@ def test_a_call_whose_kind_is_not_known_is_reported_with_its_line(tmp_path: Path
     [line] = calls.unknown
     assert line.endswith(": self.client.create(self.something_else(request), …)")
     assert line.startswith(f"{tmp_path / 'operator_.py'}:")
+
+
+def test_a_recorder_that_is_made_in_a_function_names_its_api(tmp_path: Path) -> None:
+    calls = found(tmp_path, "request.manager.event_recorder_for('me', api_version='events.k8s.io/v1')")
+    assert [version for version, _ in calls.recorders] == ["v1", "events.k8s.io/v1"], "the first one is of __init__"

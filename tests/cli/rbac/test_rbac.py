@@ -95,6 +95,15 @@ def test_webhooks_need_their_certificate_and_their_configurations_alone(
     ]
 
 
+def test_events_are_written_to_the_api_of_their_recorder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = OPERATOR.replace(
+        'event_recorder_for("greetings")', 'event_recorder_for("a", api_version="events.k8s.io/v1")'
+    )
+    assert cli.main(["rbac", program(tmp_path, text)]) == 0
+    expected = '{apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"]}'
+    assert [rule for rule in rules(capsys.readouterr().out, "ClusterRole") if '"events"' in rule] == [expected]
+
+
 def test_a_further_cluster_has_a_role_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = """
 async def on_two(manager: pt.Manager) -> None:

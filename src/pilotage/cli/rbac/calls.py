@@ -59,8 +59,8 @@ class Calls:
     """Kinds whose CRDs the program installs."""
     migrations: list[Call] = field(default_factory=list)
     """Kinds whose stored objects the program migrates."""
-    recorders: list[str] = field(default_factory=list)
-    """Places that make a recorder of events."""
+    recorders: list[tuple[str, str]] = field(default_factory=list)
+    """API versions of events, and the places that make a recorder of them."""
     leases: list[tuple[str, str]] = field(default_factory=list)
     """Names of leases that the program holds itself, and the places; empty if the name is not a constant."""
     unknown: list[str] = field(default_factory=list)
@@ -115,7 +115,8 @@ class _Notes:
         if isinstance(receiver, SubresourceValue):
             self._subresource(name, receiver.name, first, node)
         elif name == "event_recorder_for":
-            self._found.recorders.append(self._place(node))
+            version = _text(next((each.value for each in node.keywords if each.arg == "api_version"), None))
+            self._found.recorders.append((version or "v1", self._place(node)))
         elif name == "run_while_leading":
             self._found.leases.append((_text(node.args[0] if node.args else None), self._place(node)))
         elif name == "install":
@@ -158,6 +159,9 @@ class _Notes:
         if isinstance(client, ClientValue) and client.live:
             verbs = tuple(verb for verb in verbs if verb not in ("list", "watch"))
         self._found.calls += self._calls(value, verbs, name, node)
+        desired = node.args[1] if len(node.args) > 1 else None
+        if isinstance(desired, ast.Call) and any(each.arg == "status" for each in desired.keywords):
+            self._found.calls += self._calls(value, ("patch",), name, node, "status")
 
     def _finalizers(self, value: Value | None, name: str, node: ast.Call) -> None:
         self._found.calls += self._calls(value, ("update",), name, node, "finalizers")

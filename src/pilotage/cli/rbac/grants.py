@@ -149,10 +149,11 @@ def _of_definition(call: Call, resources: Resources, verbs: Iterable[str], subre
 
 
 def _of_events(declared: Declarations, calls: Calls) -> Iterator[Grant]:
-    found = [(each.api_version.rpartition("/")[0], each.place) for each in declared.recorders]
+    found = [(each.api_version, each.place) for each in declared.recorders]
     known = {place for _, place in found}
-    found += [("", place) for place in calls.recorders if place not in known]
-    for group, place in found:
+    found += [(version, place) for version, place in calls.recorders if place not in known]
+    for version, place in found:
+        group = version.rpartition("/")[0]
         for verb in ("create", "patch"):
             yield Grant(Permission(group, "events", verb), Scope.WATCHED, "event_recorder_for(…)", place)
 
