@@ -61,7 +61,8 @@ cluster-binaries:  ## build kube-apiserver, etcd and kubectl into the cache fold
 helm:  ## build helm into the cache folder, once
 	@$(PYTHON) hack/helm/binaries.py || test $$? -eq 3
 
-cluster-tests: $(READY) cluster-binaries helm  ## the client tests and generated CRDs against a real kube-apiserver
+cluster-tests: $(READY) cluster-binaries  ## the client tests and generated CRDs against a real kube-apiserver
+	@$(PYTHON) hack/helm/binaries.py > /dev/null || echo "no helm: the tests that render the chart are skipped" >&2
 	$(PYTEST) -m "cluster and not long"
 
 differential: $(READY) cluster-binaries  ## random requests to a real kube-apiserver and to ours, for SECONDS (600), from SEED (1)
