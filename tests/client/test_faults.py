@@ -98,6 +98,10 @@ async def _patch(world: Faulty) -> None:
     await world.client.patch(await world.direct.get(ConfigMap, "old"), {"data": {"key": "2"}})
 
 
+async def _apply(world: Faulty) -> None:
+    await world.client.apply(_config_map("new"), field_owner="test")
+
+
 async def _delete(world: Faulty) -> None:
     await world.client.delete(await world.direct.get(ConfigMap, "old"))
 
@@ -121,7 +125,7 @@ async def _watch(world: Faulty) -> None:
 
 
 Call = Callable[[Faulty], Awaitable[None]]
-WRITES: list[Call] = [_create, _generate, _update, _patch, _delete, _delete_all]
+WRITES: list[Call] = [_create, _generate, _update, _patch, _apply, _delete, _delete_all]
 READS: list[Call] = [_get, _list]
 CALLS: list[Call] = [*WRITES, *READS, _watch]
 
