@@ -14,6 +14,7 @@ from hack.cluster.running import RealCluster
 from pilotage import cli
 from pilotage.cluster import Cluster
 from pilotage.meta import yamltext
+from pilotage.schema.generate.crd import crds
 from tests.schema import golden_files
 from tests.schema.apis.database import Database
 from tests.schema.source.loading import loaded, resources
@@ -76,6 +77,12 @@ def test_a_file_that_exists_is_overwritten_only_if_asked_for(
     assert file.read_text() == "mine\n"
     assert cli.main(["types", str(GOLDEN), "-o", str(file), "--force"]) == 0
     assert "class Database(" in file.read_text()
+
+
+def test_kinds_of_another_program_are_not_installed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert cli.main(["types", str(GOLDEN), "--external"]) == 0
+    with loaded(capsys.readouterr().out, tmp_path) as module:
+        assert crds(resources(module)) == []
 
 
 def test_what_the_module_cannot_express_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,6 +42,11 @@ def register(subparsers: Any) -> None:
     where = command.add_mutually_exclusive_group()
     where.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to FILE instead of standard output")
     where.add_argument("--output-dir", type=Path, metavar="DIR", help="write a module for each version into DIR")
+    command.add_argument(
+        "--external",
+        action="store_true",
+        help="the kinds belong to another program: leave them out of the CRDs of this one",
+    )
     command.add_argument("--force", action="store_true", help="overwrite files that exist")
     command.add_argument("--kubeconfig", default="", metavar="FILE", help="the kubeconfig for names of definitions")
     command.add_argument("--context", default="", help="the context of the kubeconfig")
@@ -59,11 +64,11 @@ def run(options: argparse.Namespace) -> int:
         if not versions:
             raise CommandError(f"no definition has the version {options.version}")
     if options.output_dir is None:
-        _write({options.output: versions}, options.force)
+        _write({options.output: versions}, options)
     else:
         names = sorted({version.version["name"] for version in versions})
         files = {name: [each for each in versions if each.version["name"] == name] for name in names}
-        _write({options.output_dir / f"{name}.py": files[name] for name in names}, options.force)
+        _write({options.output_dir / f"{name}.py": files[name] for name in names}, options)
     return 0
 
 
@@ -108,7 +113,7 @@ def _from_cluster(names: Sequence[str], options: argparse.Namespace) -> list[Doc
         raise CommandError(f"{error}; it is neither a file nor a folder, and the cluster has no such name") from error
 
 
-def _write(modules: dict[Path | None, list[Version]], force: bool) -> None:
+def _write(modules: dict[Path | None, list[Version]], options: argparse.Namespace) -> None:
     """Make all modules, then write them."""
     from pilotage.cli.files import write_files
     from pilotage.schema.source.module import module_of
@@ -117,10 +122,10 @@ def _write(modules: dict[Path | None, list[Version]], force: bool) -> None:
     lost = []
     for path, versions in modules.items():
         names = ", ".join(dict.fromkeys(version.definition["metadata"]["name"] for version in versions))
-        made[path] = module_of(versions, f"Classes for {names}.")
+        made[path] = module_of(versions, f"Classes for {names}.", external=options.external)
         lost += _lost(made[path], versions)
     existing = [path for path in made if path is not None and path.exists()]
-    if existing and not force:
+    if existing and not options.force:
         raise CommandError(f"{existing[0]} exists; nothing was written, overwrite it with --force")
     for path, text in made.items():
         if path is None:

@@ -71,7 +71,9 @@ def test_the_projects_pass_the_linter(projects: Path) -> None:
 def test_the_tests_of_the_projects_pass(projects: Path) -> None:
     """In one process: the packages have different names."""
     folders = [str(projects / name / "tests") for name in PROJECTS]
-    paths = ":".join(str(projects / name / "src") for name in PROJECTS)
+    paths = os.pathsep.join(
+        [*(str(projects / name / "src") for name in PROJECTS), os.environ.get("PYTHONPATH", "")]
+    ).strip(os.pathsep)
     options = ["--import-mode=importlib", "-q", "-W", "error", "-p", "no:cacheprovider", "-c", "/dev/null"]
     options += ["-p", "pilotage.testing.plugin"]  # an installation of before has no entry point for it
     run("pytest", *options, f"--rootdir={projects}", *folders, folder=projects, PYTHONPATH=paths)

@@ -21,10 +21,11 @@ def versions_of(definition: dict[str, Any]) -> list[Version]:
     return sorted(found, key=lambda each: version_priority(each.version["name"]))
 
 
-def module_of(versions: Sequence[Version], text: str) -> str:
+def module_of(versions: Sequence[Version], text: str, *, external: bool = False) -> str:
     """The source of a module with a class for each version, and `text` as its docstring.
 
-    Of several versions of a kind, those that are not stored have the version in the names of their classes.
+    Of several versions of a kind, those that are not stored have the version in the names of their classes. `external`
+    kinds belong to another program, and are left out of the CRDs that this one installs.
     """
     models = Models(set(ALIASES) | _IMPORTED)
     roots = {id(version): _class_of(version, versions, models) for version in versions}
@@ -33,7 +34,7 @@ def module_of(versions: Sequence[Version], text: str) -> str:
     parts = []
     for version in versions:
         before = len(models.classes)
-        resource = resource_source(version, roots[id(version)], models)
+        resource = resource_source(version, roots[id(version)], models, external)
         parts += [model.source() for model in models.classes[before:]] + [resource]
     made = docstring(text, 0) + "\n" + _head(models.names) + "\n\n" + "\n\n".join(parts)
     if any(len(line) > WIDTH for line in made.split("\n")):

@@ -41,7 +41,7 @@ class Version:
         return found
 
 
-def resource_source(version: Version, name: str, models: Models) -> str:
+def resource_source(version: Version, name: str, models: Models, external: bool) -> str:
     """The definition of the class. Constraints of metadata cannot be expressed."""
     schema = version.schema
     members = models.members(schema, (name,), resource=True)
@@ -49,8 +49,9 @@ def resource_source(version: Version, name: str, models: Models) -> str:
     bases = ["pt.Resource", *([f"markers=[{', '.join(markers)}]"] if markers else [])]
     body = docstring(schema["description"], 4) if schema.get("description") else ""
     body += ("\n" if body and members else "") + "".join(member.source() for member in members)
-    options = bracketed("@pt.resource(", _options(version, name), ")")
-    return f"{options}\n{bracketed(f'class {name}(', bases, '):')}\n{body or '    pass' + chr(10)}"
+    options = _options(version, name) + (["skip=True"] if external else [])
+    decorator, head = bracketed("@pt.resource(", options, ")"), bracketed(f"class {name}(", bases, "):")
+    return f"{decorator}\n{head}\n{body or '    pass' + chr(10)}"
 
 
 def _options(version: Version, name: str) -> list[str]:

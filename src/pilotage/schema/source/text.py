@@ -23,6 +23,8 @@ def literal(value: Any) -> str:
 
 def _string(value: str) -> str:
     """In double quotes; raw if that saves backslashes, as patterns have them."""
+    if '"' in value and not any(mark in value for mark in ("'", "\\")) and value.isprintable():
+        return f"'{value}'"
     plain = json.dumps(value, ensure_ascii=False)
     raw = "\\" in value and not any(mark in value for mark in ('"', "\n", "\r")) and not value.endswith("\\")
     return f'r"{value}"' if raw and value.isprintable() else plain.replace("\x7f", "\\x7f")
