@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import statistics
 import subprocess
 import sys
 import time
@@ -14,7 +15,9 @@ import pilotage as pt
 from bench.figures import measured, measured_async, memory
 from bench.objects import Widget, widget
 from pilotage.http.client import Client as HTTPClient
+from pilotage.testing import Environment, loop
 
+READY_SECONDS = 0.02  # of CPU until the fixture `pilotage_env` is ready; imports are not counted
 OBJECTS = 10_000
 EVENTS = 50_000
 ANCHOR = "controller-runtime needs 133 us (measured elsewhere, on a similar machine)"
@@ -131,6 +134,24 @@ async def first_reconcile() -> None:
     assert await process.wait() == 0
 
 
+def environments(count: int = 100) -> None:
+    """Open and close the environment of a test, each on a virtual loop of its own, as pytest's fixture does."""
+
+    ready: list[float] = []
+
+    async def opened() -> None:
+        began = time.process_time()
+        async with Environment():
+            ready.append(time.process_time() - began)
+
+    loop.run(opened())  # imports
+    ready.clear()
+    figure = measured("environment of a test: open, close", count, lambda: [loop.run(opened()) for _ in range(count)])
+    usual = statistics.median(ready)
+    print(figure.line(), f" ready after {usual * 1e3:.1f} ms of CPU (bound {READY_SECONDS * 1e3:.0f} ms)")
+    assert usual < READY_SECONDS
+
+
 async def main() -> None:
     print("\nThe loop, over HTTP from a replay (plain HTTP, one core)")
     with replay() as port:
@@ -138,6 +159,7 @@ async def main() -> None:
     print("\nThe queue, and the start")
     await queue()
     await first_reconcile()
+    await asyncio.to_thread(environments)
     made = widget(7)
     key = (made.metadata.namespace, made.metadata.name)
     print(
