@@ -1,4 +1,4 @@
-"""Installs the Python clients that the foreign tests run, once, outside the clone and outside the development tools.
+"""Installs the clients and pytest plugins for the foreign tests, once, outside the clone and the development tools.
 
 The virtual environment is `${XDG_CACHE_HOME:-~/.cache}/pilotage/foreign/<digest>/`, where the digest is that of
 requirements/foreign.lock and of the Python. The folder goes to standard output, all else to standard error.
@@ -23,7 +23,7 @@ COMPLETE = "complete"  # a file that is written last: a virtual environment cann
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Install kopf, kr8s, lightkube and kubernetes for the foreign tests.")
+    parser = argparse.ArgumentParser(description="Install the packages of foreign.lock for the foreign tests.")
     parser.add_argument("--where", action="store_true", help="print the folder if it is there, and never install")
     where: bool = parser.parse_args().where
     folder = cache() / digest()
