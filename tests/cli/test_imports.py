@@ -55,6 +55,11 @@ def test_a_command_loads_no_other_command(tmp_path: Path) -> None:
     assert [name for name in COMMANDS if f"pilotage.cli.{name}" in modules] == ["run"]
 
 
+def test_projects_are_written_without_loading_an_api_server(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "init", "--name", "books") & (HEAVY - {"msgspec"}) == set()
+    assert loaded(tmp_path, "create", "api", "Book") & (HEAVY - {"msgspec"}) == set()
+
+
 def test_crd_loads_neither_cluster_nor_client_nor_server(tmp_path: Path) -> None:
     (tmp_path / "api.py").write_text(API)
     modules = loaded(tmp_path, "crd", "api.py")

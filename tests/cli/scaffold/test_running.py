@@ -44,6 +44,16 @@ def test_its_manifests_are_written_beside_its_samples(pilotage: Pilotage, guestb
 
 
 @pytest.mark.cluster
+def test_the_tests_of_a_project_pass_on_a_cluster(guestbook: Path, real_control_plane: RealCluster) -> None:
+    config = guestbook / "kubeconfig"
+    config.write_text(json.dumps(running.kubeconfig(real_control_plane)))
+    command = [sys.executable, "-m", "pytest", "-p", "pilotage.testing.plugin", "-q", "-p", "no:cacheprovider"]
+    command += ["--pilotage-cluster", f"--pilotage-kubeconfig={config}"]
+    ran = subprocess.run(command, cwd=guestbook, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.cluster
 async def test_a_project_runs_on_a_cluster(guestbook: Path, real_control_plane: RealCluster) -> None:
     config = guestbook / "kubeconfig"
     config.write_text(json.dumps(running.kubeconfig(real_control_plane)))

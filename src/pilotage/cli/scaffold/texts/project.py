@@ -91,6 +91,7 @@ A Kubernetes operator, written with [Pilotage](https://github.com/pilotage/pilot
     make run        # run on an API server in memory; `pilotage run` uses the cluster of your kubeconfig
 
 `pilotage create api KIND` adds a kind with its controller and a test, `pilotage create webhook KIND` webhooks for it.
+`pytest --pilotage-cluster` runs the tests on the cluster of your kubeconfig.
 
 | | |
 |---|---|
