@@ -81,7 +81,7 @@ def test_a_variable_that_does_not_compile_is_reported_once() -> None:
         ("{'spec': 1}", "Object", "must evaluate to Object but got map(string, int)"),
         ("Object{'spec': 1}", "Object", "Syntax error"),
         ("[JSONPatch{op: 'add', path: '/' + jsonpatch.escapeKey('a/b'), value: {'a': 1}}]", "list(JSONPatch)", None),
-        ("[JSONPatch{operation: 'add'}]", "list(JSONPatch)", "undefined field 'operation'"),
+        ("[JSONPatch{operation: 'add'}]", "list(JSONPatch)", "expected type of field 'operation' is '' but"),
         ("[1]", "list(JSONPatch)", "must evaluate to list(JSONPatch) but got list(int)"),
     ],
 )

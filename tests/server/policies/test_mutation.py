@@ -87,6 +87,16 @@ async def test_a_patch_whose_test_fails_changes_nothing(world: World) -> None:
             "schema",
         ),
         (applied("Object{data: {'n': object.data.absent}}"), "resulted in error: no such key: absent"),
+        (
+            applied("Object{metadata: Object.metadata{labels: Object.labels{a: 'b'}}}"),
+            'type mismatch: unexpected type name "Object.labels", expected "Object.metadata.labels", which matches '
+            "field name path from root Object type",
+        ),
+        (
+            patched("[JSONPatch{op: 'add', path: '/data', value: Object.foo{y: Object.foo.z{}}}]"),
+            'type mismatch: unexpected type name "Object.foo.z", expected "Object.foo.y", which matches '
+            "field name path from root Object type",
+        ),
     ],
 )
 async def test_a_mutation_that_fails_refuses_the_write(world: World, mutation: dict[str, Any], message: str) -> None:

@@ -72,7 +72,9 @@ class AdmissionCompiler:
     def patch_problem(self, text: str, wanted: str) -> str | None:
         """Why an expression that constructs a patch is not valid."""
         try:
-            return self.problem(as_functions(text), wanted)
+            rewritten = as_functions(text)
+            found = self.problem(rewritten.text, wanted)
+            return rewritten.restored(found) if found is not None else None
         except CompileError as error:
             return error.failure
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel.ast import Expr, read_expr, renamed
+from pilotage.schema.cel.constructions import TYPE
 from pilotage.schema.cel.cost import cost
 from pilotage.schema.cel.expression import EvaluationError, compiled, translated
 from pilotage.schema.cel.fields import UsedFields, only_fields, used_fields
@@ -149,8 +150,11 @@ def expression_of(text: str) -> AdmissionExpression:
 
 @lru_cache(maxsize=1024)
 def patch_expression_of(text: str) -> AdmissionExpression:
-    """The compiled expression of a mutation, which constructs an `Object` or a list of `JSONPatch`, as documents."""
-    return AdmissionExpression(as_functions(text))
+    """The compiled expression of a mutation, which constructs an `Object` or a list of `JSONPatch`, as documents.
+
+    Objects in them have the names of their types: `constructions.plain` checks and removes these.
+    """
+    return AdmissionExpression(as_functions(text).text)
 
 
 @lru_cache(maxsize=1)
@@ -162,13 +166,16 @@ def _patches(cel: Any) -> list[Any]:
     """What mutations construct is a map."""
     types = cel.Type
     fields, text = types.Map(types.STRING, types.DYN), types.STRING
-    functions: list[tuple[str, Any, Any, Any]] = [(name, fields, fields, dict) for name in CONSTRUCTORS.values()]
-    functions.append(("jsonpatch.escapeKey", text, text, lambda key: key.replace("~", "~0").replace("/", "~1")))
+    functions: list[tuple[str, Any, list[Any], Any]] = [
+        (CONSTRUCTORS["Object"], fields, [text, fields], lambda name, values: {TYPE: name, **values}),
+        (CONSTRUCTORS["JSONPatch"], fields, [fields], dict),
+        ("jsonpatch.escapeKey", text, [text], lambda key: key.replace("~", "~0").replace("/", "~1")),
+    ]
     return [
         cel.FunctionDecl(
-            name, [cel.Overload(f"patches_{name}", result, [parameter], is_member=False, impl=implementation)]
+            name, [cel.Overload(f"patches_{name}", result, parameters, is_member=False, impl=implementation)]
         )
-        for name, result, parameter, implementation in functions
+        for name, result, parameters, implementation in functions
     ]
 
 

@@ -158,7 +158,7 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
 def check(tree: Expr, text: str, problems: Sequence[Problem] = ()) -> None:
     """Raise CompileError for these problems, or else for literals that cannot be."""
     if found := problems or literal_problems(tree):
-        raise CompileError("\n".join(_diagnosis(problem, text) for problem in found))
+        raise CompileError("\n".join(diagnosis(problem, text) for problem in found))
     if message := pattern_problem(tree):
         raise InstantiationError(message)
 
@@ -223,7 +223,8 @@ def _bare(message: str) -> str:
     return re.sub(r" \[[A-Z_]+\]$", "", re.sub(r"^[A-Z_]+: (?=ERROR)", "", message))
 
 
-def _diagnosis(problem: Problem, text: str) -> str:
+def diagnosis(problem: Problem, text: str) -> str:
+    """A problem as the compiler reports it."""
     lines = text[: problem.offset].split("\n")
     line, column = len(lines), len(lines[-1])
     return (

@@ -40,7 +40,7 @@ def mixed_literals(tree: Expr) -> Iterator[Problem]:
     """Items of lists, keys and values of maps that are constants of different types. Arguments of `format` may be, and
     the fields of what mutations construct."""
     match tree:
-        case Call(function, (MakeMap(entries),)) if function in CONSTRUCTORS.values():
+        case Call(function, (*_, MakeMap(entries))) if function in CONSTRUCTORS.values():
             for _, value in entries:
                 yield from mixed_literals(value)
             return

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel.ast import read_expr
+from pilotage.schema.cel.constructions import constructed_type, construction_problems
 from pilotage.schema.cel.expression import (
     CompileError,
     check,
@@ -58,8 +59,8 @@ def result_type(text: str, scope: Scope) -> str:
             raise CompileError(_without_fields(str(error), text)) from error
         program, known = compiled(environment, text), False
     tree = read_expr(program.serialize())
-    check(tree, text, list(mixed_literals(tree)))
-    return type_name(str(program.return_type())) if known else ""
+    check(tree, text, sorted((*mixed_literals(tree), *construction_problems(tree)), key=lambda each: each.offset))
+    return constructed_type(tree) or (type_name(str(program.return_type())) if known else "")
 
 
 def type_problem(text: str, found: str, wanted: tuple[str, ...]) -> str | None:

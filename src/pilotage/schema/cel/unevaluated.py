@@ -43,5 +43,8 @@ def _of_authorization(types: Any) -> list[tuple[str, Any, list[Any], bool]]:
 
 def _of_patches(types: Any) -> list[tuple[str, Any, list[Any], bool]]:
     fields = types.Map(types.STRING, types.DYN)
-    made = [(function, types.AbstractType(name), [fields], False) for name, function in CONSTRUCTORS.items()]
-    return [*made, ("jsonpatch.escapeKey", types.STRING, [types.STRING], False)]
+    return [
+        (CONSTRUCTORS["Object"], types.AbstractType("Object"), [types.STRING, fields], False),
+        (CONSTRUCTORS["JSONPatch"], types.AbstractType("JSONPatch"), [fields], False),
+        ("jsonpatch.escapeKey", types.STRING, [types.STRING], False),
+    ]

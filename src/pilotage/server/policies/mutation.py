@@ -10,6 +10,7 @@ from pilotage.meta.documents import Document, copied
 from pilotage.meta.fields import content, typecheck
 from pilotage.meta.fields.schema import FieldType
 from pilotage.meta.patches import json_patch
+from pilotage.schema.cel.constructions import TYPE, plain
 from pilotage.schema.cel.evaluation import patch_expression_of
 from pilotage.server.matching.mutation import go_message
 from pilotage.server.ownership.kinds import type_of
@@ -25,9 +26,25 @@ async def mutated(mutation: Document, document: Document, info: ResourceInfo, ev
     """The document after one mutation of a policy. Raises MutationError and EvaluationError."""
     if mutation["patchType"] == "JSONPatch":
         text = mutation["jsonPatch"]["expression"].strip()
-        return _patched(document, await evaluation.evaluate(text, patch_expression_of))
+        operations = await evaluation.evaluate(text, patch_expression_of)
+        return _patched(document, [_checked(each) for each in operations])
     text = mutation["applyConfiguration"]["expression"].strip()
-    return _merged(document, await evaluation.evaluate(text, patch_expression_of), info)
+    return _merged(document, _checked(await evaluation.evaluate(text, patch_expression_of)), info)
+
+
+def _checked(constructed: Document) -> Document:
+    """What an expression has constructed, without its types. Raises MutationError for one that does not fit."""
+    if TYPE not in constructed and "value" in constructed:  # an operation of a patch
+        return {**constructed, "value": _checked_value(constructed["value"])}
+    document: Document = _checked_value(constructed)
+    return document
+
+
+def _checked_value(value: Any) -> Any:
+    found, problems = plain(value)
+    if problems:
+        raise MutationError("type mismatch: " + "\n".join(problems))
+    return found
 
 
 def _patched(document: Document, operations: list[Document]) -> Document:
