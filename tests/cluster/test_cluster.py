@@ -13,8 +13,10 @@ import pilotage as pt
 from pilotage.client.config import Config
 from pilotage.client.execplugin import ExecCredentials, ExecPlugin
 from pilotage.cluster.apiserver import RemoteAPIServer
+from pilotage.rest import Request, Response, Transport
 from pilotage.storage import Entry, Operation, Snapshot, Watch
 from pilotage.storage.memory import MemoryStorage
+from pilotage.testing.calls import Calls, ObservedTransport
 from pilotage.types.core.v1 import ConfigMap
 
 
@@ -164,6 +166,31 @@ async def test_the_folder_of_a_database_is_created(tmp_path: Path) -> None:
     async with pt.Cluster.embedded(f"sqlite:{tmp_path}/new/deeper/state.db") as cluster:
         await cluster.client.create(config_map("a"))
     assert (tmp_path / "new" / "deeper" / "state.db").exists()
+
+
+async def test_all_requests_pass_through_a_wrapped_transport_and_the_last_wrapper_is_first() -> None:
+    seen: list[str] = []
+    cluster = pt.Cluster.embedded()
+    for name in ("inner", "outer"):
+        cluster.wrap_transport(lambda transport, name=name: NamedTransport(transport, name, seen))  # type: ignore[misc]
+    async with pt.Manager(cluster) as manager:
+        seen.clear()
+        await manager.client.create(config_map("one"))
+        assert seen == ["outer create", "inner create"]
+        with pytest.raises(pt.InvalidDefinition, match="the cluster is open already: wrap its transport before"):
+            cluster.wrap_transport(lambda transport: transport)
+
+
+class NamedTransport(ObservedTransport):
+    """Records its name with each call."""
+
+    def __init__(self, inner: Transport, name: str, seen: list[str]) -> None:
+        super().__init__(inner, Calls(pt.RESTMapper()))
+        self._name, self._seen = name, seen
+
+    async def call(self, request: Request) -> Response:
+        self._seen.append(f"{self._name} {request.verb.value}")
+        return await super().call(request)
 
 
 async def test_a_cluster_elsewhere_has_a_connection_for_another_loop_and_an_embedded_one_has_none() -> None:

@@ -30,6 +30,7 @@ from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import Transport
 from pilotage.testing import failures, waiting
 from pilotage.testing.calls import Calls, Fault, ObservedTransport, Writes
+from pilotage.testing.changes import Changes, ReadTransport
 from pilotage.testing.failures import ReconcileFailure
 from pilotage.testing.loop import VirtualLoop
 from pilotage.testing.waiting import ANY, Check, Condition, Probe
@@ -58,7 +59,7 @@ class Environment:
         options = replace(options or ManagerOptions(), handle_signals=False)
         self._manager = _ObservedManager(self.cluster, options, self._calls)
         self._exits = AsyncExitStack()
-        self._transport: Transport | None = None
+        self._transport: ReadTransport | None = None
         self._launched = False
         self._failures: list[ReconcileFailure] = []
 
@@ -217,7 +218,7 @@ class Environment:
         that it raises means: not yet. After `timeout` seconds, AssertionError with the last value.
         """
         condition = Condition(is_=is_, equals=equals, satisfies=satisfies)
-        return await waiting.eventually(probe, condition, self.cluster.writes, timeout, self._hint)
+        return await waiting.eventually(probe, condition, self._changes(), timeout, self._hint)
 
     @overload
     async def consistently(
@@ -250,7 +251,7 @@ class Environment:
     ) -> Any:
         """Check that the same holds for so many seconds, after each write and as time passes. Returns the value."""
         condition = Condition(is_=is_, equals=equals, satisfies=satisfies)
-        return await waiting.consistently(probe, condition, self.cluster.writes, seconds)
+        return await waiting.consistently(probe, condition, self._changes(), seconds)
 
     def report(self) -> str:
         """What the report of a failed test says of reconcilers; empty if none has failed."""
@@ -269,8 +270,12 @@ class Environment:
         await self._exits.__aexit__(kind, error, traceback)
 
     def _observe(self, transport: Transport) -> Transport:
-        self._transport = transport
+        self._transport = ReadTransport(transport)
         return ObservedTransport(transport, self._calls)
+
+    def _changes(self) -> Changes:
+        """An embedded API server reports its own writes; what others do on a remote one is watched."""
+        return Changes(self.cluster.writes, self._transport if self.cluster.server_url else None)
 
     def _hint(self) -> str:
         if not self._launched:

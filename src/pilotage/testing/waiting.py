@@ -1,15 +1,14 @@
-"""Waiting for a condition: it is checked again after each write, and as time passes."""
+"""Waiting for a condition: it is checked again after each change, and as time passes."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import NotFound
+from pilotage.testing.changes import Changes
 
 Probe = Callable[[], Awaitable[Any] | Any]
 """Returns the value that is checked. AssertionError and NotFound mean that there is none yet."""
@@ -66,15 +65,15 @@ class Look:
 
 
 async def eventually(
-    probe: Probe, condition: Condition, writes: WriteTracker, timeout: float, hint: Callable[[], str]
+    probe: Probe, condition: Condition, changes: Changes, timeout: float, hint: Callable[[], str]
 ) -> Any:
     """Wait until the value meets the condition, and return it. Raises AssertionError with the last value."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
-    with _changes(writes) as changed:
-        pause = _FIRST_PAUSE
+    pause = _FIRST_PAUSE
+    async with changes.noticed():
         while True:
-            changed.clear()
+            changes.clear()
             look = await _look(probe)
             if look.problem is None and condition(look.value):
                 return look.value
@@ -82,17 +81,17 @@ async def eventually(
                 raise AssertionError(
                     f"within {timeout:g} s it never held that {_source(probe)} {condition}; last: {look}{hint()}"
                 ) from look.problem
-            pause = _FIRST_PAUSE if await _changed(changed, min(pause, deadline - loop.time())) else pause * 2
-            pause = min(pause, _LONGEST_PAUSE)
+            changed = await changes.wait(min(pause, deadline - loop.time()))
+            pause = _FIRST_PAUSE if changed else min(pause * 2, _LONGEST_PAUSE)
 
 
-async def consistently(probe: Probe, condition: Condition, writes: WriteTracker, seconds: float) -> Any:
+async def consistently(probe: Probe, condition: Condition, changes: Changes, seconds: float) -> Any:
     """Check that the value meets the condition all the time, and return the last one. Raises AssertionError."""
     loop = asyncio.get_running_loop()
     began = loop.time()
-    with _changes(writes) as changed:
+    async with changes.noticed():
         while True:
-            changed.clear()
+            changes.clear()
             look = await _look(probe)
             if look.problem is not None or not condition(look.value):
                 raise AssertionError(
@@ -100,7 +99,7 @@ async def consistently(probe: Probe, condition: Condition, writes: WriteTracker,
                 ) from look.problem
             if (left := began + seconds - loop.time()) <= 0:
                 return look.value
-            await _changed(changed, min(seconds / _LOOKS, left))
+            await changes.wait(min(seconds / _LOOKS, left))
 
 
 async def _look(probe: Probe) -> Look:
@@ -109,26 +108,6 @@ async def _look(probe: Probe) -> Look:
         return Look(await value if inspect.isawaitable(value) else value)
     except (AssertionError, NotFound) as error:
         return Look(None, error)
-
-
-@contextmanager
-def _changes(writes: WriteTracker) -> Iterator[asyncio.Event]:
-    """An event that is set by every write of the program, of the test, and of the embedded server itself."""
-    changed = asyncio.Event()
-    stop = writes.observe(lambda resource, write: changed.set())
-    try:
-        yield changed
-    finally:
-        stop()
-
-
-async def _changed(changed: asyncio.Event, seconds: float) -> bool:
-    try:
-        async with asyncio.timeout(seconds):
-            await changed.wait()
-    except TimeoutError:
-        return False
-    return True
 
 
 def _source(function: Callable[..., object]) -> str:

@@ -1,0 +1,94 @@
+"""What `eventually` and `consistently` wait for: writes and, on a remote API server, events of what was read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+
+from pilotage.cluster.writes import WriteTracker
+from pilotage.errors import PilotageError
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.mapper import RESTMapping
+from pilotage.rest import ListOptions, Page, Request, Response, Transport, Verb, WatchEvent
+
+
+class ReadTransport:
+    """Passes every request on, and keeps which collections were read."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.collections: set[tuple[GroupVersionResource, str]] = set()
+        """Resources, each with a namespace; empty: all."""
+
+    async def call(self, request: Request) -> Response:
+        self._note(request)
+        return await self._inner.call(request)
+
+    async def list(self, request: Request) -> Page:
+        self._note(request)
+        return await self._inner.list(request)
+
+    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        return self._inner.watch(request)
+
+    async def resources(self) -> Sequence[RESTMapping]:
+        return await self._inner.resources()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    def _note(self, request: Request) -> None:
+        if request.verb in (Verb.GET, Verb.LIST):
+            self.collections.add((request.resource, request.namespace))
+
+
+class Changes:
+    """Notices that something has changed: a write of the test, of the program or of the embedded API server. With
+    `reads`, also events of the collections that were read, which another client may have changed."""
+
+    def __init__(self, writes: WriteTracker, reads: ReadTransport | None) -> None:
+        self._writes = writes
+        self._reads = reads
+        self._event = asyncio.Event()
+        self._watches: dict[tuple[GroupVersionResource, str], asyncio.Task[None]] = {}
+
+    @asynccontextmanager
+    async def noticed(self) -> AsyncIterator[None]:
+        """Changes are noticed in the block."""
+        if self._reads is not None:
+            self._reads.collections.clear()
+        stop = self._writes.observe(lambda resource, write: self._event.set())
+        try:
+            yield
+        finally:
+            stop()
+            for task in self._watches.values():
+                task.cancel()
+            if self._watches:
+                await asyncio.wait(self._watches.values())
+
+    def clear(self) -> None:
+        """Forget the changes so far."""
+        self._event.clear()
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for a change; False after so many seconds."""
+        if self._reads is not None:
+            for collection in self._reads.collections - self._watches.keys():
+                watch = self._watch(self._reads, *collection)
+                self._watches[collection] = asyncio.get_running_loop().create_task(watch, name="watch of a test")
+        try:
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _watch(self, transport: Transport, resource: GroupVersionResource, namespace: str) -> None:
+        request = Request(Verb.WATCH, resource, namespace, options=ListOptions(allow_watch_bookmarks=False))
+        with suppress(PilotageError):  # it cannot be watched, or the watch has ended: there is still the time
+            async with transport.watch(request) as events:
+                self._event.set()  # what has changed since the last look is not among the events
+                async for _ in events:
+                    self._event.set()
