@@ -22,14 +22,12 @@ from .events import comparable
 ANSWERS = Path(__file__).with_name("answers.json")
 
 
-def record() -> dict[str, list[Any]]:
-    """The events of each case."""
-    found = binaries()
-    assert isinstance(found, Path), found
+def record(programs: Path) -> dict[str, list[Any]]:
+    """The events of each case, of the kube-apiserver in a folder."""
     with tempfile.TemporaryDirectory() as folder:
         policy, log = Path(folder, "policy.yaml"), Path(folder, "audit.log")
         policy.write_text(json.dumps(POLICY))
-        with real_cluster(found, f"--audit-policy-file={policy}", f"--audit-log-path={log}") as cluster:
+        with real_cluster(programs, f"--audit-policy-file={policy}", f"--audit-log-path={log}") as cluster:
             for case in CASES:
                 while _send(cluster, case) != 422 and case is PROBE:
                     time.sleep(0.05)
@@ -57,4 +55,4 @@ def _wait_for(log: Path, case: Case) -> None:
 
 
 if __name__ == "__main__":
-    ANSWERS.write_text(json.dumps(record(), indent=1) + "\n")
+    ANSWERS.write_text(json.dumps(record(Path(binaries())), indent=1) + "\n")

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from pilotage.errors import ApiError, NotFound, StorageError, Unauthorized
 from pilotage.http import messages as http
@@ -80,7 +81,7 @@ class Auditor:
     def _begin(self, incoming: http.Request, user: User, context: RegistryContext) -> Audit:
         attributes = attributes_of_path(incoming, user)
         if attributes.verb == "list" and query.boolean(query.parse(incoming.target.partition("?")[2]), "watch"):
-            attributes = replace(attributes, verb="watch")
+            attributes = structs.replace(attributes, verb="watch")
         return Audit(
             incoming,
             incoming.headers.get("audit-id")[:MAX_AUDIT_ID] or str(uuid.uuid4()),
@@ -166,7 +167,7 @@ async def _authorization(audit: Audit, context: RegistryContext) -> None:
         )
         if not target.name.startswith(SERVICE_ACCOUNT) and (await context.authorizer.authorize(constrained)).allowed:
             audit.constraint = _IMPERSONATION
-        attributes = replace(attributes, user=target)
+        attributes = structs.replace(attributes, user=target)
     elif attributes.user is ANONYMOUS:
         return
     decision = await context.authorizer.authorize(attributes)
