@@ -6,6 +6,7 @@ import asyncio
 import copy
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -15,8 +16,11 @@ from hack.cluster.running import RealCluster, binaries, real_cluster
 from pilotage.manager.election import LeaderElector
 from pilotage.manager.lease import LeaseLock
 from pilotage.manager.leasecandidate import RENEW_SECONDS, Candidacy, CandidateOptions, LeaseCandidate
+from pilotage.manager.resourcelock import LeaderElectionRecord
 from pilotage.meta.times import MicroTime
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
+
+from .test_election import Board, Lock
 
 OPTIONS = CandidateOptions("1.4.0", "1.3.0")
 DEFINITION = {
@@ -94,29 +98,26 @@ async def test_a_candidate_is_published_with_its_versions_and_answers_a_ping_by_
 @pytest.mark.covers("T89")
 @pytest.mark.virtual_time
 async def test_a_candidate_leads_when_the_server_says_so_and_stops_when_another_one_is_preferred() -> None:
+    """On a board, because the embedded server has no feature gate and drops the preferred holder."""
+    board = Board()
     async with serving() as cluster:
-        elector = LeaderElector(LeaseLock(cluster.client, "default", "operator"), candidacy=candidacy(cluster))
+        elector = LeaderElector(Lock(board), candidacy=candidacy(cluster))
         leading = asyncio.Event()
         campaign = asyncio.ensure_future(elector.campaign(leading.set))
         await asyncio.sleep(60)
         assert not leading.is_set()
-        assert await cluster.client.find(Lease, "operator", namespace="default") is None  # it does not take it
+        assert board.record is None  # it does not take the lease
         now = MicroTime.of(cluster.clock())
-        spec = LeaseSpec(
-            holder_identity="me",
-            lease_duration_seconds=15,
-            acquire_time=now,
-            renew_time=now,
-            strategy="OldestEmulationVersion",
-        )
-        metadata = pt.ObjectMeta(name="operator", namespace="default")
-        lease = await cluster.client.create(Lease(metadata=metadata, spec=spec))
+        assigned = LeaderElectionRecord("me", 15, now, now, strategy="OldestEmulationVersion")
+        board.put(assigned)
         await asyncio.sleep(60)
         assert leading.is_set()
         assert elector.is_leader  # and renews
-        await cluster.client.patch(lease, {"spec": {"preferredHolder": "another"}})
-        with pytest.raises(pt.LeaderElectionLost, match="the API server prefers another"):
-            await campaign
+        assert board.record.strategy == assigned.strategy
+        board.put(replace(board.record, preferred_holder="another"))
+        async with asyncio.timeout(10):
+            with pytest.raises(pt.LeaderElectionLost, match="the API server prefers another"):
+                await campaign
         assert await cluster.client.find(LeaseCandidate, "me", namespace="default") is None
 
 

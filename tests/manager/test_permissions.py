@@ -186,8 +186,8 @@ async def test_a_service_account_with_one_rule_less_says_which_one_over_http(
         leader_election=True,
         leader_election_id="operator",
         leader_election_namespace=world.namespace,
-        lease_duration=3,
-        renew_deadline=2,
+        lease_duration=60,
+        renew_deadline=40,
         retry_period=0.2,
         handle_signals=False,
     )

@@ -250,13 +250,13 @@ async def test_probes_are_answered_while_the_loop_is_blocked_and_fail_after_the_
         (200, "[+]disk ok\n[+]eventLoop ok\nhealthz check passed\n"),
         (
             500,
-            "[-]started failed: reason withheld\n[+]ping ok\n[+]cluster ok\n[-]eventLoop failed: reason withheld\n"
-            "readyz check failed\n",
+            "[-]started failed: reason withheld\n[+]ping ok\n[+]cluster ok\n[+]permissions ok\n"
+            "[-]eventLoop failed: reason withheld\nreadyz check failed\n",
         ),
         (
             500,
-            "[-]started failed: reason withheld\n[+]ping ok\n[+]cluster ok\n[+]eventLoop excluded: ok\n"
-            "readyz check failed\n",
+            "[-]started failed: reason withheld\n[+]ping ok\n[+]cluster ok\n[+]permissions ok\n"
+            "[+]eventLoop excluded: ok\nreadyz check failed\n",
         ),
         (200, "ok"),
         (500, "[+]disk ok\n[-]eventLoop failed: reason withheld\nhealthz check failed\n"),
