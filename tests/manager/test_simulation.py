@@ -55,7 +55,7 @@ def test_the_simulation_finds_a_deadline_that_counts_from_the_answer(monkeypatch
         self: LeaderElector, record: LeaderElectionRecord, *, create: bool = False
     ) -> None:
         await write(self, record, create=create)
-        self._deadline = self._now() + self._timings.renew_deadline
+        self._tenure.extend(self._now())
 
     monkeypatch.setattr(LeaderElector, "_write", write_and_count_from_now)
     assert any(simulate(OTHERS, seed).overlap for seed in range(200))

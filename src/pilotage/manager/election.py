@@ -28,6 +28,7 @@ from pilotage.manager.errors import LeaderElectionLost
 from pilotage.manager.leasecandidate import Candidacy
 from pilotage.manager.reachability import Reachability
 from pilotage.manager.resourcelock import JITTER, LeaderElectionRecord, LeaseTimings, ResourceLock
+from pilotage.manager.tenure import Tenure
 from pilotage.meta.times import Clock, MicroTime, system_clock
 from pilotage.rest import Fence
 from pilotage.rest.refusal import MissingPermission
@@ -100,15 +101,14 @@ class LeaderElector:
         self._timings = timings or LeaseTimings()
         self._clock = clock
         self._now = now or _loop_time
-        self._obstacle = obstacle
         self._callbacks = callbacks or LeaderCallbacks()
         self._random = chooser or random.Random()  # noqa: S311 - spreads attempts, not for security
         self._observed: LeaderElectionRecord | None = None
         self._observed_at = -math.inf
         self._current = False  # whether the lock still has the record that was last written or read
-        self._deadline = -math.inf
         self._changed = asyncio.Event()  # set when a watch has observed another record
-        self._reachability = Reachability(log.bind(lease=lock.name), "the leader lease", LEASE_VERBS)
+        reachability = Reachability(log.bind(lease=lock.name), "the leader lease", LEASE_VERBS)
+        self._tenure = Tenure(lock.name, self._timings, reachability, self._now, obstacle)
         self._leading = False
         self._fence = Fence(check=self._check)
         self.has_led = False
@@ -117,12 +117,12 @@ class LeaderElector:
     @property
     def is_leader(self) -> bool:
         """Whether this process may act as the leader now."""
-        return self._leading and self._now() < self._deadline
+        return self._leading and not self._tenure.is_over
 
     @property
     def deadline(self) -> float:
         """When leadership ends unless it is renewed, in the seconds of `now`."""
-        return self._deadline
+        return self._tenure.deadline
 
     @property
     def lease(self) -> str:
@@ -137,7 +137,7 @@ class LeaderElector:
     @property
     def missing_permission(self) -> MissingPermission | None:
         """The permission without which the lease cannot be read or written; None where it can."""
-        return self._reachability.missing
+        return self._tenure.missing_permission
 
     @property
     def fence(self) -> Fence:
@@ -189,7 +189,7 @@ class LeaderElector:
         if self._candidacy is not None:
             self._published = asyncio.ensure_future(self._candidacy.run())
         try:
-            while not (await self._try() is _Try.HELD and self._now() < self._deadline):
+            while not (await self._try() is _Try.HELD and not self._tenure.is_over):
                 await self._pause()
         except BaseException:
             await self._withdraw()
@@ -243,10 +243,10 @@ class LeaderElector:
         """Renew the lease; raises LeaderElectionLost when it is lost or could not be renewed in time."""
         try:
             while True:
-                async with asyncio.timeout(self._deadline - self._now()):
+                async with self._tenure.remaining():
                     await self._renew_once()
         except TimeoutError:
-            raise self._lost("it was not renewed within renew_deadline" + self._reachability.because) from None
+            raise self._lost(self._tenure.end_reason()) from None
         finally:
             self._leading = False
             _MASTER.labels(self._lock.name).set(0)
@@ -289,7 +289,7 @@ class LeaderElector:
     def _check(self) -> None:
         """Refuse a write of a former leader."""
         if not self.is_leader:
-            raise LeaderElectionLost(f"this process no longer holds the lease {self._lock.name}; nothing was written")
+            raise self._tenure.refusal()
 
     def _notify(self, callback: Callable[..., None] | None, *arguments: str) -> None:
         try:
@@ -301,10 +301,8 @@ class LeaderElector:
     async def _renew_once(self) -> None:
         while True:
             await asyncio.sleep(self._timings.retry_period)
-            if self._now() >= self._deadline:
-                raise TimeoutError  # after a pause of the process, this task may run before the timeout does
-            if obstacle := self._obstacle():
-                raise self._lost(f"it is not renewed: {obstacle}")
+            if hindrance := self._tenure.hindrance():
+                raise self._lost(hindrance)
             outcome = await self._try()
             if outcome is _Try.HELD:
                 return
@@ -314,14 +312,15 @@ class LeaderElector:
 
     async def _try(self) -> _Try:
         """One attempt to acquire or renew the lease."""
-        try:
-            async with asyncio.timeout(self._timings.request_timeout):
-                held = await self._acquire_or_renew()
-        except (PilotageError, OSError, TimeoutError) as error:
+        held = False
+
+        async def acquire_or_renew() -> None:
+            nonlocal held
+            held = await self._acquire_or_renew()
+
+        if not await self._tenure.attempt(acquire_or_renew()):
             self._current = False
-            self._reachability.note_failure(error)
             return _Try.FAILED
-        self._reachability.note_success()
         return _Try.HELD if held else _Try.TAKEN
 
     async def _renew_assigned(self) -> bool:
@@ -362,7 +361,7 @@ class LeaderElector:
         await (self._lock.create(record) if create else self._lock.update(record))
         self._current = True
         self._see(record)
-        self._deadline = sent + self._timings.renew_deadline
+        self._tenure.extend(sent)
 
     def _see(self, record: LeaderElectionRecord) -> None:
         if record.holder_identity != self.leader and record.holder_identity:

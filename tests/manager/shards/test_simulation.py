@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from pilotage.manager.shards.member import ShardMember
 from pilotage.manager.shards.ownership import Ownership
+from pilotage.manager.tenure import Tenure
 
 from ..simulation import Conditions
 from .simulation import OTHERS, OURS, Outcome, Server, Session, simulate
@@ -61,7 +61,7 @@ def test_the_simulation_finds_a_member_that_ignores_the_views_of_others(monkeypa
 
 
 def test_the_simulation_finds_a_member_that_does_not_check_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ShardMember, "_check", lambda _: None)
+    monkeypatch.setattr(Tenure, "check", lambda _: None)
     assert found(OTHERS)
 
 

@@ -7,7 +7,6 @@ is behind one lock.
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from pilotage.manager.errors import LeaderElectionLost
 from pilotage.manager.reachability import Reachability
 from pilotage.manager.resourcelock import LeaseTimings
 from pilotage.manager.shards.ownership import Member, Observations, Ownership
+from pilotage.manager.tenure import Tenure
 from pilotage.rest import Fence
 from pilotage.rest.refusal import MissingPermission
 from pilotage.telemetry.logs import logger
@@ -70,27 +70,26 @@ class ShardMember:
         """`now` is the clock of deadlines. `obstacle` is called before each renewal and returns why this process must
         give up; empty: it may go on."""
         self.group = group
-        self.fence = store.fence(self._check)
+        reachability = Reachability(log.bind(group=group), "the leases of the shards", _LEASE_VERBS)
+        self._tenure = Tenure(store.name, timings, reachability, now, obstacle)
+        self.fence = store.fence(self._tenure.check)
         self.changed: Callable[[], object] = lambda: None
         """Called when this member may own other keys than before, in the thread of `run`."""
         self._store = store
         self._timings = timings
         self._now = now
-        self._obstacle = obstacle
-        self._deadline = -math.inf
         self._lock = threading.Lock()  # for the three below
         self._ownership = Ownership(me)
         self._active: Counter[str] = Counter()
         self._wake: Callable[[], object] = lambda: None
         self._observations = Observations()
-        self._reachability = Reachability(log.bind(group=group), "the leases of the shards", _LEASE_VERBS)
 
     # for workers
 
     def begin(self, key: str) -> bool:
         """Begin to work on a key, if this member owns it; then `end` must be called."""
         with self._lock:
-            if self._now() >= self._deadline or not self._ownership.owns(key):
+            if self._tenure.is_over or not self._ownership.owns(key):
                 return False
             self._active[key] += 1
             return True
@@ -108,12 +107,12 @@ class ShardMember:
 
     def owns(self, key: str) -> bool:
         """Whether this member may work on a key now."""
-        return self._now() < self._deadline and self._ownership.owns(key)
+        return not self._tenure.is_over and self._ownership.owns(key)
 
     @property
     def missing_permission(self) -> MissingPermission | None:
         """The permission without which the leases cannot be read or written; None where they can."""
-        return self._reachability.missing
+        return self._tenure.missing_permission
 
     @property
     def settled(self) -> bool:
@@ -138,16 +137,16 @@ class ShardMember:
         await self._join()
         try:
             while True:
-                async with asyncio.timeout(max(0.0, self._deadline - self._now())):
+                async with self._tenure.remaining():
                     renewed = await self._attempt()
                     if not renewed:
                         await asyncio.sleep(self._timings.retry_period)
                 if renewed:
                     await self._pause(woken)
         except TimeoutError:
-            raise self._lost(f"it was not renewed within renew_deadline{self._reachability.because}") from None
+            raise self._lost(self._tenure.end_reason()) from None
         finally:
-            self._deadline = -math.inf
+            self._tenure.end()
             self._wake = lambda: None
 
     async def leave(self) -> None:
@@ -161,16 +160,11 @@ class ShardMember:
     async def _join(self) -> None:
         while True:
             sent = self._now()
-            try:
-                async with asyncio.timeout(self._timings.request_timeout):
-                    await self._store.join()
-            except (PilotageError, OSError, TimeoutError) as error:
-                self._reachability.note_failure(error)
-                await asyncio.sleep(self._timings.retry_period)
-                continue
-            self._deadline = sent + self._timings.renew_deadline
-            log.info("Joined the shards", group=self.group, lease=self._store.name)
-            return
+            if await self._tenure.attempt(self._store.join()):
+                self._tenure.extend(sent)
+                log.info("Joined the shards", group=self.group, lease=self._store.name)
+                return
+            await asyncio.sleep(self._timings.retry_period)
 
     async def _pause(self, woken: asyncio.Event) -> None:
         """Until the next renewal; shorter if a view waits for the last work on keys that move."""
@@ -193,21 +187,16 @@ class ShardMember:
 
     async def _attempt(self) -> bool:
         """Renew, publish and read once; whether it was possible."""
-        if self._now() >= self._deadline:
-            raise TimeoutError  # after a pause of the process, this task may run before the timeout does
-        if obstacle := self._obstacle():
-            raise self._lost(f"it is not renewed: {obstacle}")
+        if hindrance := self._tenure.hindrance():
+            raise self._lost(hindrance)
         try:
-            async with asyncio.timeout(self._timings.request_timeout):
-                await self._renew()
-                await self._read()
+            return await self._tenure.attempt(self._renew_and_read(), final=(LeaderElectionLost,))
         except LeaderElectionLost as error:
             raise self._lost(str(error)) from None
-        except (PilotageError, OSError, TimeoutError) as error:
-            self._reachability.note_failure(error)
-            return False
-        self._reachability.note_success()
-        return True
+
+    async def _renew_and_read(self) -> None:
+        await self._renew()
+        await self._read()
 
     async def _renew(self) -> None:
         with self._lock:
@@ -216,8 +205,8 @@ class ShardMember:
             view = ownership.wanted if ownership.may_publish(self._active) else ownership.published
         sent = self._now()
         await self._store.renew(view.members)
-        was_late = self._now() >= self._deadline
-        self._deadline = sent + self._timings.renew_deadline
+        was_late = self._tenure.is_over
+        self._tenure.extend(sent)
         with self._lock:
             self._ownership = self._ownership.after_publishing(view)
         if was_late:
@@ -241,12 +230,7 @@ class ShardMember:
         if after != before:
             self.changed()
 
-    def _check(self) -> None:
-        """Refuse a write of a former member."""
-        if self._now() >= self._deadline:
-            raise LeaderElectionLost(f"this process no longer holds the lease {self._store.name}; nothing was written")
-
     def _lost(self, why: str) -> LeaderElectionLost:
-        self._deadline = -math.inf
+        self._tenure.end()
         log.error("Left the shards", group=self.group, reason=why)
         return LeaderElectionLost(f"the shards {self.group}: {self._store.name}: {why}")
