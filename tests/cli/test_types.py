@@ -79,6 +79,26 @@ def test_a_file_that_exists_is_overwritten_only_if_asked_for(
     assert "class Database(" in file.read_text()
 
 
+def test_a_property_that_cannot_be_a_field_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = yamltext.read(GOLDEN.read_text())
+    schema = document["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"]['a"b'] = {"type": "string"}
+    (tmp_path / "crd.yaml").write_text(yamltext.write(document))
+    assert cli.main(["types", str(tmp_path / "crd.yaml")]) == 1
+    assert capsys.readouterr().err == (
+        "pilotage: a module cannot be made: the property 'a\"b' of Database.spec cannot be a field: it has a quote, a "
+        "backslash or a control character\n"
+    )
+
+
+def test_the_name_of_a_version_cannot_lead_to_another_folder(tmp_path: Path) -> None:
+    document = yamltext.read(GOLDEN.read_text())
+    document["spec"]["versions"][0]["name"] = "../v1"
+    (tmp_path / "crd.yaml").write_text(yamltext.write(document))
+    assert cli.main(["types", str(tmp_path / "crd.yaml"), "--output-dir", str(tmp_path / "api")]) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["crd.yaml"]
+
+
 def test_kinds_of_another_program_are_not_installed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.main(["types", str(GOLDEN), "--external"]) == 0
     with loaded(capsys.readouterr().out, tmp_path) as module:

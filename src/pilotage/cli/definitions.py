@@ -82,4 +82,12 @@ def _has_versions(document: Document) -> bool:
         return False
     versions = spec.get("versions")
     named = metadata.get("name") and spec.get("group") and spec["names"].get("kind") and spec["names"].get("plural")
-    return bool(named and versions and isinstance(versions, list) and all(isinstance(each, dict) for each in versions))
+    return bool(named and versions and isinstance(versions, list) and all(map(_is_version, versions)))
+
+
+def _is_version(version: Any) -> bool:
+    """Whether it has a name of a version, which may become the name of a file."""
+    from pilotage.meta.names import dns_1035_label
+
+    name = version.get("name") if isinstance(version, dict) else None
+    return isinstance(name, str) and not dns_1035_label(name)

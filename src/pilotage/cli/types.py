@@ -122,8 +122,11 @@ def _write(modules: dict[Path | None, list[Version]], options: argparse.Namespac
     lost = []
     for path, versions in modules.items():
         names = ", ".join(dict.fromkeys(version.definition["metadata"]["name"] for version in versions))
-        made[path] = module_of(versions, f"Classes for {names}.", external=options.external)
-        lost += _lost(made[path], versions)
+        try:
+            made[path] = module_of(versions, f"Classes for {names}.", external=options.external)
+            lost += _lost(made[path], versions)
+        except InvalidDefinition as error:
+            raise CommandError(f"a module cannot be made: {error}") from error
     existing = [path for path in made if path is not None and path.exists()]
     if existing and not options.force:
         raise CommandError(f"{existing[0]} exists; nothing was written, overwrite it with --force")
@@ -140,13 +143,10 @@ def _lost(text: str, versions: Sequence[Version]) -> list[str]:
     """What differs between the definitions and those that a module gives."""
     from pilotage.schema.source.comparison import differences
 
-    try:
-        with _loaded(text) as classes:
-            found = {(cls.__resource__.gvk.group_kind, cls.__resource__.gvk.version): cls for cls in classes}
-            pairs = [(version, found[version.group_kind, version.version["name"]]) for version in versions]
-            return [line for version, cls in pairs for line in differences(version, cls)]
-    except InvalidDefinition as error:
-        raise CommandError(f"a module cannot be made: {error}") from error
+    with _loaded(text) as classes:
+        found = {(cls.__resource__.gvk.group_kind, cls.__resource__.gvk.version): cls for cls in classes}
+        pairs = [(version, found[version.group_kind, version.version["name"]]) for version in versions]
+        return [line for version, cls in pairs for line in differences(version, cls)]
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -279,3 +280,19 @@ def test_random_schemas_are_the_same_afterwards(tmp_path: Path, properties: Sche
     made = definition({"type": "object", "properties": properties})
     assert definition_causes(made) == []
     assert lost([made], tmp_path) == []
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
+    ['"', '"""', "\\", '\\"""', "'", "\n", "\x00", "# x"]
+)
+
+
+@given(name=texts.filter(lambda text: not re.search(r'["\\\x00-\x1f]', text)), words=texts, description=texts)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_hostile_texts_are_texts_in_the_module_and_never_code(
+    tmp_path: Path, name: str, words: str, description: str
+) -> None:
+    field = TEXT | {"enum": [words, f"{words} more"], "default": words, "description": description, "title": words}
+    rule = {"rule": f"self != {name!r}", "message": "No: " + "".join(words.split("\n"))}
+    spec = {"type": "object", "properties": {name: field, f"{name}x": TEXT}, "description": description}
+    assert lost([definition(spec | {"x-kubernetes-validations": [rule]})], tmp_path) == []

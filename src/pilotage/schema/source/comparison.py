@@ -59,7 +59,9 @@ def _schema(schema: Schema) -> Schema:
             continue
         if (key in _FLAGS or key.startswith("x-kubernetes-")) and value is False:
             continue
-        if value in ([], {}) and key not in ("default", "example", "items"):
+        if value in ([], {}, "") and key not in ("default", "example", "items"):
+            continue
+        if key == "description" and not value.strip():
             continue
         found[key] = _value(key, value)
     if found.get("x-kubernetes-int-or-string") and is_either("anyOf", found):

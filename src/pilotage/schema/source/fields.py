@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from pilotage.errors import InvalidDefinition
 from pilotage.schema.source import hints
 from pilotage.schema.source.hints import Hint, Schema, hint_of
 from pilotage.schema.source.names import attribute_name, json_name
 from pilotage.schema.source.text import docstring, literal
 
+_FORBIDDEN = "a quote, a backslash or a control character"
 _EMPTY = {"list": "[]", "map": "{}"}
 _FACTORIES = {"[]": "list", "{}": "dict"}
 
@@ -27,7 +29,7 @@ class Member:
 
     attribute: str
     hint: Hint
-    name: str = ""
+    name: str | None = None
     """The name in JSON, if it is not the one that follows from the attribute."""
     markers: list[str] = field(default_factory=list)
     optional: bool = False
@@ -48,7 +50,7 @@ class Member:
         found = set(self.hint.names)
         if self.hint.markers or self.markers:
             found.add("Annotated")
-        return found | ({"msgspec"} if self.name else set())
+        return found | ({"msgspec"} if self.name is not None else set())
 
     def source(self) -> str:
         """The lines of the field."""
@@ -57,7 +59,7 @@ class Member:
         return line + "\n" + (docstring(self.text, 4) if self.text else "")
 
     def _value(self) -> str:
-        if not self.name:
+        if self.name is None:
             return self.default or ""
         options = [f"name={literal(self.name)}"]
         if self.default in _FACTORIES:
@@ -73,9 +75,13 @@ def member_of(
     name: str, schema: Schema, required: bool, path: tuple[str, ...], models: Models, taken: set[str], resource: bool
 ) -> Member:
     """The field for a property. `taken` are the attributes above it; `resource`: it is one of a whole object."""
+    if any(character in '"\\' or character < " " for character in name):
+        raise InvalidDefinition(
+            f"the property {name!r} of {'.'.join(path[:-1])} cannot be a field: it has {_FORBIDDEN}"
+        )
     hint = hint_of(schema, path, models)
     attribute = attribute_name(name, taken, resource)
-    member = Member(attribute, hint, name if json_name(attribute) != name else "")
+    member = Member(attribute, hint, name if json_name(attribute) != name else None)
     member.text = "" if hint.form == "class" and models.has_text(schema) else schema.get("description", "").strip()
     if hint.form == "class":  # what is said of the use, not of the class
         member.markers += hints.markers_of(

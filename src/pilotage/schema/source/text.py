@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 WIDTH = 100
+_QUOTES = re.compile(r'^"|"$|"(?=")|(?<=")"')
+"""Quotes that would end a docstring."""
 
 
 def literal(value: Any) -> str:
@@ -27,7 +30,12 @@ def _string(value: str) -> str:
         return f"'{value}'"
     plain = json.dumps(value, ensure_ascii=False)
     raw = "\\" in value and not any(mark in value for mark in ('"', "\n", "\r")) and not value.endswith("\\")
-    return f'r"{value}"' if raw and value.isprintable() else plain.replace("\x7f", "\\x7f")
+    return f'r"{value}"' if raw and value.isprintable() else _printable(plain)
+
+
+def _printable(text: str) -> str:
+    """The text with escapes for all characters that cannot be seen, some of which end lines."""
+    return "".join(each if each == "\n" or each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 def docstring(text: str, indent: int) -> str:
@@ -36,12 +44,8 @@ def docstring(text: str, indent: int) -> str:
     width = WIDTH - indent - 3  # for the quotes
     lines = [part for line in text.strip().split("\n") for part in _wrapped(line.rstrip(), width)]
     escaped = "\n".join(f"{margin}{line}".rstrip() for line in lines).lstrip(" ")
-    escaped = escaped.replace("\\", "\\\\").replace('"""', r"\"\"\"")
-    escaped = "".join(each if each == "\n" or each.isprintable() else repr(each)[1:-1] for each in escaped)
-    if escaped.endswith('"'):
-        escaped = f'{escaped[:-1]}\\"'
-    if escaped.startswith('"'):
-        escaped = f"\\{escaped}"
+    escaped = _QUOTES.sub(r'\\"', escaped.replace("\\", "\\\\"))
+    escaped = _printable(escaped)
     end = f"\n{margin}" if len(lines) > 1 or len(escaped) > width - 3 else ""
     return f'{margin}"""{escaped}{end}"""\n'
 
