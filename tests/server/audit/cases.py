@@ -92,10 +92,30 @@ _DENIES = _policy(
     "denies", "configmaps", validations=[{"expression": "object.metadata.name != 'denied'", "message": "not this one"}]
 )
 _PATCH = [{"op": "remove", "path": "/data/x"}]
+_REVIEW = {"spec": {"nonResourceAttributes": {}}}
 _FORWARDED = {"X-Forwarded-For": "10.1.2.3, 10.4.5.6", "X-Real-Ip": "10.9.9.9"}
 _DELETE_OPTIONS = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
 PROBE = Case("probe", "POST", CONFIG_MAPS + "?dryRun=All", _config_map("denied", x="1"), audited=False)
 """It is refused as soon as a server evaluates the policies."""
+
+_LEVELS = {"enforce": "baseline", "audit": "restricted", "warn": "baseline"}
+_SECURE = {
+    "metadata": {
+        "name": "secure",
+        "labels": {f"pod-security.kubernetes.io/{mode}": level for mode, level in _LEVELS.items()},
+    }
+}
+
+
+def _pod(**spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "a"}], **spec}}
+
+
+def _deployment() -> dict[str, Any]:
+    labels = {"app": "a"}
+    template = {"metadata": {"labels": labels}, "spec": _pod(hostNetwork=True)["spec"]}
+    return {"metadata": {"name": "a"}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+
 
 CASES = [
     Case("namespace", "POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}),
@@ -144,6 +164,25 @@ CASES = [
         f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/missing/scale",
         {"metadata": {"name": "missing"}, "spec": {"replicas": 1}, "status": {"replicas": 0}},
     ),
+    Case("deprecated", "GET", f"/api/v1/namespaces/{NAMESPACE}/endpoints"),
+    Case("secure namespace", "POST", "/api/v1/namespaces", _SECURE),
+    Case("pod", "POST", "/api/v1/namespaces/secure/pods", _pod(hostNetwork=False)),
+    Case("pod refused", "POST", "/api/v1/namespaces/secure/pods", _pod(hostNetwork=True)),
+    Case("pod elsewhere", "POST", f"/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All", _pod(hostNetwork=True)),
+    Case("workload", "POST", "/apis/apps/v1/namespaces/secure/deployments?dryRun=All", _deployment()),
+    Case("evict", "POST", "/api/v1/namespaces/secure/pods/a/eviction?dryRun=All", {"metadata": {"name": "a"}}),
+    Case("bind", "POST", "/api/v1/namespaces/secure/pods/a/binding?dryRun=All", {"target": {"name": "n"}}),
+    Case("log", "GET", "/api/v1/namespaces/secure/pods/a/log"),
+    Case("status", "PATCH", "/api/v1/namespaces/secure/pods/a/status", {"status": {}}, "application/merge-patch+json"),
+    Case(
+        "review",
+        "POST",
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        {"spec": {"nonResourceAttributes": {}}},
+    ),
+    Case("table", "GET", CONFIG_MAPS, headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}),
+    Case("yaml", "GET", CONFIG_MAPS + "?limit=1", headers={"Accept": "application/yaml"}),
+    Case("by name", "GET", CONFIG_MAPS + "?fieldSelector=metadata.name%3Da"),
     Case("policy annotates", "POST", POLICIES, _ANNOTATES, audited=False),
     Case("binding annotates", "POST", BINDINGS, _binding("annotates", "Audit", "Warn"), audited=False),
     Case("policy denies", "POST", POLICIES, _DENIES, audited=False),

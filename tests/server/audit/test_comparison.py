@@ -30,7 +30,7 @@ async def logged(*cases: Case) -> list[dict[str, Any]]:
     """The events of these requests."""
     lines: list[bytes] = []
     users = Authenticator({TOKEN: User("admin", ("system:masters",), uid="admin")})
-    async with Registry(cluster_context(MemoryStorage())) as registry:
+    async with Registry(cluster_context(MemoryStorage(), disable=["ServiceAccount"])) as registry:
         handler = HTTPHandler(registry, users, Auditor(AuditPolicy.of(POLICY), lines.append))
         for case in cases:
             headers = http.Headers(({"Authorization": f"Bearer {TOKEN}"} | case.all_headers).items())

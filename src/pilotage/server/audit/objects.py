@@ -9,7 +9,7 @@ from pilotage.errors import ApiError, PilotageError
 from pilotage.meta import gojson, yamltext
 from pilotage.meta.documents import Document
 from pilotage.rest.request import PatchType, Request, Verb
-from pilotage.server import records
+from pilotage.server import records, steps
 from pilotage.server.audit.events import ObjectReference
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
@@ -35,7 +35,8 @@ def request_object(request: Request, info: ResourceInfo, body: bytes) -> Any:
             return _delete_options(gojson.read(body))
         if request.subresource in _BODIES or request.subresource not in ("", "status", "finalize", "approval"):
             return _complete(gojson.read(request.body), *_BODIES.get(request.subresource, ("", "")))
-        document, _ = bodies.read(request, info)
+        document, problems = bodies.read(request, info)
+        steps.default(info, request, document, problems)  # kube-apiserver sets defaults when it decodes
         if info.codec is not None:
             document = records.decode(records.encode_plain(document))
             info.codec.encode(document)

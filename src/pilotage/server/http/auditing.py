@@ -31,7 +31,11 @@ from pilotage.server.resources import ResourceInfo
 MAX_AUDIT_ID = 64
 """Characters of the id that a client may give its request."""
 _DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reason"
+_DEPRECATED = "k8s.io/deprecated"
 _IMPERSONATION = "impersonate:user-info"
+_SELECTED_NAME = "metadata.name="
+LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
+"""Subresources whose requests may last."""
 Answer = http.Response | http.StreamingResponse
 Handle = Callable[[http.Request, Audit | None], Awaitable[Answer]]
 """Answers a request, and notes in its audit what it is about, and what the answer is."""
@@ -72,16 +76,15 @@ class Auditor:
             await _authorization(audit, context)
         if audit.response_status is None:
             audit.response_status = {"code": answer.status}
-        if isinstance(answer, http.StreamingResponse):
+        if isinstance(answer, http.StreamingResponse) or audit.attributes.subresource in LONG_RUNNING:
             audit.log("ResponseStarted")
+        if isinstance(answer, http.StreamingResponse):
             return replace(answer, chunks=_complete(answer.chunks, audit))
         audit.log("ResponseComplete")
         return answer
 
     def _begin(self, incoming: http.Request, user: User, context: RegistryContext) -> Audit:
-        attributes = attributes_of_path(incoming, user)
-        if attributes.verb == "list" and query.boolean(query.parse(incoming.target.partition("?")[2]), "watch"):
-            attributes = structs.replace(attributes, verb="watch")
+        attributes = _attributes(incoming, user)
         return Audit(
             incoming,
             incoming.headers.get("audit-id")[:MAX_AUDIT_ID] or str(uuid.uuid4()),
@@ -94,8 +97,25 @@ class Auditor:
         )
 
 
+def _attributes(incoming: http.Request, user: User) -> AccessAttributes:
+    """What a request does. A list or a watch of one name is about that object."""
+    attributes = attributes_of_path(incoming, user)
+    text = incoming.target.partition("?")[2]
+    if attributes.path or not text or attributes.verb not in ("list", "deletecollection"):
+        return attributes
+    parameters = query.parse(text)
+    if attributes.verb == "list" and query.boolean(parameters, "watch"):
+        attributes = structs.replace(attributes, verb="watch")
+    selector = parameters.get("fieldSelector", "")
+    if selector.startswith(_SELECTED_NAME) and "," not in selector:
+        attributes = structs.replace(attributes, name=selector.removeprefix(_SELECTED_NAME))
+    return attributes
+
+
 def note_request(audit: Audit, request: Request, info: ResourceInfo) -> None:
-    """Note the object in the body of a request."""
+    """Note the object in the body of a request, and whether its API is deprecated."""
+    if info.deprecation:
+        audit.annotations[_DEPRECATED] = "true"
     found = request_object(request, info, audit.incoming.body)
     audit.request_object = found
     audit.reference = referred(audit.reference, found)

@@ -30,7 +30,7 @@ from pilotage.server.access.users import impersonated, impersonation
 from pilotage.server.audit.events import Audit
 from pilotage.server.audit.policy import Level
 from pilotage.server.context import unavailable
-from pilotage.server.http.auditing import MAX_AUDIT_ID, Auditor, note_error, note_object, note_request
+from pilotage.server.http.auditing import LONG_RUNNING, MAX_AUDIT_ID, Auditor, note_error, note_object, note_request
 from pilotage.server.http.documents import Documents
 from pilotage.server.http.flows import Flows
 from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
@@ -48,8 +48,6 @@ from pilotage.telemetry.logs import logger
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
 """What anybody may ask."""
 _NO_CACHE = ("cache-control", "no-cache, private")
-_LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
-"""Subresources whose requests have no flow schema."""
 _COMPRESSED_FROM = 128 * 1024
 """Bytes of a body from which on it is compressed."""
 _PLAIN = Format()
@@ -132,7 +130,7 @@ class HTTPHandler:
         seconds = requested_seconds(incoming)
         user = await self._user(incoming) if route not in OPEN else ANONYMOUS
         attributes = attributes_of_path(incoming, user)
-        if attributes.subresource not in _LONG_RUNNING:
+        if attributes.subresource not in LONG_RUNNING:
             flow += await self._flows.headers(attributes)
         if health := self._health.get("/" + route.lstrip("/").partition("/")[0]):
             if incoming.target.partition("?")[0] == f"{route}/":

@@ -62,9 +62,14 @@ class PodSecurity(Plugin):
             return  # what an update may change about a Pod, the standards do not mention
         namespace = await self.context.get(_NAMESPACES, "", attributes.request.namespace)
         labels = _labels(namespace or {})
+        if is_pod:
+            policy = f"{_level(labels, 'enforce')}:{_version(labels, 'enforce')}"
+            attributes.annotate(f"{_PREFIX}enforce-policy", policy)
         if not labels:
             return
         spec = section(new, "spec") if is_pod else _template(new)
+        if attributes.request.annotations is not None and (problem := _problem(labels, "audit", spec)):
+            attributes.annotate(f"{_PREFIX}audit-violations", f"would violate {problem}")
         if is_pod and (problem := _problem(labels, "enforce", spec)):
             raise forbidden(attributes, f"violates {problem}")
         if problem := _problem(labels, "warn", spec):
