@@ -43,10 +43,10 @@ def test_a_file_that_exists_is_not_created(tmp_path: Path) -> None:
 
 def test_a_file_that_was_created_meanwhile_stays_and_nothing_else_is_written(changes: Changes) -> None:
     (changes.root / "folder" / "inner").mkdir(parents=True)
-    (changes.root / "folder" / "inner" / "new.py").write_text("somebody else's\n")
+    (changes.root / "folder" / "inner" / "new.py").write_text("written meanwhile\n")
     with pytest.raises(CommandError, match=r"new.py has been created meanwhile; nothing was changed"):
         changes.write()
-    assert contents(changes.root) == {"folder/inner/new.py": "somebody else's\n", "old.py": "old\n"}
+    assert contents(changes.root) == {"folder/inner/new.py": "written meanwhile\n", "old.py": "old\n"}
 
 
 def test_a_file_that_was_changed_meanwhile_stays_and_nothing_else_is_written(changes: Changes) -> None:

@@ -1,7 +1,7 @@
 """Another version of a kind: a copy of its spec in a new module, with conversions to and from the hub.
 
-The hub is the storage version. Types that the spec uses, and the status, are those of the hub until someone changes
-them. What cannot be copied safely raises `CannotEdit`.
+The hub is the storage version. Types that the spec uses, and the status, are those of the hub. What cannot be copied
+safely raises `CannotEdit`.
 """
 
 from __future__ import annotations
