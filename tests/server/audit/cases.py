@@ -92,7 +92,7 @@ _DENIES = _policy(
     "denies", "configmaps", validations=[{"expression": "object.metadata.name != 'denied'", "message": "not this one"}]
 )
 _PATCH = [{"op": "remove", "path": "/data/x"}]
-_REVIEW = {"spec": {"nonResourceAttributes": {}}}
+_REVIEW: dict[str, Any] = {"spec": {"nonResourceAttributes": {}}}
 _FORWARDED = {"X-Forwarded-For": "10.1.2.3, 10.4.5.6", "X-Real-Ip": "10.9.9.9"}
 _DELETE_OPTIONS = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
 PROBE = Case("probe", "POST", CONFIG_MAPS + "?dryRun=All", _config_map("denied", x="1"), audited=False)
