@@ -289,6 +289,19 @@ async def test_idling_in_vain_ends_with_the_error_of_the_reconciler(pilotage_env
     assert report.count("Traceback") == 1
 
 
+async def test_the_traceback_of_an_error_that_repeats_is_logged_once(
+    pilotage_env: Environment, caplog: pytest.LogCaptureFixture
+) -> None:
+    env = pilotage_env
+    await env.cluster.install(Copy)
+    reconciler(env)
+    env.fail("create", ConfigMap, pt.ServiceUnavailable("try later"), times=3)
+    await env.client.create(copy())
+    await env.run_until_idle()
+    records = [record for record in caplog.records if record.name == "pilotage.controller"]
+    assert [record.exc_info is not None for record in records] == [True, False, False]
+
+
 async def test_a_reconciler_that_is_not_async_is_tested_in_the_same_way(pilotage_env: Environment) -> None:
     env = pilotage_env
 

@@ -56,6 +56,7 @@ class Writes(list[Write]):
 
     def assert_only(self, *expected: str) -> None:
         """Raise AssertionError with the differences unless the writes are these, in this order, and no others."""
+        __tracebackhide__ = True
         found = [str(write) for write in self]
         if found == list(expected):
             return

@@ -37,7 +37,7 @@ from pilotage.testing.waiting import ANY, Check, Condition, Probe
 
 T = TypeVar("T")
 
-VIRTUAL_IDLE_SECONDS = 3600.0
+VIRTUAL_IDLE_SECONDS = 600.0
 """How long `run_until_idle` waits by default in virtual time: enough for many retries."""
 WAIT_SECONDS = 60.0
 """How long `eventually`, and `run_until_idle` in real time, wait by default."""
@@ -104,7 +104,7 @@ class Environment:
     async def run_until_idle(self, timeout: float | None = None, horizon: float = 0) -> None:
         """Run the manager until nothing is left to do: `Manager.run_until_idle`. What runs goes on until the test ends.
 
-        Raises NotIdle after `timeout` seconds (an hour of virtual time, or a minute of real time); its cause is the
+        Raises NotIdle after `timeout` seconds (ten minutes of virtual time, or one of real time); its cause is the
         last error of a reconciler, if there was one.
         """
         self._launched = True
@@ -114,7 +114,9 @@ class Environment:
         try:
             await self.manager.run_until_idle(timeout, horizon)
         except NotIdle as error:
-            raise error from (self._failures[-1].error if self._failures else None)
+            __tracebackhide__ = True
+            cause = self._failures[-1].error if self._failures else None
+            raise error.with_traceback(None) from cause  # without the frames of the manager
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Manager]:
@@ -217,6 +219,7 @@ class Environment:
         The probe may be async. It is called again after each write, and as time passes. An AssertionError or NotFound
         that it raises means: not yet. After `timeout` seconds, AssertionError with the last value.
         """
+        __tracebackhide__ = True
         condition = Condition(is_=is_, equals=equals, satisfies=satisfies)
         return await waiting.eventually(probe, condition, self._changes(), timeout, self._hint)
 
@@ -250,6 +253,7 @@ class Environment:
         seconds: float = 10.0,
     ) -> Any:
         """Check that the same holds for so many seconds, after each write and as time passes. Returns the value."""
+        __tracebackhide__ = True
         condition = Condition(is_=is_, equals=equals, satisfies=satisfies)
         return await waiting.consistently(probe, condition, self._changes(), seconds)
 

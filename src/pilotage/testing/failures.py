@@ -7,12 +7,15 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
 
 from pilotage.telemetry.lines import Event
 
 _LOGGER = "pilotage.controller"
 _MESSAGE = "Reconciler error"
 _SHOWN = 5
+_PACKAGE = str(Path(__file__).parents[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +34,11 @@ def collected() -> Iterator[list[ReconcileFailure]]:
     handler = _Collector()
     logger = logging.getLogger(_LOGGER)
     logger.addHandler(handler)
+    logger.addFilter(handler.shorten)
     try:
         yield handler.failures
     finally:
+        logger.removeFilter(handler.shorten)
         logger.removeHandler(handler)
 
 
@@ -44,8 +49,16 @@ def report(failures: list[ReconcileFailure]) -> str:
     for one in list(different.values())[-_SHOWN:]:
         count = sum(str(each.error) == str(one.error) and each.request == one.request for each in failures)
         lines.append(f"\n{one.controller} {one.request}{f' ({count} times)' if count > 1 else ''}:")
-        lines.append("".join(traceback.format_exception(one.error)).rstrip())
+        lines.append("".join(traceback.format_exception(type(one.error), one.error, _own_frames(one.error))).rstrip())
     return "\n".join(lines)
+
+
+def _own_frames(error: BaseException) -> TracebackType | None:
+    """The traceback from the first frame that is not Pilotage's on."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        frames = frames.tb_next
+    return frames or error.__traceback__
 
 
 class _Collector(logging.Handler):
@@ -53,12 +66,31 @@ class _Collector(logging.Handler):
         super().__init__(logging.ERROR)
         self.failures: list[ReconcileFailure] = []
 
+        self._logged: set[tuple[str, str, str]] = set()
+
     def emit(self, record: logging.LogRecord) -> None:
-        event = record.msg
-        if not isinstance(event, Event) or event.message != _MESSAGE:
-            return
-        fields = event.fields
-        error = fields.get("error")
-        if isinstance(error, BaseException):
-            request = f"{fields.get('namespace', '')}/{fields.get('name', '')}".strip("/")
-            self.failures.append(ReconcileFailure(str(fields.get("controller", "")), request, error))
+        failure = _failure(record)
+        if failure is not None:
+            self.failures.append(failure)
+
+    def shorten(self, record: logging.LogRecord) -> bool:
+        """Log the traceback of an error once: a request that fails for hours of virtual time fails often."""
+        failure = _failure(record)
+        if failure is not None:
+            key = (failure.controller, failure.request, repr(failure.error))
+            if key in self._logged:
+                record.exc_info = None
+            self._logged.add(key)
+        return True
+
+
+def _failure(record: logging.LogRecord) -> ReconcileFailure | None:
+    event = record.msg
+    if not isinstance(event, Event) or event.message != _MESSAGE:
+        return None
+    fields = event.fields
+    error = fields.get("error")
+    if not isinstance(error, BaseException):
+        return None
+    request = f"{fields.get('namespace', '')}/{fields.get('name', '')}".strip("/")
+    return ReconcileFailure(str(fields.get("controller", "")), request, error)

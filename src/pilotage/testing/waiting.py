@@ -58,6 +58,11 @@ class Look:
         self.value = value
         self.problem = problem
 
+    @property
+    def cause(self) -> BaseException | None:
+        """The problem, if its traceback shows more than the problem itself."""
+        return self.problem if isinstance(self.problem, AssertionError) else None
+
     def __str__(self) -> str:
         if self.problem is None:
             return repr(self.value)
@@ -68,6 +73,7 @@ async def eventually(
     probe: Probe, condition: Condition, changes: Changes, timeout: float, hint: Callable[[], str]
 ) -> Any:
     """Wait until the value meets the condition, and return it. Raises AssertionError with the last value."""
+    __tracebackhide__ = True
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
     pause = _FIRST_PAUSE
@@ -80,13 +86,14 @@ async def eventually(
             if loop.time() >= deadline:
                 raise AssertionError(
                     f"within {timeout:g} s it never held that {_source(probe)} {condition}; last: {look}{hint()}"
-                ) from look.problem
+                ) from look.cause
             changed = await changes.wait(min(pause, deadline - loop.time()))
             pause = _FIRST_PAUSE if changed else min(pause * 2, _LONGEST_PAUSE)
 
 
 async def consistently(probe: Probe, condition: Condition, changes: Changes, seconds: float) -> Any:
     """Check that the value meets the condition all the time, and return the last one. Raises AssertionError."""
+    __tracebackhide__ = True
     loop = asyncio.get_running_loop()
     began = loop.time()
     async with changes.noticed():
@@ -96,7 +103,7 @@ async def consistently(probe: Probe, condition: Condition, changes: Changes, sec
             if look.problem is not None or not condition(look.value):
                 raise AssertionError(
                     f"after {loop.time() - began:g} s it did not hold that {_source(probe)} {condition}; it was: {look}"
-                ) from look.problem
+                ) from look.cause
             if (left := began + seconds - loop.time()) <= 0:
                 return look.value
             await changes.wait(min(seconds / _LOOKS, left))
