@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from pilotage.errors import StorageError
@@ -26,9 +25,8 @@ class Watchers:
         self.on_wait: Callable[[], None] = _nothing
         """Called when a watch begins to wait: a storage with other writers then polls for their commits."""
         self._waiting: dict[str, dict[Cursor, None]] = {}  # by prefix, in the order of their waits
-        self._lengths: Counter[int] = (
-            Counter()
-        )  # of the prefixes: a key has few of these beginnings, while there may be thousands of prefixes
+        self._beginnings: dict[int, slice] = {}
+        """By the lengths of the prefixes so far: a key has few of these beginnings, while prefixes may be many."""
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
@@ -40,7 +38,8 @@ class Watchers:
             return
         for commit in commits:
             for event in commit:
-                for beginning in [event.key[:length] for length in self._lengths]:
+                beginnings = map(event.key.__getitem__, self._beginnings.values())
+                for beginning in list(filter(self._waiting.__contains__, beginnings)):
                     for watch in list(self._waiting.get(beginning, ())):
                         watch.wake_for(event.revision)
             self.reached = commit[0].revision
@@ -66,18 +65,15 @@ class Watchers:
     def add(self, watch: Cursor) -> None:
         if watch.prefix not in self._waiting:
             self._waiting[watch.prefix] = {}
-            self._lengths[len(watch.prefix)] += 1
+            self._beginnings.setdefault(len(watch.prefix), slice(len(watch.prefix)))
         self._waiting[watch.prefix][watch] = None
         self.on_wait()
 
     def discard(self, watch: Cursor) -> None:
         watches = self._waiting.get(watch.prefix, {})
         watches.pop(watch, None)
-        if not watches and self._waiting.pop(watch.prefix, None) is not None:
-            length = len(watch.prefix)
-            self._lengths[length] -= 1
-            if not self._lengths[length]:
-                del self._lengths[length]
+        if not watches:
+            self._waiting.pop(watch.prefix, None)
 
 
 class Cursor:

@@ -109,10 +109,10 @@ class Structure:
                 if field is None:
                     unknown.append(None)
                     continue
-                if item is None:
-                    continue
                 plain, decode, keeps = field
                 if item.__class__ is not plain:
+                    if item is None:
+                        continue
                     item = decode(item, unknown)
                 if item or (keeps and item is not None):
                     document[key] = item
