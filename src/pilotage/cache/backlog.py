@@ -44,7 +44,6 @@ class Backlog:
         if len(taken) < size:
             self._done.set()
 
-    def drop(self) -> None:
-        """The listener was removed, or the informer has stopped."""
-        self._pending.clear()
+    def stop(self) -> None:
+        """The informer has stopped: nobody waits for the rest."""
         self._done.set()

@@ -275,6 +275,17 @@ class Cache:
         parts = [one for informer in self.informers() for one in _parts(informer)]
         return tuple(found for one in parts if (found := one.missing_permission) is not None)
 
+    def idle(self, horizon: float = 0.0) -> bool:
+        """Whether no namespace is being added or removed."""
+        groups = [informer for informer in self.informers() if isinstance(informer, InformerGroup)]
+        return not self._retiring and all(group.has_synced for group in groups)
+
+    def busy(self, horizon: float = 0.0) -> tuple[str, ...]:
+        """Why it is not idle, as sentences."""
+        if self.idle(horizon):
+            return ()
+        return tuple(f"{kind}: {trouble}" for kind, trouble in self.troubles().items()) or ("its namespaces change",)
+
     def unsynced(self) -> tuple[str, ...]:
         """The kinds that are not synced."""
         parts = [one for informer in self.informers() for one in _parts(informer)]
@@ -327,14 +338,15 @@ class Cache:
 
     async def _make(self, kind: Kind) -> AnyInformer:
         namespaced = await self._namespaced(kind)
-        planned = self._plan(kind, namespaced)
-        made = [await self._make_informer(options) for options in planned.informers]
+        while True:
+            namespaces, planned = self._namespaces, self._plan(kind, namespaced)
+            made = [await self._make_informer(options) for options in planned.informers]
+            if self._namespaces is namespaces:  # else they were set in the meantime
+                break
         single = len(made) == 1 and not planned.changes
         informer: AnyInformer = made[0] if single else InformerGroup(InformerOptions(kind), made)
         if planned.is_everywhere:
             self._everywhere.add(_slot(kind))
-        if isinstance(informer, InformerGroup):
-            self._follow_namespaces(_slot(kind), informer)  # the namespaces may have changed meanwhile
         for name, (form, function) in self._indexes.get(gvk_of(kind), {}).items():
             if name not in informer.index_names:  # `new_informer` may return one that is shared
                 informer.add_index(name, function, kind=form)

@@ -99,7 +99,7 @@ class Listeners:
     def end_backlog(self, registration: Registration) -> None:
         """The listener was notified of all objects, or will be notified of none."""
         if registration.backlog is not None:
-            registration.backlog.drop()
+            registration.backlog.stop()
             registration.backlog = None
 
     def _call(self, registration: Registration, event: InformerEvent[Any]) -> None:

@@ -36,9 +36,10 @@ class Replays(Generic[T]):
         self._registered.set()
 
     def stop(self) -> None:
-        """The informer has stopped: no listener is notified any more."""
+        """The informer has stopped: backlogs are not handed over any more, except before the deletes of `retire`."""
         for registration in self._listeners.late:
-            self._listeners.end_backlog(registration)
+            if registration.backlog is not None:
+                registration.backlog.stop()
 
     async def catch_up(self) -> None:
         """Notify listeners that were added late, until cancelled."""
