@@ -42,6 +42,8 @@ class Operator:
     installed: tuple[type[pt.Resource], ...] = ()
     times: tuple[str, ...] = field(default=())
     """Fields of the status that depend on when something happened."""
+    timed: bool = False
+    """Whether what it does depends on when it looks, as that of a schedule does."""
     rests: bool = True
     """Whether it writes nothing any more once users do nothing."""
 
@@ -121,6 +123,7 @@ CHAOS_POD = Operator(
     (chaospod.ChaosPod, Pod),
     (chaospod.ChaosPod,),
     times=("lastRun", "nextStop"),
+    timed=True,
     rests=False,
 )
 
@@ -148,6 +151,7 @@ CRON_JOB = Operator(
     ),
     (CronJob, Job),
     (CronJob,),
+    timed=True,
 )
 
 # Labels of a built-in kind that count other objects

@@ -102,15 +102,11 @@ def test_without_faults_an_operator_writes_and_comes_to_rest(name: str) -> None:
     assert outcome.still == OPERATORS[name].rests
 
 
-SOON = [Fault.KILLED_AFTER, Fault.ANSWER_LOST]
-"""The two that leave a write behind of which the program knows nothing."""
-
-
 @pytest.mark.covers("F2")
 @EACH
-@pytest.mark.parametrize("fault", SOON, ids=lambda fault: fault.name.lower())
-def test_a_fault_at_any_write_leads_to_the_same_state(name: str, fault: Fault) -> None:
-    assert check_every_write(name, fault) > 0
+def test_a_kill_after_any_write_leads_to_the_same_state(name: str) -> None:
+    """The program knows nothing of its last write. The other faults are in the long form."""
+    assert check_every_write(name, Fault.KILLED_AFTER) > 0
 
 
 @pytest.mark.covers("F2")

@@ -21,11 +21,11 @@ from pilotage.types.core.v1 import Secret
 from .network import R, Send
 from .operators import DEMO, OPERATORS, setup_of
 from .simulation import CrashingLink, simulate
-from .test_crashes import FaultyLink, reference
+from .test_crashes import reference
 
 EACH = pytest.mark.parametrize("name", OPERATORS)
-RESTING = pytest.mark.parametrize("name", [name for name, operator in OPERATORS.items() if operator.rests])
-"""Of one that never rests, a lag changes what is there at a given moment."""
+UNTIMED = pytest.mark.parametrize("name", [name for name, operator in OPERATORS.items() if not operator.timed])
+"""Of the others, a lag changes what is there at a given moment."""
 LONGEST = 60.0
 MANY = range(50)
 
@@ -79,12 +79,11 @@ def check_lags(name: str, seeds: Iterable[int]) -> None:
     for seed in seeds:
         chance = random.Random(seed)
         outcome = simulate(OPERATORS[name], lambda server, _: LaggingLink(server, chance), seed, 5 * LONGEST)  # noqa: B023
-        expected = simulate(OPERATORS[name], lambda server, _: FaultyLink(server), seed, 5 * LONGEST)
-        assert outcome.state == expected.state, f"{name}: seed {seed}"
+        assert outcome.state == reference(name)[0].state, f"{name}: seed {seed}"
 
 
 @pytest.mark.covers("F17")
-@RESTING
+@UNTIMED
 def test_an_operator_whose_watches_lag_apart_reaches_the_same_state(name: str) -> None:
     check_lags(name, range(1))
 
@@ -92,7 +91,7 @@ def test_an_operator_whose_watches_lag_apart_reaches_the_same_state(name: str) -
 @pytest.mark.covers("F17")
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@RESTING
+@UNTIMED
 def test_an_operator_whose_watches_lag_apart_reaches_the_same_state_in_50_simulations(name: str) -> None:
     check_lags(name, MANY)
 
@@ -164,10 +163,10 @@ class KilledLink(CrashingLink):
         return response
 
 
-def check_stale(name: str, versions: Iterable[int], seed: int = 0) -> None:
-    expected, writes = reference(name)
+def check_stale(name: str, versions: Iterable[int], writes: Iterable[int], seed: int = 0) -> None:
+    expected, _ = reference(name)
     for back in versions:
-        for at in range(1, writes + 1):
+        for at in writes:
             outcome = simulate(
                 OPERATORS[name],
                 lambda server, life: StaleLink(server, back) if life else KilledLink(server, at),  # noqa: B023
@@ -180,7 +179,7 @@ def check_stale(name: str, versions: Iterable[int], seed: int = 0) -> None:
 @pytest.mark.covers("F18")
 @EACH
 def test_an_operator_that_restarts_with_an_old_view_reaches_the_same_state(name: str) -> None:
-    check_stale(name, [2])
+    check_stale(name, [2], [1, reference(name)[1]])
 
 
 @pytest.mark.covers("F18")
@@ -189,4 +188,4 @@ def test_an_operator_that_restarts_with_an_old_view_reaches_the_same_state(name:
 @EACH
 def test_an_operator_that_restarts_with_any_old_view_reaches_the_same_state(name: str) -> None:
     for seed in range(5):
-        check_stale(name, range(1, 9), seed)
+        check_stale(name, range(1, 9), range(1, reference(name)[1] + 1), seed)

@@ -22,7 +22,7 @@ from .network import Link, R, Send, cluster_on
 from .test_lag import late
 from .test_repeated_events import Ledger
 
-FEW, MANY = range(4), [range(first, first + 25) for first in range(0, 1000, 25)]
+FEW, MANY = range(3), [range(first, first + 25) for first in range(0, 1000, 25)]
 STALE_AFTER = 3.0
 INDEX = "writer"
 

@@ -23,7 +23,7 @@ from .simulation import CrashingLink, simulate
 from .test_crashes import reference
 
 NAMES = ("a", "b", "c")
-FEW, MANY = range(10), [range(first, first + 50) for first in range(0, 2000, 50)]
+FEW, MANY = range(5), [range(first, first + 50) for first in range(0, 2000, 50)]
 
 
 class RepeatingLink(CrashingLink):

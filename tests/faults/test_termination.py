@@ -23,7 +23,7 @@ from tests.manager.apiserver import TOKEN, api_server
 from .network import Link, R, Send, cluster_on
 
 GRACE = 30.0
-FEW, MANY = range(40), [range(first, first + 100) for first in range(0, 1000, 100)]
+FEW, MANY = range(20), [range(first, first + 100) for first in range(0, 1000, 100)]
 
 
 class Recording(Link):
