@@ -70,6 +70,18 @@ def _order(output: str) -> str:
     return next(line for line in output.splitlines() if line.startswith("order "))
 
 
+def test_a_test_that_waits_for_ever_fails_and_shows_where(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import asyncio\n"
+        "async def test_it(pilotage_env):\n"
+        "    async with pilotage_env.running():\n"
+        "        await asyncio.Event().wait()\n"
+    )
+    ran = run(tmp_path, "--pilotage-timeout=3600")
+    assert "TimeoutError: the test has not ended after 1:00:00 (--pilotage-timeout); it waits here" in ran.stdout
+    assert ">       await asyncio.Event().wait()" in ran.stdout.replace(">           await", ">       await")
+
+
 def test_a_run_without_its_fixtures_imports_nothing_of_pilotage_but_the_plugin(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import sys\n"

@@ -42,6 +42,13 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         "report of a failed test has it",
     )
     group.addoption(
+        "--pilotage-timeout",
+        metavar="SECONDS",
+        type=float,
+        default=10 * 86400.0,
+        help="the time, usually virtual, after which an async test with pilotage_env fails (ten days)",
+    )
+    group.addoption(
         "--pilotage-cluster",
         action="store_true",
         help="run tests with pilotage_env not on the embedded API server but on a cluster, which is found as kubectl "
@@ -126,8 +133,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     loop = pyfuncitem.stash.get(_LOOP, None)
     if loop is None or not inspect.iscoroutinefunction(pyfuncitem.obj):
         return (yield)
+    from pilotage.testing.testloop import within
+
+    test, seconds = pyfuncitem.obj, pyfuncitem.config.option.pilotage_timeout
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pyfuncitem, "obj", _returning(pyfuncitem.obj, loop))
+        patch.setattr(pyfuncitem, "obj", _returning(lambda **given: within(seconds, test(**given)), loop))
         return (yield)
 
 

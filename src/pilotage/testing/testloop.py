@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -66,6 +67,20 @@ class TestLoop:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._runner.__exit__(kind, error, traceback)
+
+
+async def within(seconds: float, test: Coroutine[Any, Any, None]) -> None:
+    """Run a test that must end. Nothing else would end one that waits for ever: a server always has timers."""
+    __tracebackhide__ = True
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            await test
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        passed = timedelta(seconds=seconds)
+        raise TimeoutError(f"the test has not ended after {passed} (--pilotage-timeout); it waits here") from error
 
 
 def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
