@@ -24,7 +24,7 @@ def test_a_long_wait_is_skipped_and_the_clocks_show_it() -> None:
 
 
 def test_nothing_is_skipped_while_a_function_runs_in_a_thread() -> None:
-    let_go = threading.Event()
+    finish = threading.Event()
     looks: list[bool] = []
 
     async def wait() -> None:
@@ -36,8 +36,8 @@ def test_nothing_is_skipped_while_a_function_runs_in_a_thread() -> None:
             return False
 
         loop.is_busy = is_busy
-        function = loop.run_in_executor(None, let_go.wait)
-        loop.call_later(0.2, let_go.set)
+        function = loop.run_in_executor(None, finish.wait)
+        loop.call_later(0.2, finish.set)
         async with asyncio.timeout(3600):  # which would be over at once
             await function
 
