@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pilotage as pt
@@ -167,6 +167,7 @@ async def test_one_namespace_is_a_set_that_may_grow() -> None:
         assert isinstance(await cache.informer_for(ConfigMap), InformerGroup)
 
 
+@settings(max_examples=15)  # each has an API server of its own
 @given(seed=st.integers(0, 10_000))
 def test_whatever_the_changes_handlers_know_what_is_stored(seed: int) -> None:
     chooser = random.Random(seed)

@@ -137,6 +137,29 @@ def on_a_node(manager: pt.Manager) -> None:
     assert "gpus" not in str(found)
 
 
+def test_a_selector_of_namespaces_and_a_coordinated_election_need_rules(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = """
+manager = pt.Manager(
+    pt.Cluster.embedded(),
+    pt.ManagerOptions(
+        namespace_selector={"tenant": "yes"},
+        leader_election=True,
+        leader_election_id="operator",
+        leader_election_namespace="home",
+        leader_election_candidate=pt.CandidateOptions("1.0.0"),
+    ),
+)
+"""
+    text = OPERATOR.partition("def config_map_of")[0] + more
+    assert cli.main(["rbac", f"{program(tmp_path, text)}:manager", "--namespace", "home"]) == 0
+    shown = capsys.readouterr().out
+    assert '{apiGroups: [""], resources: ["namespaces"], verbs: ["list", "watch"]}' in rules(shown, "ClusterRole")
+    candidates = '{apiGroups: ["coordination.k8s.io"], resources: ["leasecandidates"], '
+    assert any(rule.startswith(candidates) for rule in rules(shown, "Role"))
+
+
 def test_a_manager_of_the_program_has_its_own_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = """
 manager = pt.Manager(

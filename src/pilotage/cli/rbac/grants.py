@@ -204,6 +204,13 @@ def _of_options(declared: Declarations) -> Iterator[Grant]:
     if options.shards:
         for verb in ("get", "list", "create", "update", "delete"):
             yield Grant(Permission(COORDINATION, "leases", verb), Scope.OWN, "shards", role=LEADER_ELECTION)
+    if options.leader_election and options.leader_election_candidate is not None:
+        for verb in ("get", "watch", "create", "update", "delete"):
+            candidates = Permission(COORDINATION, "leasecandidates", verb)
+            yield Grant(candidates, Scope.OWN, "leader_election_candidate", role=LEADER_ELECTION)
+    if options.namespace_selector is not None:
+        for verb in ("list", "watch"):
+            yield Grant(Permission("", "namespaces", verb), Scope.CLUSTER, "namespace_selector")
     if options.metrics_filter is not None:
         for group, resource in (("authentication.k8s.io", "tokenreviews"), ("authorization.k8s.io", _REVIEWS)):
             yield Grant(Permission(group, resource, "create"), Scope.CLUSTER, "metrics_filter")
