@@ -87,7 +87,7 @@ go-stubs:  ## generate the Go stubs of these programs
 kill-tests: $(READY)  ## kill -9 a SQLite-backed process 200 times under load
 	$(PYTEST) -m long tests/storage
 
-soak-tests: $(READY)  ## every long run: kills, power loss, 100,000 elections, 100,000 reads of own writes, 1,000 examples for each property
+soak-tests: $(READY)  ## every long run: kills, power loss, 100,000 elections, 1,000,000 reads of own writes, 1,000 examples for each property
 	$(PYTEST) $(PARALLEL) -m long
 	$(PYTEST) $(PARALLEL) -m "hypothesis and not foreign and not cluster and not go and not long" --hypothesis-profile=soak
 
