@@ -35,3 +35,8 @@ def test_a_contract_program_stands_as_it_was_given_but_for_its_last_lines(name: 
     guarded = f'if __name__ == "__main__":\n{found[1]}    {found[2]}'
     given = {hashlib.sha256((text[: found.start()] + ending).encode()).hexdigest() for ending in (plain, guarded)}
     assert GIVEN[name] in given
+
+
+def test_the_contract_tool_stands_as_it_was_given() -> None:
+    given = "714cf4aba6e4d8204ea2e47ced1c6074e350a093a1e52269def910cb9be29dc1"
+    assert hashlib.sha256((EXAMPLES / "todo.py").read_bytes()).hexdigest() == given

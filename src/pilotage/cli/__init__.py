@@ -4,13 +4,13 @@ heavy loads when the subcommand runs."""
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
 
-from pilotage.cli.help import HelpFormatter, examples
+from pilotage.cli.help import examples
+from pilotage.cli.parsing import Parser
+from pilotage.cli.pipes import piped
 from pilotage.errors import PilotageError
 
 COMMANDS = ("init", "create", "run", "demo", "serve", "device", "crd", "types", "manifests", "rbac", "completion")
@@ -19,7 +19,7 @@ COMMANDS = ("init", "create", "run", "demo", "serve", "device", "crd", "types", 
 
 def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     """The parser of the command line, with these subcommands. A test compares the documentation with it."""
-    root = _Parser(
+    root = Parser(
         prog="pilotage",
         description="Controllers and Kubernetes-style resources in Python, with an embedded API server.",
         epilog=examples(
@@ -39,15 +39,7 @@ def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 success, 1 failure with one line on standard error, 2 wrong usage,
     130 interrupted."""
-    try:
-        try:
-            return _run(arguments)
-        finally:
-            sys.stdout.flush()  # here, so that a closed pipe is handled below and not when the interpreter exits
-    except BrokenPipeError:
-        # The reader closed the pipe, as `head` does. The interpreter must not flush to it again when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    return piped(lambda: _run(arguments))
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -64,22 +56,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that rejects unknown arguments itself, so that the usage of the right subcommand is printed.
-
-    argparse leaves that to the outermost parser, which prints the usage of the whole command.
-    """
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **({"formatter_class": HelpFormatter} | named))
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        options, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return options, unknown
 
 
 class _Version(argparse.Action):

@@ -155,6 +155,13 @@ class Cluster:
             raise InvalidDefinition("only an embedded cluster has its registry in this process")
         return self._server.registry
 
+    @property
+    def transport(self) -> Transport:
+        """What its clients send their requests with: for programs that work with requests and not with objects."""
+        if self._transport is None:
+            raise InvalidDefinition("the cluster is not open: use it inside `async with cluster`")
+        return self._transport
+
     async def check(self) -> None:
         """Raise StorageError if the embedded API server cannot write now. A remote one has its own readiness."""
         if isinstance(self._server, EmbeddedAPIServer):

@@ -1,0 +1,9 @@
+"""Command-line tools over resources: kubectl's grammar for the kinds of a program, on a storage of its own.
+
+tool = kit.Tool("todo", kinds=[Todo], setup=setup, storage="sqlite:~/.local/share/todo/todo.db")
+tool.main()
+"""
+
+from pilotage.cli.kit.tool import Tool
+
+__all__ = ["Tool"]

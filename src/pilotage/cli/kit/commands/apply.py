@@ -1,0 +1,109 @@
+"""`apply`: server-side apply of the objects of files, and the removal of those that are no longer in them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.commands.create import with_source
+from pilotage.cli.kit.commands.files import placed
+from pilotage.cli.kit.commands.written import is_server_dry_run, print_written
+from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.manifests import Manifest, read_manifests
+from pilotage.cli.kit.session import Session
+from pilotage.errors import ApiError, Conflict, PilotageError
+from pilotage.meta.documents import Document
+from pilotage.meta.mapper import RESTMapping
+from pilotage.rest.request import PatchType
+
+_MANAGER = re.compile(r'conflicts? with "([^"]*)"')
+_READ_ONLY = ("managedFields", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink")
+
+
+async def run(session: Session, options: argparse.Namespace) -> int:
+    _check(options)
+    manifests = read_manifests(options.filename, recursive=options.recursive)
+    errors: list[PilotageError] = []
+    applied: list[tuple[RESTMapping, Document]] = []
+    for manifest in manifests:
+        mapping = await placed(session, manifest, options)
+        try:
+            document, outcome = await _apply(session, options, mapping, manifest)
+        except ApiError as error:
+            errors.append(with_source(error, "applying", manifest.source))
+            continue
+        applied.append((mapping, document))
+        print_written(session, options, mapping, document, outcome)
+    if options.prune and not errors:
+        from pilotage.cli.kit.commands.prune import prune
+
+        await prune(session, options, applied)
+    raise_all(errors)
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    if not options.filename:
+        raise CommandError("must specify one of -f and -k")
+    if options.prune and not options.selector and not options.all:
+        raise CommandError(
+            "all resources selected for prune without explicitly passing --all. To prune all resources, "
+            "pass the --all flag. If you did not mean to prune all resources, specify a label selector"
+        )
+
+
+async def _apply(
+    session: Session, options: argparse.Namespace, mapping: RESTMapping, manifest: Manifest
+) -> tuple[Document, str]:
+    """Apply one object: what it is then, and what has happened."""
+    document = _sent(manifest.document)
+    metadata = document["metadata"]
+    key = metadata.get("namespace") or "", metadata["name"]
+    old = await session.find(mapping, key[1], key[0])
+    if options.dry_run == "client":
+        return document if old is None else old, "created" if old is None else "configured"
+    force = options.force_conflicts
+    try:
+        new, code = await _send(session, options, mapping, document, key, force=force)
+    except Conflict as error:
+        if force or not _is_own(error, session.field_manager):
+            raise
+        # What this tool has set before by create, edit or patch is its own: no other program is overruled.
+        new, code = await _send(session, options, mapping, document, key, force=True)
+    if options.server_side:
+        return new, "serverside-applied"
+    if old is None or code == 201:
+        return new, "created"
+    return new, "unchanged" if _content(new) == _content(old) else "configured"
+
+
+async def _send(
+    session: Session,
+    options: argparse.Namespace,
+    mapping: RESTMapping,
+    document: Document,
+    key: tuple[str, str],
+    *,
+    force: bool,
+) -> tuple[Document, int]:
+    write = session.write_options(is_server_dry_run(options), force=force, field_validation=options.validate)
+    return await session.patch(mapping, key, document, PatchType.APPLY, write)
+
+
+def _sent(document: Document) -> Document:
+    """The object without what the server sets, so that the output of `get -o yaml` can be applied."""
+    metadata = {name: value for name, value in document["metadata"].items() if name not in _READ_ONLY}
+    return {key: value for key, value in document.items() if key != "status"} | {"metadata": metadata}
+
+
+def _is_own(error: Conflict, manager: str) -> bool:
+    managers = {match[1] for cause in error.causes for match in [_MANAGER.search(cause.message)] if match}
+    return managers == {manager}
+
+
+def _content(document: Document) -> Document:
+    """An object without what changes with every write."""
+    changing = ("managedFields", "resourceVersion")
+    metadata = {name: value for name, value in document["metadata"].items() if name not in changing}
+    return document | {"metadata": metadata}

@@ -1,0 +1,67 @@
+"""`create`: from files, or from a type, a name and values."""
+
+from __future__ import annotations
+
+import argparse
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.commands.files import placed
+from pilotage.cli.kit.commands.written import is_server_dry_run, print_written
+from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.manifests import Manifest, read_manifests
+from pilotage.cli.kit.schemas import schema_of
+from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.setting import apply_settings, settings
+from pilotage.errors import ApiError, PilotageError, Status
+from pilotage.meta.documents import Document
+
+
+async def run(session: Session, options: argparse.Namespace) -> int:
+    if options.filename:
+        if options.resources or options.set:
+            raise CommandError("give either -f FILE, or TYPE NAME with --set")
+        await _create_all(session, options, read_manifests(options.filename, recursive=options.recursive, named=False))
+        return 0
+    manifest = Manifest(await _document(session, options), "")
+    await _create_all(session, options, [manifest])
+    return 0
+
+
+async def _document(session: Session, options: argparse.Namespace) -> Document:
+    words = options.resources[0].split("/") if len(options.resources) == 1 else options.resources
+    if len(words) != 2:
+        raise CommandError("give TYPE NAME, as in `create todo milk --set spec.text=x`, or -f FILE")
+    mapping = session.mapper.mapping_for(words[0])
+    schema = await schema_of(session, mapping)
+    document: Document = {"apiVersion": mapping.gvk.api_version, "kind": mapping.gvk.kind, "metadata": {}}
+    if schema is not None and "spec" in (schema.get("required") or ()):
+        document["spec"] = {}  # its own fields may all have defaults
+    apply_settings(document, settings(options.set, schema))
+    document["metadata"]["name"] = words[1]
+    return document
+
+
+async def _create_all(session: Session, options: argparse.Namespace, manifests: list[Manifest]) -> None:
+    errors: list[PilotageError] = []
+    for manifest in manifests:
+        mapping = await placed(session, manifest, options)
+        try:
+            if options.dry_run == "client":
+                created = manifest.document
+            else:
+                write = session.write_options(is_server_dry_run(options), field_validation=options.validate)
+                created = await session.create(mapping, manifest.document, write)
+        except ApiError as error:
+            errors.append(with_source(error, "creating", manifest.source))
+            continue
+        print_written(session, options, mapping, created, "created")
+    raise_all(errors)
+
+
+def with_source(error: ApiError, doing: str, source: str) -> ApiError:
+    """The error with the file of its object."""
+    if not source:
+        return error
+    status = error.status
+    message = f'error when {doing} "{source}": {status.message}'
+    return type(error)(status=Status(status.code, status.reason, message, status.details))

@@ -1,0 +1,94 @@
+"""`delete`: by name, by file, by selector, or all; and waits until the objects are gone."""
+
+from __future__ import annotations
+
+import argparse
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.commands.get import check_names, list_options, scope
+from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.selection import Selected, selected
+from pilotage.cli.kit.session import Session, kind_of
+from pilotage.cli.terminal import GREEN
+from pilotage.errors import ApiError, NotFound, PilotageError
+from pilotage.meta.documents import Document
+from pilotage.rest.request import DeleteOptions
+
+_POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan", "true": "Background"}
+_POLICIES["false"] = "Orphan"
+
+
+async def run(session: Session, options: argparse.Namespace) -> int:
+    chosen = await _chosen(session, options)
+    if not chosen and not options.ignore_not_found:
+        session.output.line("No resources found")
+    errors: list[PilotageError] = []
+    deleted: list[tuple[Selected, str]] = []
+    for each in chosen:
+        try:
+            answer = await _delete(session, options, each)
+        except ApiError as error:
+            if not (options.ignore_not_found and isinstance(error, NotFound)):
+                errors.append(error)
+            continue
+        _print(session, options, each)
+        deleted.append((each, _uid(answer)))
+    if options.wait and options.dry_run == "none":
+        from pilotage.cli.kit.commands.gone import wait_gone
+
+        await wait_gone(session, deleted, options.timeout)
+    raise_all(errors)
+    return 0
+
+
+async def _chosen(session: Session, options: argparse.Namespace) -> list[Selected]:
+    """The objects to delete, each by its name."""
+    if options.filename:
+        from pilotage.cli.kit.commands.files import selected_by_files
+
+        return await selected_by_files(session, options)
+    found = selected(session, options.resources)
+    if all(each.name for each in found):
+        check_names(options)
+        if options.all:
+            raise CommandError("name cannot be provided when --all is specified")
+        return found
+    if not (options.selector or options.field_selector or options.all):
+        raise CommandError("resource(s) were provided, but no name was specified")
+    listed: list[Selected] = []
+    for each in found:
+        namespace = scope(session, each.mapping, options)
+        items, _ = await session.list(each.mapping, namespace, list_options(options))
+        listed += [
+            Selected(each.mapping, item["metadata"]["name"], item["metadata"].get("namespace") or "") for item in items
+        ]
+    return listed
+
+
+async def _delete(session: Session, options: argparse.Namespace, each: Selected) -> Document:
+    key = each.namespace, each.name
+    if options.dry_run == "client":
+        return await session.get(each.mapping, each.name, each.namespace)
+    grace = 1 if options.now else 0 if options.force else options.grace_period
+    policy = DeleteOptions(
+        dry_run=options.dry_run == "server",
+        grace_period_seconds=None if grace < 0 else grace,
+        propagation_policy=_POLICIES[options.cascade],
+    )
+    return await session.delete(each.mapping, key, policy)
+
+
+def _print(session: Session, options: argparse.Namespace, each: Selected) -> None:
+    kind = kind_of(each.mapping.gvk)
+    if options.output == "name":
+        session.output.line(f"{kind}/{each.name}")
+        return
+    done = session.output.styled("force deleted" if options.force else "deleted", GREEN)
+    where = f" from {session.place(each.mapping, each.namespace)} namespace" if each.mapping.namespaced else ""
+    suffix = {"client": " (dry run)", "server": " (server dry run)"}.get(options.dry_run, "")
+    session.output.line(f'{kind} "{each.name}" {done}{where}{suffix}')
+
+
+def _uid(answer: Document) -> str:
+    """Of the object, or of the Status that stands for it."""
+    return str((answer.get("metadata") or {}).get("uid") or (answer.get("details") or {}).get("uid") or "")

@@ -1,0 +1,42 @@
+"""The objects that files name, for commands that read or delete them."""
+
+from __future__ import annotations
+
+import argparse
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.manifests import Manifest, read_manifests
+from pilotage.cli.kit.selection import Selected
+from pilotage.cli.kit.session import Session, gvk_of
+from pilotage.meta.mapper import RESTMapping
+
+
+async def selected_by_files(session: Session, options: argparse.Namespace) -> list[Selected]:
+    """The objects of `-f`, by their names."""
+    found = []
+    for manifest in read_manifests(options.filename, recursive=getattr(options, "recursive", False)):
+        mapping = await placed(session, manifest, options)
+        metadata = manifest.document["metadata"]
+        found.append(Selected(mapping, metadata["name"], metadata.get("namespace") or ""))
+    return found
+
+
+async def placed(session: Session, manifest: Manifest, options: argparse.Namespace) -> RESTMapping:
+    """The resource of an object, whose namespace is filled in. Raises CommandError."""
+    document = manifest.document
+    try:
+        mapping = await session.mapping(gvk_of(document))
+    except CommandError as error:
+        raise CommandError(f'unable to recognize "{manifest.source}": {error}') from None
+    metadata = document["metadata"]
+    if not mapping.namespaced:
+        metadata.pop("namespace", None)
+        return mapping
+    given = metadata.get("namespace")
+    if given and getattr(options, "namespace", "") and given != options.namespace:
+        raise CommandError(
+            f'the namespace from the provided object "{given}" does not match the namespace "{options.namespace}". '
+            f"You must pass '--namespace={given}' to perform this operation."
+        )
+    metadata["namespace"] = given or session.namespace
+    return mapping

@@ -1,0 +1,200 @@
+"""`get`: prints objects, as a table or in another format, and watches them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import AsyncIterator
+from itertools import groupby
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.printers.output import is_table, printer_of
+from pilotage.cli.kit.printers.table import Columns, TableOptions, TablePrinter
+from pilotage.cli.kit.selection import Selected, selected
+from pilotage.cli.kit.session import Session, decode
+from pilotage.errors import ApiError, NotFound, PilotageError
+from pilotage.meta.documents import Document
+from pilotage.meta.mapper import RESTMapping
+from pilotage.rest.request import Form, ListOptions, Request, Verb
+
+CHUNK = 500
+
+
+async def run(session: Session, options: argparse.Namespace) -> int:
+    """Print what the arguments select."""
+    chosen = await chosen_by(session, options)
+    if options.watch or options.watch_only:
+        from pilotage.cli.kit.commands.watch import watch
+
+        return await watch(session, options, chosen)
+    if is_table(options.output):
+        await _print_tables(session, options, chosen)
+    else:
+        await _print_documents(session, options, chosen)
+    return 0
+
+
+async def chosen_by(session: Session, options: argparse.Namespace) -> list[Selected]:
+    """What the arguments or the files select. Raises CommandError."""
+    if not options.filename:
+        found = selected(session, options.resources)
+        if any(each.name for each in found):
+            check_names(options)
+        return found
+    if options.resources:
+        raise CommandError(
+            "when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well"
+        )
+    from pilotage.cli.kit.commands.files import selected_by_files
+
+    return await selected_by_files(session, options)
+
+
+def check_names(options: argparse.Namespace) -> None:
+    """Refuse options that select objects beside their names."""
+    if getattr(options, "all_namespaces", False):
+        raise CommandError("a resource cannot be retrieved by name across all namespaces")
+    if options.selector or getattr(options, "field_selector", ""):
+        raise CommandError("name cannot be provided when a selector is specified")
+
+
+def list_options(options: argparse.Namespace, **more: object) -> ListOptions:
+    """The options of a list, as the flags set them."""
+    chunk = CHUNK if getattr(options, "chunk_size", None) is None else options.chunk_size
+    return ListOptions(
+        label_selector=options.selector,
+        field_selector=getattr(options, "field_selector", ""),
+        limit=chunk,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def scope(session: Session, mapping: RESTMapping, options: argparse.Namespace) -> str:
+    """The namespace of a list; empty for all."""
+    if not mapping.namespaced or getattr(options, "all_namespaces", False):
+        return ""
+    return session.namespace
+
+
+def table_options(options: argparse.Namespace, mapping: RESTMapping, *, several: bool) -> TableOptions:
+    return TableOptions(
+        wide=options.output == "wide",
+        headers=not options.no_headers,
+        namespace=bool(options.all_namespaces) and mapping.namespaced,
+        kind=options.show_kind or several,
+        labels=options.show_labels,
+        label_columns=tuple(name for each in options.label_columns for name in each.split(",") if name),
+    )
+
+
+async def _print_tables(session: Session, options: argparse.Namespace, chosen: list[Selected]) -> None:
+    errors: list[PilotageError] = []
+    several = len({each.mapping.gvk for each in chosen}) > 1
+    printed = False
+    for mapping, group in groupby(chosen, key=lambda each: each.mapping):
+        tables = [table async for table in _tables(session, mapping, list(group), options, errors)]
+        if not any(table.get("rows") for table in tables):
+            continue
+        table = _sorted(_merged(tables), options.sort_by)
+        printer = TablePrinter(mapping, table_options(options, mapping, several=several), Columns())
+        if printed:
+            session.output.write("\n")
+        for line in printer.lines(table):
+            session.output.write(f"{line}\n")
+        printed = True
+    session.output.flush()
+    if not printed and not errors and not options.ignore_not_found:
+        _print_nothing(session, options, chosen)
+    raise_all(errors)
+
+
+def _print_nothing(session: Session, options: argparse.Namespace, chosen: list[Selected]) -> None:
+    everywhere = options.all_namespaces or not any(each.mapping.namespaced for each in chosen)
+    where = "" if everywhere else f" in {session.namespace} namespace."
+    session.errors.line(f"No resources found{where}")
+
+
+async def _tables(
+    session: Session,
+    mapping: RESTMapping,
+    chosen: list[Selected],
+    options: argparse.Namespace,
+    errors: list[PilotageError],
+) -> AsyncIterator[Document]:
+    include = "Object" if options.sort_by else ""
+    for each in chosen:
+        try:
+            if not each.name:
+                listing = list_options(options, include_object=include)
+                async for table in session.tables(mapping, scope(session, mapping, options), listing):
+                    yield table
+                continue
+            request = Request(
+                Verb.GET,
+                mapping.resource,
+                session.place(mapping, each.namespace),
+                each.name,
+                form=Form.TABLE,
+                options=ListOptions(include_object=include),
+            )
+            yield decode((await session.transport.call(request)).body)
+        except ApiError as error:
+            _keep(error, options, errors)
+
+
+def _keep(error: ApiError, options: argparse.Namespace, errors: list[PilotageError]) -> None:
+    if not (options.ignore_not_found and isinstance(error, NotFound)):
+        errors.append(error)
+
+
+def _merged(tables: list[Document]) -> Document:
+    rows = [row for table in tables for row in table.get("rows") or ()]
+    return {**tables[0], "rows": rows}
+
+
+def _sorted(table: Document, path: str) -> Document:
+    if not path:
+        return table
+    from pilotage.cli.kit.printers.sorting import sort_key
+
+    key = sort_key(path, [row["object"] for row in table["rows"]])
+    return {**table, "rows": sorted(table["rows"], key=lambda row: key(row["object"]))}
+
+
+async def _print_documents(session: Session, options: argparse.Namespace, chosen: list[Selected]) -> None:
+    write = printer_of(options.output, headers=not options.no_headers, managed_fields=options.show_managed_fields)
+    found, errors = await documents_of(session, options, chosen)
+    if options.sort_by and found:
+        from pilotage.cli.kit.printers.sorting import sort_key
+
+        found.sort(key=sort_key(options.sort_by, found))
+    single = len(chosen) == 1 and bool(chosen[0].name)
+    if single and not found:
+        raise_all(errors)
+        return
+    many = not single
+    if found or options.output.partition("=")[0] in ("json", "yaml") or not errors:
+        session.output.write(write(found, many))
+    session.output.flush()
+    raise_all(errors)
+
+
+async def documents_of(
+    session: Session, options: argparse.Namespace, chosen: list[Selected]
+) -> tuple[list[Document], list[PilotageError]]:
+    """The objects that are selected, and the errors of those that could not be read."""
+    found: list[Document] = []
+    errors: list[PilotageError] = []
+    for each in chosen:
+        try:
+            if each.name:
+                found.append(await session.get(each.mapping, each.name, each.namespace))
+            else:
+                items, _ = await session.list(
+                    each.mapping, scope(session, each.mapping, options), list_options(options)
+                )
+                found += items
+        except ApiError as error:
+            if not (getattr(options, "ignore_not_found", False) and isinstance(error, NotFound)):
+                errors.append(error)
+    return found, errors

@@ -1,0 +1,80 @@
+"""`patch`: a patch document, or values at paths."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.commands.get import chosen_by
+from pilotage.cli.kit.commands.written import is_server_dry_run, print_written
+from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.schemas import schema_of
+from pilotage.cli.kit.selection import Selected
+from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.setting import merge_patch, settings
+from pilotage.errors import ApiError, DecodeError, PilotageError
+from pilotage.meta import yamltext
+from pilotage.meta.documents import Document
+from pilotage.rest.request import PatchType
+
+_TYPES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC}
+
+
+async def run(session: Session, options: argparse.Namespace) -> int:
+    chosen = await chosen_by(session, options)
+    if not all(each.name for each in chosen):
+        raise CommandError("give the name of the object to patch")
+    given = [bool(options.patch), bool(options.patch_file), bool(options.set or options.unset)]
+    if given.count(True) != 1:
+        raise CommandError("must specify one of -p, --patch-file and --set")
+    errors: list[PilotageError] = []
+    for each in chosen:
+        try:
+            await _patch(session, options, each)
+        except ApiError as error:
+            errors.append(error)
+    raise_all(errors)
+    return 0
+
+
+async def _patch(session: Session, options: argparse.Namespace, each: Selected) -> None:
+    old = await session.get(each.mapping, each.name, each.namespace)
+    patch, kind = await _content(session, options, each)
+    if options.dry_run == "client":
+        print_written(session, options, each.mapping, old, "patched")
+        return
+    write = session.write_options(is_server_dry_run(options))
+    key = each.namespace, each.name
+    new, _ = await session.patch(each.mapping, key, patch, kind, write, options.subresource)
+    print_written(session, options, each.mapping, new, "patched" if _changed(old, new) else "patched (no change)")
+
+
+async def _content(session: Session, options: argparse.Namespace, each: Selected) -> tuple[Any, PatchType]:
+    if options.set or options.unset:
+        found = settings(options.set, await schema_of(session, each.mapping))
+        return merge_patch(found, options.unset), PatchType.MERGE
+    kind = _TYPES[options.type] if options.type else _default_type(each)
+    text = options.patch or _read(options.patch_file)
+    try:
+        return yamltext.read(text), kind
+    except DecodeError as error:
+        raise CommandError(f'unable to parse "{text}": {error}') from error
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"unable to read patch file: {error.strerror}: {path}") from error
+
+
+def _default_type(each: Selected) -> PatchType:
+    """Strategic for kinds of Kubernetes, as in kubectl; custom resources have no strategic merge patch."""
+    group = each.mapping.gvk.group
+    return PatchType.MERGE if "." in group and not group.endswith(".k8s.io") else PatchType.STRATEGIC
+
+
+def _changed(old: Document, new: Document) -> bool:
+    return bool(old["metadata"].get("resourceVersion") != new.get("metadata", {}).get("resourceVersion"))

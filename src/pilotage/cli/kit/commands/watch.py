@@ -1,0 +1,129 @@
+"""`get -w`: the objects as they are, then each change, until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+from itertools import chain
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.commands.get import list_options, scope, table_options
+from pilotage.cli.kit.printers.output import Printer, is_table, printer_of
+from pilotage.cli.kit.printers.table import Columns, TablePrinter
+from pilotage.cli.kit.selection import Selected
+from pilotage.cli.kit.session import Session, decode
+from pilotage.errors import Gone
+from pilotage.meta.documents import Document
+from pilotage.meta.mapper import RESTMapping
+from pilotage.rest.answers import watch_error
+from pilotage.rest.request import Form, ListOptions, Request, Verb
+from pilotage.rest.response import WatchEvent
+
+
+async def watch(session: Session, options: argparse.Namespace, chosen: list[Selected]) -> int:
+    """Print the objects and their changes. Ends when the server ends the watch, or with Ctrl-C."""
+    if len(chosen) != 1:
+        raise CommandError("you may only specify a single resource type")
+    if options.sort_by:
+        session.errors.line("warning: --watch requested, --sort-by will be ignored for watch events received")
+    mapping, name = chosen[0].mapping, chosen[0].name
+    listing = list_options(options, include_object="")
+    if name:
+        listing = ListOptions(field_selector=f"metadata.name={name}")
+        await session.get(mapping, name, chosen[0].namespace)  # one that does not exist is an error at once
+    shown: _Lines | _Objects
+    if is_table(options.output):
+        printer = TablePrinter(mapping, table_options(options, mapping, several=False), Columns())
+        shown = _Lines(session, printer, options.output_watch_events)
+    else:
+        shown = _Objects(session, printer_of(options.output, headers=not options.no_headers))
+    namespace = session.place(mapping, chosen[0].namespace) if name else scope(session, mapping, options)
+    await _Watching(session, mapping, namespace, listing, shown).run(first=not options.watch_only)
+    return 0
+
+
+class _Watching:
+    """Lists, watches, and lists again where the history since the last event is gone."""
+
+    def __init__(
+        self, session: Session, mapping: RESTMapping, namespace: str, listing: ListOptions, shown: _Lines | _Objects
+    ) -> None:
+        self._session = session
+        self._request = Request(Verb.LIST, mapping.resource, namespace, form=shown.form, options=listing)
+        self._mapping = mapping
+        self._shown = shown
+
+    async def run(self, *, first: bool) -> None:
+        version = await self._list(first)
+        while True:
+            try:
+                version = await self._watch(version)
+            except Gone:
+                version = await self._list(True)
+
+    async def _list(self, shown: bool) -> str:
+        items, version = await self._session.list(self._mapping, self._request.namespace, self._request.options)
+        if shown:
+            if self._shown.form is Form.TABLE:
+                tables = self._session.tables(self._mapping, self._request.namespace, self._request.options)
+                for table in [each async for each in tables]:
+                    self._shown.show("ADDED", table)
+            else:
+                for item in items:
+                    self._shown.show("ADDED", item)
+        return version
+
+    async def _watch(self, version: str) -> str:
+        old = self._request.options
+        options = ListOptions(
+            old.label_selector,
+            old.field_selector,
+            resource_version=version,
+            allow_watch_bookmarks=True,
+            frequent_bookmarks=False,
+        )
+        request = Request(
+            Verb.WATCH, self._request.resource, self._request.namespace, form=self._shown.form, options=options
+        )
+        async with self._session.transport.watch(request) as events:
+            async for event in events:
+                version = self._take(event) or version
+        return version
+
+    def _take(self, event: WatchEvent) -> str:
+        if event.type == "ERROR":
+            raise watch_error(event.object)
+        document: Document = decode(event.object)
+        if event.type != "BOOKMARK":
+            self._shown.show(event.type, document)
+        rows = [row.get("object") or {} for row in document.get("rows") or ()]
+        versions = [(each.get("metadata") or {}).get("resourceVersion") for each in chain([document], rows)]
+        return next((version for version in versions if version), "")
+
+
+class _Lines:
+    """Rows of a table."""
+
+    form = Form.TABLE
+
+    def __init__(self, session: Session, printer: TablePrinter, with_events: bool) -> None:
+        self._session, self._printer, self._with_events = session, printer, with_events
+
+    def show(self, event: str, table: Document) -> None:
+        for line in self._printer.lines(table, event if self._with_events else ""):
+            self._session.output.line(line)
+
+
+class _Objects:
+    """Whole objects, one after the other."""
+
+    form = Form.OBJECT
+
+    def __init__(self, session: Session, printer: Printer) -> None:
+        self._session, self._printer = session, printer
+        self._count = 0
+
+    def show(self, event: str, document: Document) -> None:
+        text = self._printer([document], False)
+        self._session.output.write(f"---\n{text}" if self._count and text.startswith("apiVersion") else text)
+        self._session.output.flush()
+        self._count += 1

@@ -1,0 +1,91 @@
+"""A storage in this process as the place of a command: to read, or to write with reconcilers beside."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from pilotage.meta import times
+from pilotage.meta.mapper import RESTMapping
+from pilotage.rest.request import Form, Request, Verb
+from pilotage.rest.response import Page, Response, WatchEvent
+from pilotage.rest.transport import Transport
+
+if TYPE_CHECKING:
+    from pilotage.meta.models import Resource
+    from pilotage.server.registry import Registry
+    from pilotage.server.tables.table import TableWriter
+
+
+class PrintingTransport:
+    """A transport to a registry of this process that answers `Form.TABLE`, as a server does over HTTP."""
+
+    def __init__(self, transport: Transport, registry: Registry) -> None:
+        self._transport = transport
+        self._registry = registry
+
+    async def call(self, request: Request) -> Response:
+        if request.form is not Form.TABLE or request.verb not in (Verb.GET, Verb.LIST):
+            return await self._transport.call(request)
+        writer, now = await self._writer(request), times.system_clock()
+        if request.verb is Verb.LIST:
+            return Response(writer.collection(await self._transport.list(request), now))
+        return Response(writer.single((await self._transport.call(request)).body, now))
+
+    async def list(self, request: Request) -> Page:
+        return await self._transport.list(request)
+
+    @asynccontextmanager
+    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        async with self._transport.watch(request) as events:
+            if request.form is Form.TABLE:
+                writer = await self._writer(request)
+                yield (writer.event(event, times.system_clock(), first=True) async for event in events)
+            else:
+                yield events
+
+    async def resources(self) -> Sequence[RESTMapping]:
+        return await self._transport.resources()
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def _writer(self, request: Request) -> TableWriter:
+        from pilotage.server.tables.table import TableWriter
+
+        return TableWriter(await self._registry.describe(request), request.options.include_object)
+
+
+@asynccontextmanager
+async def reading(url: str, tenant: str, kinds: Sequence[type[Resource]]) -> AsyncIterator[Transport | None]:
+    """The storage without the work of a server: no background loops, and nothing is written. None if a kind of
+    `kinds` is not installed as it is now."""
+    from pilotage.server.assembly import cluster_context
+    from pilotage.server.registry import Registry
+    from pilotage.storage import open_storage
+
+    async with AsyncExitStack() as exits:
+        storage = await open_storage(url)
+        exits.push_async_callback(storage.close)
+        registry = Registry(cluster_context(storage, tenant))
+        installed = await _are_installed(registry, kinds)
+        yield PrintingTransport(registry, registry) if installed else None
+
+
+async def _are_installed(registry: Registry, kinds: Sequence[type[Resource]]) -> bool:
+    from pilotage.cli.kit.schemas import DEFINITIONS
+    from pilotage.cli.kit.session import decode
+    from pilotage.cluster.installation import merged
+    from pilotage.errors import NotFound
+    from pilotage.schema.generate.crd import crds
+
+    for wanted in crds(kinds):
+        request = Request(Verb.GET, DEFINITIONS, name=wanted["metadata"]["name"])
+        try:
+            found = decode((await registry.call(request)).body)
+        except NotFound:
+            return False
+        if merged(found["spec"], wanted["spec"]) != found["spec"]:
+            return False
+    return True

@@ -1,0 +1,49 @@
+"""Runs one command: opens its place, loads its module, and turns errors into lines and exit codes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pilotage.cli.kit.exits import INTERRUPTED, Interrupted
+from pilotage.cli.terminal import standard_error
+from pilotage.errors import PilotageError
+
+if TYPE_CHECKING:
+    from pilotage.cli.kit.arguments import Command
+    from pilotage.cli.kit.session import Session
+
+
+class Place(Protocol):
+    """Where commands work: the storage of a tool, or what `pilotage` was given."""
+
+    async def perform(self, command: Command, options: argparse.Namespace) -> int:
+        """Open a session, run the command on it, and return its exit code."""
+
+
+def execute(place: Place, command: Command, options: argparse.Namespace) -> int:
+    """Run a command; the exit code. Errors are lines on standard error."""
+    import asyncio
+
+    try:
+        return asyncio.run(place.perform(command, options))
+    except (KeyboardInterrupt, Interrupted):
+        return INTERRUPTED
+    except PilotageError as error:
+        from pilotage.cli.kit.exits import code_of, line_of
+        from pilotage.cli.terminal import BOLD, RED
+
+        terminal = standard_error()
+        for line in line_of(error).splitlines():
+            start, colon, rest = line.partition(":")
+            terminal.line(f"{terminal.styled(start + colon, BOLD, RED)}{rest}")
+        return code_of(error)
+
+
+def command_function(name: str) -> Callable[[Session, argparse.Namespace], Awaitable[int]]:
+    """The coroutine function of a command, loaded now."""
+    module: Any = import_module(f"pilotage.cli.kit.commands.{name.replace('-', '')}")
+    run: Callable[[Session, argparse.Namespace], Awaitable[int]] = module.run
+    return run

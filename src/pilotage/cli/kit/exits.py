@@ -1,0 +1,68 @@
+"""Exit codes, and errors as the lines that kubectl prints for them."""
+
+from __future__ import annotations
+
+from pilotage.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound, PilotageError, Unauthorized
+
+FAILED = 1
+USAGE = 2
+NOT_FOUND = 3
+CONFLICT = 4
+NOT_RECONCILED = 5
+INTERRUPTED = 130
+
+
+class Interrupted(PilotageError):
+    """A signal ended the command before it was finished."""
+
+
+class NotReconciled(PilotageError):
+    """What was written is stored, but a reconciler failed or has not finished."""
+
+
+class SeveralErrors(PilotageError):
+    """A command went on after an error, and had more than one."""
+
+    def __init__(self, errors: list[PilotageError]) -> None:
+        self.errors = errors
+        super().__init__("; ".join(map(str, errors)))
+
+
+def raise_all(errors: list[PilotageError]) -> None:
+    """Raise the errors of a command that went on after the first one."""
+    if errors:
+        raise errors[0] if len(errors) == 1 else SeveralErrors(errors)
+
+
+def code_of(error: PilotageError) -> int:
+    """The exit code for an error; of several errors, the code that all have, else 1."""
+    if isinstance(error, SeveralErrors):
+        codes = {code_of(each) for each in error.errors}
+        return codes.pop() if len(codes) == 1 else FAILED
+    if isinstance(error, NotFound):
+        return NOT_FOUND
+    if isinstance(error, AlreadyExists | Conflict):
+        return CONFLICT
+    return NOT_RECONCILED if isinstance(error, NotReconciled) else FAILED
+
+
+def line_of(error: PilotageError) -> str:
+    """What is printed for an error, in kubectl's words."""
+    if isinstance(error, SeveralErrors):
+        return "\n".join(map(line_of, error.errors))
+    if isinstance(error, Invalid) and error.status.details is not None and error.causes:
+        return _invalid(error)
+    if isinstance(error, Unauthorized):
+        return f"error: You must be logged in to the server ({error})"
+    if isinstance(error, ApiError):
+        reason = error.status.reason
+        return f"Error from server ({reason}): {error}" if reason else f"Error from server: {error}"
+    return f"error: {error}"
+
+
+def _invalid(error: Invalid) -> str:
+    details = error.status.details
+    assert details is not None
+    causes = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in error.causes))
+    shown = f" {causes[0]}" if len(causes) == 1 else "".join(f"\n* {cause}" for cause in causes)
+    return f'The {details.kind} "{details.name}" is invalid:{shown}'

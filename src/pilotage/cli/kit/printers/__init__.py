@@ -1,0 +1,1 @@
+"""How objects are printed: tables, documents, names, JSONPath templates, columns of the user."""

@@ -1,0 +1,37 @@
+"""Objects as YAML, JSON and names."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from pilotage.meta.documents import Document
+
+_HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def as_json(document: Any) -> str:
+    """JSON as kubectl prints it: indented, keys sorted, characters of HTML escaped."""
+    text = json.dumps(document, indent=4, sort_keys=True, ensure_ascii=False)
+    text = re.sub(r"\[\s+\]", "[]", text)
+    return re.sub("[<>&\u2028\u2029]", lambda match: _HTML[match[0]], text) + "\n"
+
+
+def as_yaml(document: Any) -> str:
+    """YAML as kubectl prints it: keys sorted."""
+    from pilotage.meta import yamltext
+
+    return yamltext.write_as_kubernetes(document).decode()
+
+
+def list_of(items: list[Document]) -> Document:
+    """Several objects as one document."""
+    return {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}}
+
+
+def without_managed_fields(document: Document) -> Document:
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or "managedFields" not in metadata:
+        return document
+    return {**document, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}

@@ -1,0 +1,73 @@
+"""The schema of a kind: of its CustomResourceDefinition, or of the built-in kinds of Kubernetes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilotage.cli.kit.session import Session, decode
+from pilotage.errors import ApiError
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.mapper import RESTMapping
+from pilotage.rest.request import Request, Verb
+
+DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+
+
+async def schema_of(session: Session, mapping: RESTMapping) -> Document | None:
+    """The schema of the whole object; None where there is none, or where it may not be read."""
+    key = str(mapping.gvk)
+    if key not in session.schemas:
+        session.schemas[key] = await _custom(session, mapping) or _builtin(mapping)
+    found: Document | None = session.schemas[key]
+    return found
+
+
+async def _custom(session: Session, mapping: RESTMapping) -> Document | None:
+    if "." not in mapping.resource.group:
+        return None
+    name = f"{mapping.resource.resource}.{mapping.resource.group}"
+    try:
+        answer = await session.transport.call(Request(Verb.GET, DEFINITIONS, name=name))
+    except ApiError:
+        return None  # not a custom resource, or not for this user
+    for version in decode(answer.body)["spec"]["versions"]:
+        if version["name"] == mapping.resource.version:
+            schema: Document | None = (version.get("schema") or {}).get("openAPIV3Schema")
+            return schema
+    return None
+
+
+def _builtin(mapping: RESTMapping) -> Document | None:
+    """The schema of a kind of Kubernetes, from the description that Pilotage has of its API."""
+    from pilotage.server.openapi import documents
+
+    found = documents.document((), mapping.gvk.group_version)
+    if found is None:
+        return None
+    schemas: dict[str, Any] = decode(found[0])["components"]["schemas"]
+    wanted = {"group": mapping.gvk.group, "kind": mapping.gvk.kind, "version": mapping.gvk.version}
+    for schema in schemas.values():
+        if wanted in (schema.get("x-kubernetes-group-version-kind") or ()):
+            resolved: Document = _resolved(schema, schemas, ())
+            return resolved
+    return None
+
+
+def _resolved(schema: Any, schemas: dict[str, Any], inside: tuple[str, ...]) -> Any:
+    """The schema with its references replaced; one that contains itself is left open."""
+    if isinstance(schema, list):
+        return [_resolved(each, schemas, inside) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    reference = schema.get("$ref") or next(
+        (one["$ref"] for one in schema.get("allOf") or () if isinstance(one, dict) and "$ref" in one), ""
+    )
+    rest = {key: _resolved(value, schemas, inside) for key, value in schema.items() if key not in ("$ref", "allOf")}
+    if not reference:
+        return rest
+    name = reference.rpartition("/")[2]
+    if name in inside:
+        return {"type": "object"} | rest
+    found: Document = _resolved(schemas.get(name, {}), schemas, (*inside, name))
+    return found | {key: value for key, value in rest.items() if key != "default"}

@@ -1,0 +1,60 @@
+"""What the arguments of a command select: `TYPE`, `TYPE NAME…`, `TYPE/NAME…`, `TYPE,TYPE`, or the objects of files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.session import Session
+from pilotage.errors import NoMatch
+from pilotage.meta.mapper import RESTMapping
+
+_NO_TYPE = "Required resource not specified."
+_MIXED = (
+    "there is no need to specify a resource type as a separate argument when passing arguments in resource/name form "
+    "(e.g. 'get resource/<resource_name>' instead of 'get resource resource/<resource_name>'"
+)
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A resource, and the name of one of its objects; without a name, all of them."""
+
+    mapping: RESTMapping
+    name: str = ""
+    namespace: str = ""
+    """Of an object that a file names; empty: that of the command."""
+
+
+def selected(session: Session, words: Sequence[str]) -> list[Selected]:
+    """What the words select. Raises CommandError and NoMatch."""
+    if not words:
+        raise CommandError(_NO_TYPE)
+    if any("/" in word for word in words):
+        return [_named(session, word) for word in words]
+    types, *names = words
+    mappings = [mapping for word in types.split(",") for mapping in of_type(session, word)]
+    if not names:
+        return [Selected(mapping) for mapping in mappings]
+    return [Selected(mapping, name) for mapping in mappings for name in names]
+
+
+def of_type(session: Session, word: str) -> list[RESTMapping]:
+    """The resources that go by a name or a category. Raises NoMatch."""
+    try:
+        return [session.mapper.mapping_for(word)]
+    except NoMatch:
+        listed = [one for one in session.mapper.mappings if word in one.categories]
+        if not listed:
+            raise
+        return listed
+
+
+def _named(session: Session, word: str) -> Selected:
+    kind, slash, name = word.partition("/")
+    if not slash:
+        raise CommandError(_MIXED)
+    if not kind or not name or "/" in name:
+        raise CommandError("arguments in resource/name form must have a single resource and name")
+    return Selected(session.mapper.mapping_for(kind), name)

@@ -1,0 +1,164 @@
+"""One server or storage as a command sees it: requests for documents, and the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.terminal import Terminal
+from pilotage.errors import NoMatch, NotFound, PilotageError
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.mapper import RESTMapper, RESTMapping
+from pilotage.rest.request import DeleteOptions, Form, ListOptions, PatchType, Request, Verb, WriteOptions
+from pilotage.rest.response import Response
+from pilotage.rest.transport import Transport
+
+decode = msgspec.json.Decoder().decode
+encode = msgspec.json.Encoder().encode
+
+
+@dataclass
+class Session:
+    """Where a command works. Commands are coroutines over it; they do not know what is behind the transport."""
+
+    transport: Transport
+    """Answers a request with `Form.TABLE` by `call`, also for lists."""
+    mapper: RESTMapper
+    namespace: str
+    """Where objects are that name no namespace."""
+    output: Terminal
+    errors: Terminal
+    field_manager: str = "pilotage"
+    log_file: str = ""
+    """The file with the log of reconciles; empty: there is none."""
+    schemas: dict[str, Any] = field(default_factory=dict)
+    """Schemas of kinds that were read before."""
+
+    async def mapping(self, gvk: GroupVersionKind) -> RESTMapping:
+        """The resource of a kind, which may have become served in this command."""
+        try:
+            return self.mapper.rest_mapping(gvk)
+        except NoMatch:
+            self.mapper.replace(await self.transport.resources())
+        try:
+            return self.mapper.rest_mapping(gvk)
+        except NoMatch as error:
+            hint = "ensure CRDs are installed first"
+            raise CommandError(f"resource mapping not found: {error}\n{hint}") from None
+
+    async def get(self, mapping: RESTMapping, name: str, namespace: str = "") -> Document:
+        """One object. Raises NotFound."""
+        response = await self.transport.call(Request(Verb.GET, mapping.resource, self.place(mapping, namespace), name))
+        document: Document = decode(response.body)
+        return document
+
+    async def find(self, mapping: RESTMapping, name: str, namespace: str = "") -> Document | None:
+        """One object; None if it does not exist."""
+        try:
+            return await self.get(mapping, name, namespace)
+        except NotFound:
+            return None
+
+    async def list(
+        self, mapping: RESTMapping, namespace: str, options: ListOptions | None = None
+    ) -> tuple[list[Document], str]:
+        """All objects of a resource in a namespace (empty: in all), and the version of the list."""
+        found: list[Document] = []
+        options = options or ListOptions()
+        while True:
+            page = await self.transport.list(Request(Verb.LIST, mapping.resource, namespace, options=options))
+            kind = {"apiVersion": mapping.gvk.api_version, "kind": mapping.gvk.kind}
+            found += [kind | decode(item) for item in page.items]  # items of a typed list leave their kind out
+            if not page.continue_token:
+                return found, page.resource_version
+            options = msgspec.structs.replace(options, continue_token=page.continue_token)
+
+    async def tables(self, mapping: RESTMapping, namespace: str, options: ListOptions) -> AsyncIterator[Document]:
+        """The pages of a list as Tables."""
+        while True:
+            request = Request(Verb.LIST, mapping.resource, namespace, form=Form.TABLE, options=options)
+            table = decode((await self.transport.call(request)).body)
+            yield table
+            token = (table.get("metadata") or {}).get("continue")
+            if not token:
+                return
+            options = msgspec.structs.replace(options, continue_token=token)
+
+    async def create(self, mapping: RESTMapping, document: Document, options: WriteOptions) -> Document:
+        namespace = self.place(mapping, (document.get("metadata") or {}).get("namespace") or "")
+        request = Request(Verb.CREATE, mapping.resource, namespace, write=options, body=encode(document))
+        return self._written(await self.transport.call(request))
+
+    async def replace(self, mapping: RESTMapping, document: Document, options: WriteOptions) -> Document:
+        metadata = document["metadata"]
+        namespace = self.place(mapping, metadata.get("namespace") or "")
+        request = Request(
+            Verb.UPDATE, mapping.resource, namespace, metadata["name"], write=options, body=encode(document)
+        )
+        return self._written(await self.transport.call(request))
+
+    async def patch(
+        self,
+        mapping: RESTMapping,
+        key: tuple[str, str],
+        patch: Any,
+        kind: PatchType,
+        options: WriteOptions,
+        subresource: str = "",
+    ) -> tuple[Document, int]:
+        """Patch the object `(namespace, name)`: what it is then, and the code of the answer (201: created)."""
+        request = Request(
+            Verb.PATCH,
+            mapping.resource,
+            self.place(mapping, key[0]),
+            key[1],
+            subresource,
+            write=options,
+            body=encode(patch),
+            content_type=kind.value,
+        )
+        response = await self.transport.call(request)
+        return self._written(response), response.code
+
+    async def delete(self, mapping: RESTMapping, key: tuple[str, str], options: DeleteOptions) -> Document:
+        request = Request(Verb.DELETE, mapping.resource, self.place(mapping, key[0]), key[1], delete=options)
+        return self._written(await self.transport.call(request))
+
+    def place(self, mapping: RESTMapping, namespace: str) -> str:
+        """The namespace of a request for one object."""
+        return (namespace or self.namespace) if mapping.namespaced else ""
+
+    def write_options(self, dry_run: bool = False, **more: Any) -> WriteOptions:
+        return WriteOptions(dry_run=dry_run, field_manager=self.field_manager, **more)
+
+    def report(self, error: PilotageError) -> None:
+        """An error of one object, where the command goes on with others."""
+        from pilotage.cli.kit.exits import line_of
+
+        self.errors.line(line_of(error))
+
+    def _written(self, response: Response) -> Document:
+        for warning in response.warnings:
+            self.errors.line(f"Warning: {warning}")
+        document: Document = decode(response.body)
+        return document
+
+
+def name_of(mapping: RESTMapping, name: str) -> str:
+    """An object as messages name it: `todo.todo.example.com/milk`."""
+    return f"{kind_of(mapping.gvk)}/{name}"
+
+
+def kind_of(gvk: GroupVersionKind) -> str:
+    """A kind as kubectl prints it: `deployment.apps`, `pod`."""
+    kind = gvk.kind.lower()
+    return f"{kind}.{gvk.group}" if gvk.group else kind
+
+
+def gvk_of(document: Mapping[str, Any]) -> GroupVersionKind:
+    return GroupVersionKind.of(document.get("apiVersion") or "", document.get("kind") or "")

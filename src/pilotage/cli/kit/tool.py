@@ -1,0 +1,192 @@
+"""A command-line tool: its kinds, its reconcilers and its storage, under kubectl's grammar."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pilotage.cli.help import HelpFormatter, examples
+from pilotage.cli.kit.arguments import COMMANDS, RECONCILE, Command
+from pilotage.cli.kit.execution import command_function, execute
+
+if TYPE_CHECKING:
+    from pilotage.cli.kit.session import Session
+    from pilotage.cluster import Cluster
+    from pilotage.manager.manager import Manager
+    from pilotage.meta.models import Resource
+    from pilotage.rest.transport import Transport
+
+TIMEOUT = 60.0
+"""Seconds that reconcilers may take after a command."""
+
+
+class Tool:
+    """A program with resources and reconcilers, and no cluster.
+
+    `kinds` are the classes of its resources; they are installed when the stored definitions differ. Built-in kinds may
+    be among them. `setup` is given a manager, and adds controllers and webhooks to it; it may be async. `storage` is
+    where its objects are: `sqlite:PATH` or `etcd://HOST:PORT`. `--storage` and the environment variable NAME_STORAGE
+    change it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        kinds: Iterable[type[Resource]],
+        setup: Callable[[Manager], Any] | None = None,
+        storage: str,
+        description: str = "",
+        namespace: str = "default",
+    ) -> None:
+        self.name = name
+        self.kinds = tuple(kinds)
+        self.setup = setup
+        self.storage = storage
+        self.description = description
+        self.namespace = namespace
+
+    def main(self, arguments: Sequence[str] | None = None) -> NoReturn:
+        """Run one command and exit."""
+        sys.exit(self.run(arguments))
+
+    def run(self, arguments: Sequence[str] | None = None) -> int:
+        """Run one command and return its exit code."""
+        from pilotage.cli.pipes import piped
+
+        return piped(lambda: self._run(arguments))
+
+    def _run(self, arguments: Sequence[str] | None) -> int:
+        parser = self.parser()
+        options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+        if not hasattr(options, "run"):
+            parser.print_help()
+            return 0
+        return int(options.run(options) or 0)
+
+    def parser(self) -> argparse.ArgumentParser:
+        """The parser of its command line."""
+        from pilotage.cli.parsing import Parser
+
+        plural = next((kind.__resource__.plural for kind in self.kinds), "namespaces")
+        root = Parser(
+            prog=self.name,
+            description=self.description or None,
+            epilog=examples(f"{self.name} get {plural}", f"{self.name} apply -f objects.yaml"),
+            formatter_class=HelpFormatter,
+        )
+        self.add_commands(root.add_subparsers(title="commands", metavar="COMMAND"))
+        return root
+
+    def add_commands(self, subparsers: Any, names: Iterable[str] | None = None) -> None:
+        """Add its commands, or those with these names, to the command line of an application. `options.run(options)`
+        runs the one that was parsed."""
+        available = dict(COMMANDS)
+        if self.setup is not None:
+            available["reconcile"] = RECONCILE
+        for name in available if names is None else names:
+            command = available[name]
+            parser = command.add_parser(subparsers)
+            self._add_place(parser, command)
+            parser.set_defaults(run=partial(execute, self, command))
+
+    def _add_place(self, parser: argparse.ArgumentParser, command: Command) -> None:
+        place = parser.add_argument_group("where it works")
+        place.add_argument(
+            "--storage",
+            default="",
+            metavar="URL",
+            help=f"the storage (default: ${self._variable}, or {self.storage})".replace("%", "%%"),
+        )
+        place.add_argument("--tenant", default="default", metavar="NAME", help="the tenant of the storage")
+        if command.writes and self.setup is not None:
+            work = parser.add_argument_group("reconcilers")
+            if command is not RECONCILE:
+                work.add_argument("--no-reconcile", action="store_true", help="write only, and run no reconciler")
+            work.add_argument(
+                "--reconcile-timeout",
+                type=float,
+                default=TIMEOUT,
+                metavar="SECONDS",
+                help="how long reconcilers may take (default: 60; 0: no limit)",
+            )
+            work.add_argument("--log-level", default="", metavar="LEVEL", help="show their log: debug, info, error")
+
+    @property
+    def _variable(self) -> str:
+        return f"{self.name.upper().replace('-', '_')}_STORAGE"
+
+    def storage_of(self, options: argparse.Namespace) -> str:
+        """The URL of the storage: of the option, else of the environment variable, else the tool's own."""
+        return options.storage or os.environ.get(self._variable, "") or self.storage
+
+    async def perform(self, command: Command, options: argparse.Namespace) -> int:
+        """Run a command on the storage; after one that writes, the reconcilers until they are idle."""
+        run = command_function(command.name)
+        if not command.writes:
+            async with self._reading(options) as session:
+                return await run(session, options)
+        from pilotage.cli.kit.embedded import PrintingTransport
+
+        async with self._opened(options) as cluster:
+            transport = PrintingTransport(cluster.transport, cluster.registry)
+            session = await self._session(transport, options)
+            if self.setup is None or getattr(options, "no_reconcile", False):
+                return await run(session, options)
+            from pilotage.cli.kit.logs import logged
+            from pilotage.cli.kit.reconciling import Reconciling, with_reconcilers
+
+            how = Reconciling(self.setup, options.reconcile_timeout, session.errors)
+            with logged(session.log_file, options.log_level, session.errors):
+                return await with_reconcilers(cluster, how, lambda: run(session, options))
+
+    @asynccontextmanager
+    async def _reading(self, options: argparse.Namespace) -> AsyncIterator[Session]:
+        from pilotage.cli.kit.embedded import PrintingTransport, reading
+
+        async with AsyncExitStack() as exits:
+            own = self._own_kinds
+            found = await exits.enter_async_context(reading(self.storage_of(options), options.tenant, own))
+            if found is not None:
+                yield await self._session(found, options)
+                return
+        async with self._opened(options) as cluster:
+            yield await self._session(PrintingTransport(cluster.transport, cluster.registry), options)
+
+    @asynccontextmanager
+    async def _opened(self, options: argparse.Namespace) -> AsyncIterator[Cluster]:
+        """The storage with the server's work, and the kinds installed."""
+        from pilotage.cluster import Cluster
+
+        async with Cluster.embedded(self.storage_of(options), tenant=options.tenant) as cluster:
+            await cluster.install(*self._own_kinds)
+            yield cluster
+
+    @property
+    def _own_kinds(self) -> tuple[type[Resource], ...]:
+        return tuple(kind for kind in self.kinds if not kind.__resource__.builtin)
+
+    async def _session(self, transport: Transport, options: argparse.Namespace) -> Session:
+        from pilotage.cli.kit.logfile import log_file_of
+        from pilotage.cli.kit.session import Session
+        from pilotage.cli.terminal import standard_error, standard_output
+        from pilotage.meta.kinds import GroupKind
+        from pilotage.meta.mapper import RESTMapper
+
+        shown = {kind.__resource__.gvk.group_kind for kind in self.kinds}
+        shown |= {GroupKind("", "Namespace"), GroupKind("", "Event")}
+        mappings = [each for each in await transport.resources() if each.gvk.group_kind in shown]
+        return Session(
+            transport,
+            RESTMapper(mappings),
+            getattr(options, "namespace", "") or self.namespace,
+            standard_output(),
+            standard_error(),
+            field_manager=self.name,
+            log_file=log_file_of(self.storage_of(options)),
+        )

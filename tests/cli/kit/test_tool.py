@@ -1,0 +1,117 @@
+"""A tool on its own storage: what a command writes is reconciled when it ends."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pilotage.cli import kit
+from tests.cli.kit.tools import ChangedTodo, Console, todo_tool
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_contract_program_is_used_as_its_text_says(tmp_path: Path) -> None:
+    def todo(*words: str) -> str:
+        command = [sys.executable, str(ROOT / "examples" / "todo.py"), *words]
+        environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+        ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        return ran.stdout
+
+    (tmp_path / "todos.yaml").write_text(
+        "apiVersion: todo.pilotage.dev/v1\nkind: Todo\nmetadata: {name: eggs}\nspec: {text: eggs}\n"
+    )
+    assert todo("create", "todo", "milk", "--set", "spec.text=buy milk") == "todo.todo.pilotage.dev/milk created\n"
+    assert todo("apply", "-f", "todos.yaml") == "todo.todo.pilotage.dev/eggs created\n"
+    assert todo("patch", "todo", "milk", "--set", "spec.done=true") == "todo.todo.pilotage.dev/milk patched\n"
+    assert todo("get", "todos") == "NAME   TEXT       PHASE\neggs   eggs       Open\nmilk   buy milk   Done\n"
+    assert (tmp_path / ".local/share/todo/todo.db").stat().st_mode & 0o077 == 0
+
+
+def test_a_command_that_writes_reconciles(todo: Console) -> None:
+    assert (
+        todo.output("create", "todo", "milk", "--set", "spec.text=buy milk") == "todo.todo.example.com/milk created\n"
+    )
+    assert todo.output("get", "todos", "-o", "jsonpath={.items[*].status.phase}") == "Open"
+    todo.output("patch", "todo", "milk", "--set", "spec.done=true")
+    assert todo.output("get", "todos") == "NAME   TEXT       PHASE\nmilk   buy milk   Done\n"
+
+
+def test_without_reconcile_the_write_waits_for_the_next_one(todo: Console) -> None:
+    todo.output("create", "todo", "milk", "--set", "spec.text=x", "--no-reconcile")
+    assert todo.output("get", "todo/milk", "-o", "jsonpath={.status}") == ""
+    assert todo.output("reconcile") == ""
+    assert todo.output("get", "todo/milk", "-o", "jsonpath={.status.phase}") == "Open"
+
+
+def test_a_reconcile_that_fails_has_a_line_and_an_exit_code_and_the_write_stays(
+    todo: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pilotage.cli.kit.reconciling.FAILING_SECONDS", 0.1)
+    failed = todo.run("create", "todo", "moon", "--set", "spec.text=impossible")
+    assert (failed.code, failed.output) == (5, "todo.todo.example.com/moon created\n")
+    assert failed.errors == (
+        "error: it is stored, but not reconciled: todo default/moon: ValueError: this cannot be done\n"
+    )
+    assert todo.output("get", "todo/moon", "-o", "name") == "todo.todo.example.com/moon\n"
+    assert todo.run("reconcile").code == 5
+
+
+def test_a_reconcile_that_is_not_retried_is_an_error_at_once(todo: Console) -> None:
+    failed = todo.run("create", "todo", "moon", "--set", "spec.text=never")
+    assert failed.code == 5
+    assert "this is never done" in failed.errors
+
+
+def test_the_storage_is_of_the_option_or_of_the_variable(
+    todo: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TODO_STORAGE", f"sqlite:{tmp_path}/variable.db")
+    todo.output("create", "todo", "one", "--set", "spec.text=x")
+    other = ("--storage", f"sqlite:{tmp_path}/option.db")
+    todo.output("create", "todo", "two", "--set", "spec.text=x", *other)
+    assert todo.output("get", "td", "-o", "name") == "todo.todo.example.com/one\n"
+    assert todo.output("get", "td", "-o", "name", *other) == "todo.todo.example.com/two\n"
+    assert not (tmp_path / "todo.db").exists()
+
+
+def test_tenants_of_one_file_do_not_see_each_other(todo: Console) -> None:
+    todo.output("create", "todo", "one", "--set", "spec.text=x", "--tenant", "a")
+    assert todo.run("get", "todos", "--tenant", "b").errors == "No resources found in default namespace.\n"
+    assert todo.output("get", "todos", "--tenant", "a", "-o", "name") == "todo.todo.example.com/one\n"
+
+
+def test_a_read_of_an_empty_storage_finds_nothing(todo: Console) -> None:
+    empty = todo.run("get", "todos")
+    assert (empty.code, empty.output, empty.errors) == (0, "", "No resources found in default namespace.\n")
+
+
+def test_a_read_starts_no_reconciler(tmp_path: Path) -> None:
+    def fail(manager: object) -> None:
+        raise AssertionError
+
+    todo = Console(todo_tool(tmp_path))
+    todo.output("create", "todo", "milk", "--set", "spec.text=x")
+    todo.tool.setup = fail
+    assert todo.output("get", "todos", "-o", "name") == "todo.todo.example.com/milk\n"
+
+
+def test_an_application_puts_single_commands_into_its_own_command_line(tmp_path: Path) -> None:
+    root = argparse.ArgumentParser(prog="app")
+    commands = root.add_subparsers()
+    todo_tool(tmp_path).add_commands(commands.add_parser("todos").add_subparsers(), ["get", "create"])
+    options = root.parse_args(["todos", "create", "todo", "milk", "--set", "spec.text=x"])
+    assert options.run(options) == 0
+    with pytest.raises(SystemExit):
+        root.parse_args(["todos", "delete", "todo", "milk"])
+
+
+def test_a_changed_kind_is_installed(todo: Console) -> None:
+    todo.output("create", "todo", "milk", "--set", "spec.text=x")
+    new = Console(kit.Tool("todo", kinds=[ChangedTodo], storage=todo.tool.storage))
+    assert new.output("get", "todo/milk", "-o", "jsonpath={.spec.size}") == "3"

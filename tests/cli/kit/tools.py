@@ -1,0 +1,119 @@
+"""A small tool for tests, and one whose reconcilers fail."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import pilotage as pt
+from pilotage.cli import kit
+
+
+class TodoSpec(pt.Model):
+    text: str
+    done: bool = False
+    priority: int = 0
+    """How soon it is due."""
+    tags: list[str] = []
+
+
+class TodoStatus(pt.Model):
+    phase: str = "Open"
+
+
+@pt.resource(
+    group="todo.example.com",
+    version="v1",
+    short_names=["td"],
+    categories=["work"],
+    status=True,
+    columns=[
+        pt.Column("Text", ".spec.text"),
+        pt.Column("Phase", ".status.phase"),
+        pt.Column("Priority", ".spec.priority", type="integer", priority=1),
+    ],
+)
+class Todo(pt.Resource):
+    """Something to do."""
+
+    spec: TodoSpec
+    status: TodoStatus | None = None
+
+
+class LargerSpec(pt.Model):
+    text: str
+    size: int = 3
+
+
+@pt.resource(group="todo.example.com", version="v1", kind="Todo", short_names=["td"], status=True)
+class ChangedTodo(pt.Resource):
+    """The same kind in a later version of the program."""
+
+    spec: LargerSpec
+    status: TodoStatus | None = None
+
+
+log = pt.logger("todo")
+
+
+class TodoReconciler:
+    def __init__(self, manager: pt.Manager) -> None:
+        self.client = manager.client
+
+    async def reconcile(self, request: pt.Request) -> pt.Result:
+        todo = await self.client.get(Todo, request.name, namespace=request.namespace)
+        if todo.spec.text == "impossible":
+            raise ValueError("this cannot be done")
+        if todo.spec.text == "never":
+            raise pt.TerminalError("this is never done")
+        log.info("Reconciled", text=todo.spec.text)
+        await self.client.patch_status(todo, {"status": {"phase": "Done" if todo.spec.done else "Open"}})
+        return pt.Result()
+
+
+def setup(manager: pt.Manager) -> None:
+    pt.ControllerBuilder(manager).for_(Todo).complete(TodoReconciler(manager))
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    output: str
+    errors: str
+
+
+class Console:
+    """Runs command lines of a tool, as a terminal would, in this process."""
+
+    def __init__(self, tool: kit.Tool) -> None:
+        self.tool = tool
+
+    def run(self, *words: str, stdin: str = "") -> Result:
+        with _streams(stdin) as (output, errors):
+            try:
+                code = self.tool.run(words)
+            except SystemExit as error:
+                code = int(error.code or 0)
+        return Result(code, output.getvalue(), errors.getvalue())
+
+    def output(self, *words: str, stdin: str = "") -> str:
+        """What a command prints that succeeds."""
+        result = self.run(*words, stdin=stdin)
+        assert (result.code, result.errors) == (0, ""), result
+        return result.output
+
+
+@contextmanager
+def _streams(stdin: str) -> Iterator[tuple[io.StringIO, io.StringIO]]:
+    output, errors = io.StringIO(), io.StringIO()
+    given = io.TextIOWrapper(io.BytesIO(stdin.encode()))
+    with redirect_stdout(output), redirect_stderr(errors), mock.patch("sys.stdin", given):
+        yield output, errors
+
+
+def todo_tool(folder: Path) -> kit.Tool:
+    return kit.Tool("todo", kinds=[Todo], setup=setup, storage=f"sqlite:{folder}/todo.db")
