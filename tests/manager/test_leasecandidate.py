@@ -77,7 +77,7 @@ async def test_a_candidate_is_published_with_its_versions_and_answers_a_ping_by_
             "OldestEmulationVersion",
         )
         await asyncio.sleep(10)
-        assert (await candidate_of(cluster)).spec.renew_time == spec.renew_time  # nobody has asked
+        assert (await candidate_of(cluster)).spec.renew_time == spec.renew_time  # there was no ping
         ping = MicroTime.of(cluster.clock())
         await cluster.client.patch(published, {"spec": {"pingTime": ping.format()}})
         await asyncio.sleep(1)

@@ -9,9 +9,8 @@ import pytest
 import pilotage as pt
 from pilotage.types.core.v1 import ConfigMap, Namespace
 
+from ..worlds import WITHIN, World
 from .restricted import restricted
-
-pytestmark = pytest.mark.virtual_time
 
 
 def config_map(name: str, namespace: str) -> ConfigMap:
@@ -22,6 +21,7 @@ def namespace(name: str, **labels: str) -> Namespace:
     return Namespace(metadata=pt.ObjectMeta(name=name, labels=labels))
 
 
+@pytest.mark.virtual_time
 async def test_controllers_reconcile_what_is_in_the_namespaces_and_read_their_writes() -> None:
     seen: list[str] = []
     async with pt.Cluster.embedded() as cluster:
@@ -50,6 +50,7 @@ async def test_controllers_reconcile_what_is_in_the_namespaces_and_read_their_wr
             assert await manager.client.find(ConfigMap, "two", namespace="b") is not None
 
 
+@pytest.mark.virtual_time
 async def test_namespaces_are_selected_by_their_labels() -> None:
     seen: list[str] = []
     options = pt.ManagerOptions(namespace_selector={"tenant": "yes"})
@@ -75,6 +76,7 @@ async def test_namespaces_are_selected_by_their_labels() -> None:
             assert sorted(one.metadata.namespace for one in await manager.client.list(ConfigMap)) == ["b", "c"]
 
 
+@pytest.mark.virtual_time
 async def test_a_selector_that_may_not_list_namespaces_names_the_rule() -> None:
     options = pt.ManagerOptions(namespace_selector={"tenant": "yes"})
     async with restricted() as (cluster, _), pt.Manager(cluster, options) as manager:
@@ -90,3 +92,31 @@ async def test_a_selector_that_may_not_list_namespaces_names_the_rule() -> None:
 def test_namespaces_are_given_once() -> None:
     with pytest.raises(pt.InvalidDefinition, match="namespaces are set twice"):
         pt.ManagerOptions(namespace="a", namespace_selector={"tenant": "yes"})
+
+
+async def test_namespaces_change_on_every_api_server(world: World) -> None:
+    seen: list[str] = []
+    first, second = world.namespace, f"{world.namespace}-more"
+    await world.client.create(namespace(second))
+    for name in (first, second):
+        await world.client.create(config_map("one", name))
+    async with (
+        asyncio.timeout(WITHIN),
+        pt.Manager(world.cluster(), pt.ManagerOptions(namespace=first, handle_signals=False)) as manager,
+    ):
+
+        async def reconcile(request: pt.Request) -> None:
+            await manager.client.find(ConfigMap, request.name, namespace=request.namespace)
+            seen.append(str(request))
+
+        pt.ControllerBuilder(manager).for_(ConfigMap).complete(reconcile)
+        await manager.run_until_idle()
+        assert f"{second}/one" not in seen
+        manager.cache.set_namespaces([first, second])
+        await manager.run_until_idle()
+        assert f"{second}/one" in seen
+        manager.cache.set_namespaces([second])
+        await manager.run_until_idle()
+        with pytest.raises(pt.NamespaceRemoved):
+            await manager.client.get(ConfigMap, "one", namespace=first)
+        assert (await manager.client.get(ConfigMap, "one", namespace=second)).metadata.namespace == second

@@ -45,5 +45,5 @@ class Backlog:
             self._done.set()
 
     def stop(self) -> None:
-        """The informer has stopped: nobody waits for the rest."""
+        """The informer has stopped, or the listener was removed: end all waits."""
         self._done.set()
