@@ -11,9 +11,9 @@ from types import ModuleType
 import pytest
 
 import pilotage
-from pilotage import device, testing
+from pilotage import cluster, device, testing
 
-PACKAGES = [pilotage, device, testing]
+PACKAGES = [pilotage, cluster, device, testing]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

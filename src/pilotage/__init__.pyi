@@ -30,6 +30,7 @@ from pilotage.client.patch import merge_from as merge_from
 from pilotage.client.patch import raw_patch as raw_patch
 from pilotage.client.patch import strategic_merge_from as strategic_merge_from
 from pilotage.cluster import Cluster as Cluster
+from pilotage.cluster import LightCluster as LightCluster
 from pilotage.cluster.cachedclient import CachedClient as CachedClient
 from pilotage.cluster.cachedclient import CachedClientOptions as CachedClientOptions
 from pilotage.cluster.events import EventRecorder as EventRecorder

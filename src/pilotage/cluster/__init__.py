@@ -1,5 +1,5 @@
-"""One API server as a program sees it."""
+"""One API server as a program sees it. Names are loaded when they are first used, and listed in `__init__.pyi`."""
 
-from pilotage.cluster.cluster import Cluster
+from pilotage.lazyexports import lazy_exports
 
-__all__ = ["Cluster"]
+__all__, __getattr__ = lazy_exports(__name__)  # pyright: ignore[reportUnsupportedDunderAll]

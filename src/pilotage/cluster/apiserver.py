@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from pilotage.storage.interface import Storage
 
 
+OFF_BY_DEFAULT = ("ServiceAccount",)
+"""Admission plugins that are off unless they are enabled: a Pod in a test needs no service account, as in envtest."""
+
+
 class APIServer(Protocol):
     """An API server that can be opened."""
 

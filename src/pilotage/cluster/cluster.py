@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pilotage.client.client import Client
 from pilotage.client.restmapper import DynamicRESTMapper
 from pilotage.cluster.apiserver import (
+    OFF_BY_DEFAULT,
     AdmissionPlugins,
     APIServer,
     EmbeddedAPIServer,
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
     from pilotage.rest.transport import Transport
     from pilotage.server.registry import Registry
     from pilotage.storage.interface import Storage
-
-_OFF = ("ServiceAccount",)
-"""Admission plugins that are off unless they are enabled: a Pod in a test needs no service account, as in envtest."""
 
 
 class Cluster:
@@ -97,7 +95,7 @@ class Cluster:
             raise InvalidDefinition(problem)
         chosen = clock or times.system_clock
         enable = tuple(enable_admission_plugins)
-        disable = (*disable_admission_plugins, *(name for name in _OFF if name not in enable))
+        disable = (*disable_admission_plugins, *(name for name in OFF_BY_DEFAULT if name not in enable))
         return cls(EmbeddedAPIServer(storage, tenant, chosen, AdmissionPlugins(enable, disable)), scheme, chosen)
 
     @classmethod

@@ -15,6 +15,7 @@ from pilotage.meta.kinds import GroupResource, GroupVersion, GroupVersionKind, G
 from pilotage.meta.mapper import RESTMapping
 from pilotage.schema.structural import StructuralSchema
 from pilotage.server import routes
+from pilotage.server.definitions import DEFINITIONS as DEFINITIONS
 from pilotage.server.records import decode
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.builtin import strategy_for
@@ -23,7 +24,6 @@ from pilotage.server.subresources.table import BINDINGS
 from pilotage.storage.interface import Entry, Storage
 from pilotage.types import builtin
 
-DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions/"
 NAMESPACES = "core/namespaces/"
 EVENTS = GroupVersionResource("", "v1", "events")
 NEW_EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")

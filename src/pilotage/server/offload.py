@@ -18,9 +18,10 @@ LARGE = 64 * 1024
 async def offload(size: int, function: Callable[P, R], *arguments: P.args, **options: P.kwargs) -> R:
     """Call a function, in a thread if it works on so many bytes that other requests would have to wait.
 
-    The function changes nothing that is visible elsewhere. A loop without threads (one with virtual time) calls it
-    directly.
+    The function changes nothing that is visible elsewhere. Without an event loop, and on one without threads (with
+    virtual time), it is called directly.
     """
-    if size < LARGE or not getattr(asyncio.get_running_loop(), "has_threads", True):
+    loop = asyncio._get_running_loop()
+    if size < LARGE or loop is None or not getattr(loop, "has_threads", True):
         return function(*arguments, **options)
     return await asyncio.to_thread(function, *arguments, **options)

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from pilotage.errors import RequestTooLarge
 from pilotage.meta.documents import Document
-from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.codec import verbatim
-from pilotage.server.codec.scalars import Mismatch
-from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Entry
+
+if TYPE_CHECKING:
+    from pilotage.server.resources import ResourceInfo
 
 _METADATA = b'"metadata":{'
 _NOT_STORED = ("resourceVersion", "selfLink")
@@ -97,6 +97,8 @@ def internal(data: bytes, info: ResourceInfo) -> Document:
         entries = document["metadata"].pop("managedFields", None)  # written by this server, in the form of both
         if paths := verbatim.paths_of(document["apiVersion"], document["kind"]):
             verbatim.keep_texts(document, paths, data)
+        from pilotage.server.codec.scalars import Mismatch
+
         with suppress(Mismatch):  # stored under older rules: as it is
             document = codec.decode(document, [])
         if entries:
@@ -142,6 +144,8 @@ def converted(document: Document, info: ResourceInfo) -> Document:
     """A stored document as `served` shows it: fitted to the schema of its own version, then turned to this one."""
     origin = _origin(document, info)
     if origin.codec is not None and info.codec is not None:
+        from pilotage.server.codec.scalars import Mismatch
+
         with suppress(Mismatch):
             document = origin.codec.decode(document, [])
         document = info.strategy.convert(document) | {"apiVersion": info.gvk.api_version, "kind": info.gvk.kind}
@@ -163,6 +167,8 @@ def _origin(document: Document, info: ResourceInfo) -> ResourceInfo:
 
 
 def _fit_leniently(document: Document, info: ResourceInfo) -> None:
+    from pilotage.schema.structural import DefaultsTooLargeError
+
     with suppress(DefaultsTooLargeError):  # a schema that came later asks for more than there is room: as many as fit
         _fit(document, info)
 
@@ -179,6 +185,8 @@ def storable(document: Document, info: ResourceInfo) -> Document:
         document |= {"apiVersion": stored.gvk.api_version, "kind": stored.gvk.kind}
         stored.codec.encode(document)
         return document
+    from pilotage.schema.structural import DefaultsTooLargeError
+
     result = turned(document, stored)
     try:
         _fit(result, stored)

@@ -14,11 +14,11 @@ from pilotage.meta.kinds import GroupKind, GroupResource, GroupVersionKind, Grou
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.validation import MAX_CAUSES
 from pilotage.rest.request import Verb
-from pilotage.server.strategies.strategy import Strategy
 
 if TYPE_CHECKING:  # compiled on use: a program that touches three kinds pays for three
     from pilotage.schema.structural import StructuralSchema
     from pilotage.server.codec.structure import Structure
+    from pilotage.server.strategies.strategy import Strategy
     from pilotage.server.webhooks.endpoints import Conversion
 
 _MAX_TEXT = 2000

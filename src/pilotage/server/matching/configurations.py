@@ -33,6 +33,7 @@ class AdmissionConfigurations:
         self._changes = 0
         self._fresh = -1
         """The number of changes that what is listed includes; -1: nothing is listed yet."""
+        self._fixed: Configurations | None = None
         self._watch: Watch | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -50,10 +51,19 @@ class AdmissionConfigurations:
 
     def current(self) -> Configurations | None:
         """What is stored now; None if that is not known without a list."""
+        if self._fixed is not None:
+            return self._fixed
         watch = self._watch
         if watch is None or self._fresh != self._changes or watch.position < self._storage.revision:
             return None
         return self._listed
+
+    async def fix(self) -> Configurations:
+        """List them, and take that for current until the next call: for requests that run one at a time, without an
+        event loop."""
+        self._fixed = None
+        self._fixed = await self.list()
+        return self._fixed
 
     async def list(self) -> Configurations:
         """What is stored now: also what this program has committed just before."""

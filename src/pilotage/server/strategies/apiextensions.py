@@ -7,6 +7,7 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document
+from pilotage.server.definitions import is_established
 from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.strategy import Strategy, mapping
 
@@ -139,12 +140,6 @@ def set_terminating(document: Document, now: str) -> None:
     """Say in the conditions that the objects of a definition are being deleted."""
     message = "CustomResource deletion is in progress"
     _condition(document["status"], "Terminating", "True", "InstanceDeletionInProgress", message, now)
-
-
-def is_established(document: Document) -> bool:
-    """Whether the definition's resource is served."""
-    conditions = mapping(document.get("status")).get("conditions") or ()
-    return any(one.get("type") == "Established" and one.get("status") == "True" for one in conditions)
 
 
 def _condition(status: Document, kind: str, value: str, reason: str, message: str, now: str) -> None:

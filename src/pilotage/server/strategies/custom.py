@@ -8,21 +8,19 @@ from typing import Any, ClassVar
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.validation import MAX_CAUSES
 from pilotage.meta.versions import version_priority
 from pilotage.rest.request import PatchType
 from pilotage.schema.structural import StructuralSchema
+from pilotage.server.definitions import is_established, mapping_of
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.apiextensions import is_established, versions_of
+from pilotage.server.strategies.apiextensions import versions_of
 from pilotage.server.strategies.metadata import is_qualified
 from pilotage.server.strategies.scaling import ScalePaths, validate_scale
 from pilotage.server.strategies.strategy import Strategy, copy_field
 from pilotage.server.webhooks.endpoints import Conversion
 
-_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-_TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 _PATH = " including a path (/)"
 
 
@@ -86,24 +84,14 @@ def resources_of(
 
 def _resource(definition: Document, version: Document, strategy: type[CustomResourceStrategy]) -> ResourceInfo:
     spec, names = definition["spec"], definition["status"]["acceptedNames"]
-    group = spec["group"]
     terminating = "deletionTimestamp" in definition["metadata"]
     schema = version["schema"]["openAPIV3Schema"]
     scale = version.get("subresources", {}).get("scale")
-    gvk = GroupVersionKind(group, version["name"], names["kind"])
+    mapping = mapping_of(definition, version)
     return ResourceInfo(
-        mapping=RESTMapping(
-            gvk=gvk,
-            resource=GroupVersionResource(group, version["name"], names["plural"]),
-            namespaced=spec["scope"] == "Namespaced",
-            singular=names.get("singular", ""),
-            short_names=tuple(names.get("shortNames", ())),
-            categories=tuple(names.get("categories", ())),
-            verbs=_TERMINATING_VERBS if terminating else _VERBS,
-            subresources=tuple(name for name in ("status", "scale") if name in version.get("subresources", {})),
-        ),
+        mapping=mapping,
         strategy=strategy(
-            subresources=tuple(name for name in ("status", "scale") if name in version.get("subresources", {})),
+            subresources=mapping.subresources,
             scale=ScalePaths.of_definition(scale) if scale else None,
             selectable_fields={
                 path["jsonPath"].lstrip("."): tuple(path["jsonPath"].lstrip(".").split("."))
@@ -118,7 +106,7 @@ def _resource(definition: Document, version: Document, strategy: type[CustomReso
         terminating=terminating,
         openapi_schema=schema,
         printer_columns=version.get("additionalPrinterColumns") or (),
-        deprecation=_deprecation(version, gvk, spec["versions"]) if version.get("deprecated") else "",
+        deprecation=_deprecation(version, mapping.gvk, spec["versions"]) if version.get("deprecated") else "",
         accepted_list_kind=names.get("listKind", ""),
     )
 

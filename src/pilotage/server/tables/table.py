@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,11 +14,12 @@ from pilotage.errors import BadRequest
 from pilotage.meta.documents import Document
 from pilotage.rest.response import Bytes, Page, WatchEvent
 from pilotage.server import records
-from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.scaling import SCALE
 from pilotage.server.tables import custom
 from pilotage.server.tables.cells import Printer
 from pilotage.types import builtin
+
+if TYPE_CHECKING:
+    from pilotage.server.resources import ResourceInfo
 
 _INCLUDED = ("", "Metadata", "Object", "None")
 _encode = msgspec.json.Encoder().encode
@@ -71,7 +72,7 @@ class TableWriter:
         if document.get("kind") == "Status":
             return bytes(data)
         self.check()
-        writer = _ScaleWriter(self.info, self.include, self.version) if document.get("kind") == SCALE.kind else self
+        writer = _ScaleWriter(self.info, self.include, self.version) if document.get("kind") == "Scale" else self
         return writer._table(_version(document), writer._columns, (data,), now)
 
     def event(self, event: WatchEvent, now: datetime, *, first: bool) -> WatchEvent:

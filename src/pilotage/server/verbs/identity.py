@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pilotage.errors import (
     ApiError,
     BadRequest,
@@ -12,7 +14,9 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
 from pilotage.rest.query import parse_int
 from pilotage.rest.request import Request
-from pilotage.server.resources import ResourceInfo
+
+if TYPE_CHECKING:
+    from pilotage.server.resources import ResourceInfo
 
 _UINT64 = range(2**64)
 _LAST_REVISION = 2**63 - 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 from pilotage.errors import (
     ApiError,
@@ -22,12 +22,14 @@ from pilotage.meta.kinds import GroupKind
 from pilotage.rest.request import Form, ListOptions, Request
 from pilotage.rest.response import Page, Response
 from pilotage.server import records
-from pilotage.server.context import RegistryContext
-from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import tokens
 from pilotage.server.verbs.identity import version_number
 from pilotage.server.verbs.selection import Selection
-from pilotage.storage.interface import Entry, Snapshot
+from pilotage.storage.interface import Entry, Snapshot, Storage
+
+if TYPE_CHECKING:
+    from pilotage.server.resources import ResourceInfo
+    from pilotage.server.webhooks.conversion import Converter
 
 WAIT_SECONDS = 3.0
 """How long a read waits for a version that has not happened yet."""
@@ -36,11 +38,27 @@ _CONTINUE_EXPIRED = "The provided continue parameter is too old to display a con
 _CHUNK = 500
 
 
+class ReadContext(Protocol):
+    """What reading needs of the registry."""
+
+    @property
+    def storage(self) -> Storage: ...
+
+    @property
+    def prefix(self) -> str: ...
+
+    @property
+    def converter(self) -> Converter: ...
+
+    async def entry(self, info: ResourceInfo, request: Request) -> Entry:
+        """The object that a request names. Raises NotFound."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """Answers get and list."""
 
-    context: RegistryContext
+    context: ReadContext
 
     async def get(self, info: ResourceInfo, request: Request) -> Response:
         version = request.options.resource_version
@@ -127,6 +145,8 @@ class Reader:
         storage = self.context.storage
         if revision <= storage.revision:
             return
+        import asyncio  # a read that need not wait does not load it
+
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 async for _ in storage.watch("", since=storage.revision):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from pilotage.errors import BadRequest
 from pilotage.meta.selectors import FieldSelector, Selector
 from pilotage.rest.request import ListOptions
-from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Entry
+
+if TYPE_CHECKING:
+    from pilotage.server.resources import ResourceInfo
 
 
 class _Metadata(msgspec.Struct):

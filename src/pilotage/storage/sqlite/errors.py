@@ -39,6 +39,15 @@ def damaged(path: str, what: str) -> StorageBroken:
     )
 
 
+def shortened(path: str, lock: str, revision: int, durable: int) -> StorageBroken:
+    """The error of a file that ends before the last commit that was acknowledged."""
+    return damaged(
+        path,
+        f"it ends at revision {revision}, but revision {durable} was committed to it; it is an older copy (then remove"
+        f" {lock} to accept it), or the end of its WAL is lost",
+    )
+
+
 def _of_system(error: OSError, path: str) -> StorageError:
     if error.errno in _NO_ROOM:
         return _full(path)

@@ -1,4 +1,4 @@
-"""The log in a SQLite file: adds, reads and removes rows in transactions. Belongs to the storage thread."""
+"""The log in a SQLite file: adds, reads and removes rows in transactions. Belongs to one thread."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import apsw
 from pilotage.errors import StorageBroken
 
 from ..interface import Entry
+from ..transaction import MAX_COMMIT_OPERATIONS
 from .errors import damaged, translate
 from .file import connect, meta_checksum
-from .rows import Replay, Row, first_id
+from .rows import Replay, Row, first_id, newest
 
 _CHECKPOINT_PAGES = 1000
 _MOST_ROWS = 64  # in one statement
@@ -87,6 +88,29 @@ class Log:
         except StorageBroken as error:
             raise damaged(self.path, str(error)) from error
         return replay
+
+    @property
+    def revision(self) -> int:
+        """The revision of the last commit. Needs a transaction."""
+        for (number,) in self._connection.execute("SELECT max(id) FROM log"):
+            return max(self.oldest, (number or 0) // MAX_COMMIT_OPERATIONS)
+        return self.oldest
+
+    def entries(self, low: str, high: str | None, revision: int) -> dict[str, Entry]:
+        """The entries from the key `low` up to, not including, `high` (None: to the last), as of a revision.
+
+        SQLite scans the whole log for them, without an index: a second index would cost each commit more than a
+        program that reads once can save.
+        """
+        rows: Iterable[Row] = self._connection.execute(
+            "SELECT id, key, value, created, checksum FROM log"
+            " WHERE id < ?1 AND key >= ?2 AND (?3 IS NULL OR key < ?3) ORDER BY id",
+            (first_id(revision + 1), low, high),
+        )
+        try:
+            return newest(rows)
+        except StorageBroken as error:
+            raise damaged(self.path, str(error)) from error
 
     def insert(self, rows: Sequence[Row]) -> None:
         """Add rows, many in one statement: each statement releases the GIL and must acquire it again."""

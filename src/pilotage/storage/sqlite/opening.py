@@ -6,17 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
-import apsw
-
 from pilotage.errors import StorageError
 
 from ..history import History
 from ..transaction import Commit
 from ..watch import Watchers
-from .errors import translate
-from .file import mode_of, prepare, refuse_foreign, resolve
-from .lock import LockFile
-from .log import Log
+from .parts import OpenFile
 from .writer import Outcome, RefreshJob, Writer
 
 _POLL_SECONDS = 0.05  # how often waiting watches check whether another process has committed
@@ -27,31 +22,14 @@ class Opening:
 
     def __init__(self, path: str, loop: asyncio.AbstractEventLoop, max_history_bytes: int) -> None:
         self.history = History(1, max_history_bytes)
-        try:
-            self.path = resolve(path)
-            refuse_foreign(self.path)  # before any file is created beside it
-            lock = LockFile(f"{self.path}-lock", mode_of(self.path))
-        except (apsw.Error, OSError) as error:
-            raise translate(error, path) from error
-        try:
-            self._load(lock, loop)
-        except BaseException:
-            lock.close()
-            raise
-
-    def _load(self, lock: LockFile, loop: asyncio.AbstractEventLoop) -> None:
-        with lock.held():
-            try:
-                prepare(self.path, lock)
-            except (apsw.Error, OSError) as error:
-                raise translate(error, self.path) from error
-        log = Log(self.path)
+        file = OpenFile(path)
+        self.path = file.path
         try:
             self.watchers = Watchers(self.history)
-            self.writer = Writer(log, lock, self.history, LoopDelivery(loop, self.watchers).deliver)
+            self.writer = Writer(file.log, file.lock, self.history, LoopDelivery(loop, self.watchers).deliver)
             self.writer.load()
         except BaseException:
-            log.close(tidy=False)
+            file.abandon()
             raise
         self.watchers.reached = self.history.revision
         self.watchers.on_wait = CommitPoll(loop, self.watchers, self.writer).begin

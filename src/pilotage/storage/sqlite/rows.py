@@ -37,6 +37,31 @@ def checksum(number: int, key: str, value: bytes | None, created: int) -> int:
     return zlib.crc32(value or b"", zlib.crc32(f"{number}{kind}{created}:{key}".encode()))
 
 
+def verify(row: Row) -> None:
+    """Raise StorageBroken for a row that is not as it was written."""
+    number, key, value, created, expected = row
+    try:
+        actual = checksum(number, key, value, created)
+    except (AttributeError, TypeError, UnicodeEncodeError):
+        actual = -1
+    if actual != expected:
+        revision = number // MAX_COMMIT_OPERATIONS
+        raise StorageBroken(f"the row of revision {revision} for {key!r} has the wrong checksum")
+
+
+def newest(rows: Iterable[Row]) -> dict[str, Entry]:
+    """The entries that exist after these rows, which are all rows of their keys, oldest first."""
+    found: dict[str, Entry] = {}
+    for row in rows:
+        verify(row)
+        number, key, value, created, _ = row
+        if value is None:
+            found.pop(key, None)
+        else:
+            found[key] = Entry(key, value, number // MAX_COMMIT_OPERATIONS, created)
+    return found
+
+
 def first_id(revision: int) -> int:
     """The id of the first row of a commit; all rows of earlier commits have smaller ones."""
     return revision * MAX_COMMIT_OPERATIONS
@@ -60,14 +85,9 @@ class Replay:
     _open: list[Event] = field(default_factory=list)
 
     def add(self, row: Row) -> None:
-        number, key, value, created, expected = row
+        verify(row)
+        number, key, value, created, _ = row
         revision, position = divmod(number, MAX_COMMIT_OPERATIONS)
-        try:
-            actual = checksum(number, key, value, created)
-        except (AttributeError, TypeError, UnicodeEncodeError):
-            actual = -1
-        if actual != expected:
-            raise StorageBroken(f"the row of revision {revision} for {key!r} has the wrong checksum")
         if revision <= self.oldest:
             self._apply_compacted(revision, key, value, created)
         else:

@@ -1,13 +1,13 @@
-"""The storage thread: the only one that touches the SQLite connection.
+"""Commits to the SQLite file, on the storage thread or, in a storage without one, on the thread of the caller.
 
-It takes all waiting commits, evaluates their conditions in order, writes them in one transaction (group commit: one
-fsync for all), and notifies the loop when they are durable. Inside the transaction it first reads what other processes
-have committed, because the conditions must be evaluated on the newest state.
+This is the only thread that touches the SQLite connection. The storage thread takes all waiting commits, evaluates
+their conditions in order, writes them in one transaction (group commit: one fsync for all), and notifies the loop when
+they are durable. Inside the transaction it first reads what other processes have committed, because the conditions must
+be evaluated on the newest state.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import queue
 import threading
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from pilotage.errors import FutureRevision, RevisionConflict, StorageBroken, StorageBusy, StorageError
 from pilotage.telemetry.logs import logger
@@ -25,7 +25,7 @@ from ..history import History
 from ..interface import Entry, Operation
 from ..release import release_memory
 from ..transaction import Commit, plan
-from .errors import damaged
+from .errors import shortened
 from .file import sync_wal
 from .identity import OpenFiles
 from .lock import LockFile
@@ -38,8 +38,15 @@ _LAST_SWEEPS = 50  # transactions for the remaining garbage at the end; the next
 _MOST_GARBAGE = 128  # rows removed in one transaction, so that compaction never holds commits for long
 _log = logger("pilotage.storage")
 
-Outcome = tuple["asyncio.Future[Any]", int | StorageError | None]
-"""A waiting future and its result: the revision, an error, or None for done."""
+
+class Waiter(Protocol):
+    """Who waits for the outcome of a job: a future of the loop, or the caller itself."""
+
+    def cancelled(self) -> bool: ...
+
+
+Outcome = tuple[Any, int | StorageError | None]
+"""The waiter and its result: the revision, an error, or None for done."""
 
 Deliver = Callable[[Sequence[Outcome], Sequence[Commit], bool], None]
 """Sends outcomes and new commits to the loop; True if the whole history was read again."""
@@ -49,28 +56,28 @@ Deliver = Callable[[Sequence[Outcome], Sequence[Commit], bool], None]
 class CommitJob:
     operations: Sequence[Operation]
     size: int
-    future: asyncio.Future[int]
+    future: Waiter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RefreshJob:
     """Read what other processes have committed."""
 
-    future: asyncio.Future[None] | None
+    future: Waiter | None
     """None if no caller waits for it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompactJob:
     revision: int
-    future: asyncio.Future[None]
+    future: Waiter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CheckJob:
     """Check whether a commit could succeed."""
 
-    future: asyncio.Future[None]
+    future: Waiter
 
 
 Job = CommitJob | RefreshJob | CompactJob | CheckJob | None
@@ -94,7 +101,7 @@ class Writer:
         self._sweeping = True  # False after a failure, until a commit has succeeded
         self._seen = -1  # the data version whose rows are all in the history
         self._files = OpenFiles(log.path, lock.path)
-        self._thread = threading.Thread(target=self._run, name="pilotage-storage", daemon=True)
+        self._thread: threading.Thread | None = None
 
     def load(self) -> None:
         """Check the whole file and read it into the history. Raises StorageBroken."""
@@ -106,22 +113,21 @@ class Writer:
         with self._log.errors():
             sync_wal(self._log.path)
         if self._history.revision < durable:
-            raise damaged(
-                self._log.path,
-                f"it ends at revision {self._history.revision}, but revision {durable} was committed to it; it is an"
-                f" older copy (then remove {self._lock.path} to accept it), or the end of its WAL is lost",
-            )
+            raise shortened(self._log.path, self._lock.path, self._history.revision, durable)
         with self._lock.held():
             self._lock.reached = max(self._lock.reached, self._history.revision)
             self._lock.durable = max(self._lock.durable, self._history.revision)
 
     def start(self) -> None:
+        """Start the thread. Without one, the owner calls `serve` and, at the end, `close`."""
+        self._thread = threading.Thread(target=self._run, name="pilotage-storage", daemon=True)
         self._thread.start()
 
     def stop(self, patience: float | None = None) -> None:
         """Have the thread finish the waiting jobs and end; wait at most `patience` seconds (None: without limit)."""
         self.jobs.put(None)
-        self._thread.join(patience)
+        if self._thread is not None:
+            self._thread.join(patience)
 
     def behind(self) -> bool:
         """Whether another process may have committed more than the history has. Cheap, and for any thread."""
@@ -135,11 +141,11 @@ class Writer:
             jobs = self._take()
             stopping = None in jobs
             try:
-                self._serve(jobs)
+                self.serve(jobs)
             except Exception as error:  # a bug in this module must not leave a caller waiting without end
                 self._broken = self._broken or StorageBroken(f"{self._log.path}: the storage thread failed: {error!r}")
                 self._send([(job.future, _copy(self._broken)) for job in jobs if job and job.future])
-        self._close()
+        self.close()
 
     def _take(self) -> list[Job]:
         """All waiting jobs. Blocks for the first one, unless there is garbage to remove meanwhile."""
@@ -157,7 +163,8 @@ class Writer:
             pass
         return jobs
 
-    def _serve(self, jobs: Sequence[Job]) -> None:
+    def serve(self, jobs: Sequence[Job]) -> None:
+        """Do these jobs; their outcomes are delivered."""
         commits = [job for job in jobs if isinstance(job, CommitJob) and not job.future.cancelled()]
         if commits:
             self._commit(commits)
@@ -302,7 +309,8 @@ class Writer:
         except StorageError as error:
             self._fail(error)
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Close the files, after the last job."""
         for _ in range(_LAST_SWEEPS):
             if self._to_sweep():
                 self._sweep()

@@ -1,0 +1,170 @@
+"""The full server behind the light tier: the registry without its loops, or an embedded cluster where it takes one.
+
+A request is run on one of both, decided before it begins: nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from pilotage.cluster.apiserver import OFF_BY_DEFAULT
+from pilotage.cluster.cluster import Cluster
+from pilotage.cluster.installation import merged
+from pilotage.errors import InvalidDefinition, NotFound
+from pilotage.meta import times
+from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.models import Resource
+from pilotage.rest.request import Form, Request, Verb
+from pilotage.rest.response import Page, Response
+from pilotage.schema.generate.crd import crds
+from pilotage.server.assembly import cluster_context
+from pilotage.server.catalogue import DEFINITIONS, NAMESPACES
+from pilotage.server.registry import Registry
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.tables.table import TableWriter
+from pilotage.storage.interface import Storage
+from pilotage.storage.sqlite.direct import DirectSqliteStorage
+
+T = TypeVar("T")
+
+COLLECTION_SECONDS = 5.0
+"""How long a delete waits until the dependents are deleted, too. The rest is left to the next program with loops."""
+_LOOK_SECONDS = 0.005
+_READS = (Verb.GET, Verb.LIST)
+_DELETES = (Verb.DELETE, Verb.DELETE_COLLECTION)
+_TERMINATED = ("namespaces", "customresourcedefinitions")
+"""What the loops of a server have to empty before it is gone."""
+
+
+class FullServer:
+    """Answers every request but watches, for a caller without an event loop."""
+
+    def __init__(self, storage: Storage, kinds: Sequence[type[Resource]], tenant: str, clock: times.Clock) -> None:
+        self._storage = storage
+        self._kinds = kinds
+        self._tenant = tenant
+        self._clock = clock
+        context = cluster_context(storage, tenant, clock, disable=OFF_BY_DEFAULT)
+        self._registry = Registry(context)
+        self._ready = False
+        if isinstance(storage, DirectSqliteStorage):
+            storage.load()  # a request to the registry reads many keys
+
+    async def call(self, request: Request) -> Response:
+        await self._prepare()
+        if await self._needs_loop(request):
+            return self._with_cluster(lambda registry: _call(registry, request, self._clock))
+        return await _call(self._registry, request, self._clock)
+
+    async def list(self, request: Request) -> Page:
+        await self._prepare()
+        if await self._needs_loop(request):
+            return self._with_cluster(lambda registry: registry.list(request))
+        return await self._registry.list(request)
+
+    async def resources(self) -> Sequence[RESTMapping]:
+        await self._prepare()
+        return await self._registry.resources()
+
+    async def _prepare(self) -> None:
+        """Install the kinds of the program, and create the objects that a new cluster has."""
+        if not self._ready and not await self._installed():
+            self._with_cluster(_nothing, self._kinds)
+        self._ready = True
+
+    async def _installed(self) -> bool:
+        prefix = self._registry.context.prefix
+        if await self._storage.get(f"{prefix}{NAMESPACES}default") is None:
+            return False
+        for document in crds(self._kinds):
+            entry = await self._storage.get(f"{prefix}{DEFINITIONS}{document['metadata']['name']}")
+            if entry is None:
+                return False
+            spec = msgspec.json.decode(entry.value)["spec"]
+            if merged(spec, document["spec"]) != spec:
+                return False
+        return True
+
+    async def _needs_loop(self, request: Request) -> bool:
+        """Whether a request waits for something, or leaves work for the loops of a server."""
+        configured = await self._registry.context.configurations.fix()
+        if request.options.resource_version not in ("", "0"):  # it may not have happened yet
+            return True
+        if request.verb not in _READS and configured:
+            return True
+        try:
+            info = await self._registry.describe(replace(request, form=Form.OBJECT))
+        except NotFound:
+            return False
+        if info.conversion is not None:
+            return True
+        return request.verb in _DELETES and (
+            request.resource.resource in _TERMINATED or await self._has_dependents(info, request)
+        )
+
+    async def _has_dependents(self, info: ResourceInfo, request: Request) -> bool:
+        """Whether an object that may be deleted owns others."""
+        context, owner = self._registry.context, b""
+        if request.verb is Verb.DELETE:
+            entry = await self._storage.get(context.key(info, request.namespace, request.name))
+            if entry is None:
+                return False
+            owner = msgspec.json.decode(entry.value)["metadata"]["uid"].encode()
+        entries = (await self._storage.list(context.prefix)).entries
+        return any(b'"ownerReferences"' in one.value and owner in one.value for one in entries)
+
+    def _with_cluster(self, action: Callable[[Registry], Awaitable[T]], kinds: Sequence[type[Resource]] = ()) -> T:
+        """Run an action on an embedded cluster with an event loop, and wait for what its loops do because of it."""
+
+        async def run() -> T:
+            async with Cluster.embedded(self._shared(), tenant=self._tenant, clock=self._clock) as cluster:
+                if kinds:
+                    await cluster.install(*kinds)
+                result = await action(cluster.registry)
+                await _settled(cluster)
+                return result
+
+        return _run(run())
+
+    def _shared(self) -> str | Storage:
+        """The same storage for an event loop: SQLite's file is opened once more."""
+        return f"sqlite:{self._storage.path}" if isinstance(self._storage, DirectSqliteStorage) else self._storage
+
+
+async def _call(registry: Registry, request: Request, clock: times.Clock) -> Response:
+    if request.form is not Form.TABLE:
+        return await registry.call(request)
+    whole = replace(request, form=Form.OBJECT)
+    writer = TableWriter(await registry.describe(whole), request.options.include_object)
+    if request.verb is Verb.LIST:
+        page = await registry.list(whole)
+        return Response(writer.collection(page, clock()), warnings=page.warnings)
+    response = await registry.call(whole)
+    return Response(writer.single(response.body, clock()), response.code, response.warnings)
+
+
+async def _settled(cluster: Cluster) -> None:
+    """Wait until the loops of the server have nothing left to do, or for long enough."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + COLLECTION_SECONDS
+    while cluster.busy() and loop.time() < deadline:  # noqa: ASYNC110 - the loops do not report when they are done
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _nothing(registry: Registry) -> None:
+    """The action of a cluster that is only opened."""
+
+
+def _run(coroutine: Coroutine[Any, Any, T]) -> T:
+    if asyncio._get_running_loop() is not None:
+        coroutine.close()
+        raise InvalidDefinition(
+            "this request needs the loops of a server, and a LightCluster cannot start them inside an event loop: use "
+            "pt.Cluster.embedded in a program that has one"
+        )
+    return asyncio.run(coroutine)

@@ -1,0 +1,159 @@
+"""The light tier: the client of an embedded API server, without an event loop, a task, a thread or an informer.
+
+For commands that read or write a few objects and end. Reads of custom resources come straight from the storage; all
+other requests go through the same registry as in `Cluster.embedded`, without its background loops. What needs these
+(deleting an owner, a namespace or a definition; webhooks) is done by a `Cluster.embedded` that is opened for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from pilotage.client.client import Client
+from pilotage.cluster.immediate import run_now
+from pilotage.errors import InvalidDefinition, NoMatch, StorageError
+from pilotage.meta import times
+from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.mapper import RESTMapper, RESTMapping
+from pilotage.meta.models import Resource
+from pilotage.meta.names import tenant_problem
+from pilotage.meta.scheme import Scheme
+from pilotage.rest.request import Form, Request, Verb
+from pilotage.rest.response import Page, Response, WatchEvent
+from pilotage.server.stored import NeedsServer, StoredReader
+from pilotage.storage.interface import Storage
+
+if TYPE_CHECKING:
+    from pilotage.cluster.handover import FullServer
+
+T = TypeVar("T")
+
+
+class LightCluster:
+    """Open from its creation to `close`, or to the end of a `with` block. Belongs to one thread.
+
+    `storage` is `sqlite:PATH`, or `memory:` for a new storage that ends with the program. `kinds` are the kinds of the
+    program: their definitions are installed where they are missing or have changed.
+
+        with LightCluster("sqlite:todo.db", kinds=[Todo]) as cluster:
+            todo = cluster.run(cluster.client.get(Todo, "milk", namespace="default"))
+    """
+
+    def __init__(
+        self,
+        storage: str,
+        *,
+        kinds: Iterable[type[Resource]] = (),
+        tenant: str = "default",
+        scheme: Scheme | None = None,
+        clock: times.Clock = times.system_clock,
+    ) -> None:
+        if problem := tenant_problem(tenant):
+            raise InvalidDefinition(problem)
+        self._storage = open_direct(storage)
+        self.transport = LightTransport(self._storage, tuple(kinds), tenant, clock)
+        mapper = LightRESTMapper(self.transport)
+        self.client = Client(self.transport, scheme=scheme, rest_mapper=mapper)
+        """Every call of it but `watch` can be run with `run`."""
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine over this cluster's client or transport."""
+        return run_now(coroutine)
+
+    def close(self) -> None:
+        run_now(self._storage.close())
+
+    def __enter__(self) -> LightCluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_direct(url: str) -> Storage:
+    """Open a storage whose calls never wait. Raises StorageError for a URL of another storage."""
+    scheme, _, path = url.partition(":")
+    if scheme == "sqlite" and path and path != ":memory:":
+        from pilotage.storage.sqlite.direct import DirectSqliteStorage
+
+        return DirectSqliteStorage(path)
+    if url == "memory:":
+        from pilotage.storage.memory import MemoryStorage
+
+        return MemoryStorage()
+    from pilotage.storage import url_without_password
+
+    raise StorageError(
+        f"{url_without_password(url)!r} cannot be used without an event loop; use sqlite:PATH or memory: here, or "
+        "pt.Cluster.embedded"
+    )
+
+
+class LightTransport:
+    """Carries requests to the storage, or to a server over it. No call waits; a watch is refused."""
+
+    def __init__(
+        self, storage: Storage, kinds: Sequence[type[Resource]], tenant: str, clock: times.Clock = times.system_clock
+    ) -> None:
+        self._storage = storage
+        self._kinds = kinds
+        self._tenant = tenant
+        self._clock = clock
+        self._stored = StoredReader(storage, tenant, clock)
+
+    async def call(self, request: Request) -> Response:
+        """Any verb but list and watch, and a list in the form of a Table."""
+        if request.verb is Verb.GET or request.form is Form.TABLE:
+            try:
+                return await self._stored.call(request)
+            except NeedsServer:
+                pass
+        return await self._server.call(request)
+
+    async def list(self, request: Request) -> Page:
+        try:
+            return await self._stored.list(request)
+        except NeedsServer:
+            return await self._server.list(request)
+
+    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        self._refuse_watch()
+
+    async def resources(self) -> Sequence[RESTMapping]:
+        return await self._server.resources()
+
+    async def close(self) -> None:
+        """Nothing: the storage belongs to the cluster."""
+
+    @cached_property
+    def _server(self) -> FullServer:
+        from pilotage.cluster.handover import FullServer
+
+        return FullServer(self._storage, self._kinds, self._tenant, self._clock)
+
+    def _refuse_watch(self) -> NoReturn:
+        raise InvalidDefinition("a LightCluster has no watches: use pt.Cluster.embedded, or a Manager, on the storage")
+
+
+class LightRESTMapper(RESTMapper):
+    """Asks the storage for what is served when something unknown is looked up."""
+
+    def __init__(self, transport: LightTransport) -> None:
+        super().__init__()
+        self._transport = transport
+
+    async def lookup(self, what: GroupVersionKind | GroupVersionResource | str) -> RESTMapping:
+        try:
+            return await super().lookup(what)
+        except NoMatch:
+            await self.discover()
+        return await super().lookup(what)
+
+    async def discover(self) -> None:
+        self.replace(await self._transport.resources())

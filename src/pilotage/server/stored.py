@@ -1,0 +1,134 @@
+"""Reads that stored bytes alone can answer: get and list of custom resources, without the registry and its schemas.
+
+Objects are stored as they were after defaulting and pruning. As long as their definition has one version and has not
+changed since they were written, a reader sees exactly these bytes, with their version. For all other requests
+`NeedsServer` is raised: the registry answers every one of them, and both give the same answers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import msgspec
+
+from pilotage.meta import times
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.request import Form, Request, Verb
+from pilotage.rest.response import Page, Response
+from pilotage.server.definitions import DEFINITIONS, is_established, mapping_of
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.verbs.read import Reader
+from pilotage.storage.interface import Entry, Storage
+
+if TYPE_CHECKING:
+    from pilotage.server.strategies.strategy import Strategy
+    from pilotage.server.webhooks.conversion import Converter
+
+_decode = msgspec.json.Decoder().decode
+
+
+class NeedsServer(Exception):
+    """Stored bytes are not enough to answer: ask the registry."""
+
+
+class StoredReader:
+    """Answers get and list, also as Tables, from the storage of one tenant."""
+
+    def __init__(self, storage: Storage, tenant: str, clock: times.Clock = times.system_clock) -> None:
+        self._context = _Context(storage, f"/{tenant}/")
+        self._reader = Reader(self._context)
+        self._clock = clock
+        self._known: dict[GroupVersionResource, ResourceInfo] = {}
+
+    async def call(self, request: Request) -> Response:
+        """A get, or a list as a Table. Raises NeedsServer, and the errors of the API."""
+        if request.form is Form.TABLE:
+            return await self._table(request)
+        if request.verb is not Verb.GET:
+            raise NeedsServer
+        return await self._reader.get(await self._info(request), request)
+
+    async def list(self, request: Request) -> Page:
+        """A list. Raises NeedsServer, and the errors of the API."""
+        if request.verb is not Verb.LIST:
+            raise NeedsServer
+        return await self._reader.list(await self._info(request), request)
+
+    async def _table(self, request: Request) -> Response:
+        from pilotage.server.tables.table import TableWriter
+
+        info = await self._info(request)
+        writer = TableWriter(info, request.options.include_object)
+        whole = msgspec.structs.replace(request, form=Form.OBJECT)
+        if request.verb is Verb.LIST:
+            page = await self._reader.list(info, whole)
+            return Response(writer.collection(page, self._clock()), warnings=page.warnings)
+        if request.verb is not Verb.GET:
+            raise NeedsServer
+        response = await self._reader.get(info, whole)
+        return Response(writer.single(response.body, self._clock()), warnings=response.warnings)
+
+    async def _info(self, request: Request) -> ResourceInfo:
+        gvr = request.resource
+        if request.subresource or request.user.name or bool(request.name) != (request.verb is Verb.GET):
+            raise NeedsServer
+        entry = await self._context.storage.get(f"{self._context.prefix}{DEFINITIONS}{gvr.resource}.{gvr.group}")
+        if entry is None:
+            raise NeedsServer
+        info = self._known.get(gvr)
+        if info is None or info.definition_revision != entry.revision:
+            info = self._known[gvr] = plain_resource(_decode(entry.value), entry.key, entry.revision)
+        in_scope = info.namespaced if request.namespace else not info.namespaced or request.verb is Verb.LIST
+        if info.gvr != gvr or not in_scope:
+            raise NeedsServer
+        return info
+
+
+def plain_resource(definition: Document, key: str, revision: int) -> ResourceInfo:
+    """The resource of a definition whose objects are read as they are stored. Raises NeedsServer for any other."""
+    versions = definition["spec"]["versions"]
+    if len(versions) != 1 or not is_established(definition):
+        raise NeedsServer
+    version = versions[0]
+    if version.get("deprecated") or version.get("selectableFields") or not version.get("served"):
+        raise NeedsServer
+    return ResourceInfo(
+        mapping=mapping_of(definition, version),
+        strategy=cast("Strategy", _AsStored),
+        compile_schema=_needs_server,  # asked for objects that were written under another definition
+        custom=True,
+        definition_key=key,
+        definition_revision=revision,
+        printer_columns=version.get("additionalPrinterColumns") or (),
+        accepted_list_kind=definition["status"]["acceptedNames"].get("listKind", ""),
+    )
+
+
+class _AsStored:
+    """What reading asks of a strategy."""
+
+    decorated = False
+    selectable_fields: dict[str, Any] = {}
+
+
+def _needs_server() -> NoReturn:
+    raise NeedsServer
+
+
+class _Context:
+    """What reading needs of the registry."""
+
+    def __init__(self, storage: Storage, prefix: str) -> None:
+        self.storage = storage
+        self.prefix = prefix
+
+    @property
+    def converter(self) -> Converter:
+        raise NeedsServer
+
+    async def entry(self, info: ResourceInfo, request: Request) -> Entry:
+        entry = await self.storage.get(self.prefix + info.key(request.namespace, request.name))
+        if entry is None:
+            raise info.not_found(request.name)
+        return entry

@@ -1,0 +1,210 @@
+"""The SQLite storage without a thread: every call does its work on the calling thread, and none waits.
+
+For programs that read or write a few objects and end. A read takes what it needs from the file; the first commit loads
+the whole file, as `SqliteStorage` does, because its conditions are evaluated in memory. What is committed is the same,
+by the same code: programs with either storage use a file at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+from pilotage.errors import Compacted, FutureRevision, StorageError
+
+from ..interface import Entry, Operation, Snapshot, Watch
+from ..keys import behind_prefix
+from ..transaction import MAX_VALUE_BYTES, Commit, check
+from .errors import shortened
+from .file import sync_wal
+from .parts import OpenFile
+
+if TYPE_CHECKING:  # loaded with the first commit
+    from ..history import History
+    from .writer import Job, Outcome, Writer
+
+_NO_REQUEST = nullcontext()
+
+
+class DirectSqliteStorage:
+    """A Storage in a file, whose coroutines never suspend. Belongs to the process that opened it; it has no watches."""
+
+    def __init__(self, path: str, *, max_value_bytes: int = MAX_VALUE_BYTES) -> None:
+        """Open or create the file. Raises StorageError if that fails, StorageBroken for a damaged file."""
+        self._process = os.getpid()
+        self._max_value_bytes = max_value_bytes
+        self._writing: _Writing | None = None
+        self._closed = False
+        self._file = OpenFile(path)
+        self.path = self._file.path
+        try:
+            self._verify()
+        except BaseException:
+            self._file.abandon()
+            raise
+
+    def _verify(self) -> None:
+        """Have SQLite check every page, and compare the end of the log with the last acknowledged commit."""
+        log, lock = self._file.log, self._file.lock
+        durable = lock.durable
+        with log.transaction(write=False):
+            log.check()
+            revision = log.revision
+        with log.errors():
+            sync_wal(self.path)
+        if revision < durable:
+            raise shortened(self.path, lock.path, revision, durable)
+
+    @property
+    def revision(self) -> int:
+        if self._writing is not None:
+            return self._writing.history.revision
+        with self._file.log.transaction(write=False):
+            return self._file.log.revision
+
+    @property
+    def oldest(self) -> int:
+        if self._writing is not None:
+            return self._writing.history.oldest
+        with self._file.log.transaction(write=False):
+            return self._file.log.oldest
+
+    @property
+    def expires(self) -> bool:
+        return False
+
+    def request(self) -> AbstractAsyncContextManager[None]:
+        return _NO_REQUEST
+
+    async def get(self, key: str) -> Entry | None:
+        self._check_usable()
+        if self._writing is not None:
+            return self._writing.current().find(key)
+        log = self._file.log
+        with log.transaction(write=False):
+            return log.entries(key, f"{key}\0", log.revision).get(key)
+
+    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
+        self._check_usable()
+        if self._writing is not None:
+            return self._writing.current().snapshot(prefix, start, limit, revision)
+        log = self._file.log
+        with log.transaction(write=False):
+            current = log.revision
+            if revision and revision < log.oldest:
+                raise Compacted(revision, log.oldest)
+            if revision > current:
+                raise FutureRevision(revision, current)
+            found = log.entries(max(prefix, start), behind_prefix(prefix), revision or current)
+        entries = [found[key] for key in sorted(found)]
+        shown = entries[:limit] if limit else entries
+        return Snapshot(revision or current, shown, len(entries) - len(shown))
+
+    async def commit(self, *operations: Operation) -> int:
+        self._check_usable()
+        size = check(operations, self._max_value_bytes)
+        return self.load().commit(operations, size)
+
+    def load(self) -> _Writing:
+        """Load the file for commits, or for many reads: they come from memory then."""
+        if self._writing is None:
+            self._writing = _Writing(self._file)
+        return self._writing
+
+    def watch(self, prefix: str, *, since: int) -> Watch:
+        raise StorageError(
+            f"{self.path} is open without an event loop, so it has no watches: open it with "
+            "pilotage.storage.open_storage, or use pt.Cluster.embedded"
+        )
+
+    async def compact(self, revision: int) -> None:
+        self._check_usable()
+        self.load().compact(revision)
+
+    async def check(self) -> None:
+        self._check_usable()
+        self.load().check()
+
+    async def close(self) -> None:
+        self.close_now()
+
+    def close_now(self) -> None:
+        """Close the files. The WAL is moved into the database if no other process uses it."""
+        if self._closed or os.getpid() != self._process:
+            return
+        self._closed = True
+        if self._writing is not None:
+            self._writing.writer.close()
+            return
+        with self._file.lock.held_if_free() as held:
+            self._file.log.close(tidy=held)
+        self._file.lock.close()
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise StorageError(f"{self.path}: the storage is closed")
+        if os.getpid() != self._process:
+            raise StorageError(f"{self.path} was opened before a fork: open it in the process that uses it")
+
+
+class _Writing:
+    """The history in memory, and the writer that this thread drives."""
+
+    def __init__(self, file: OpenFile) -> None:
+        from ..history import History
+        from .writer import Writer
+
+        self.history: History = History(1)
+        self.writer: Writer = Writer(file.log, file.lock, self.history, self._deliver)
+        self.writer.load()
+
+    def current(self) -> History:
+        """The history with what other processes have committed."""
+        from .writer import RefreshJob
+
+        if self.writer.behind():
+            waiter = _Caller()
+            self._serve(RefreshJob(waiter), waiter)
+        return self.history
+
+    def commit(self, operations: Sequence[Operation], size: int) -> int:
+        from .writer import CommitJob
+
+        waiter = _Caller()
+        return self._serve(CommitJob(operations, size, waiter), waiter)
+
+    def compact(self, revision: int) -> None:
+        from .writer import CompactJob
+
+        waiter = _Caller()
+        self._serve(CompactJob(revision, waiter), waiter)
+
+    def check(self) -> None:
+        from .writer import CheckJob
+
+        waiter = _Caller()
+        self._serve(CheckJob(waiter), waiter)
+
+    def _serve(self, job: Job, waiter: _Caller) -> int:
+        self.writer.serve([job])
+        if isinstance(waiter.outcome, StorageError):
+            raise waiter.outcome
+        return waiter.outcome or 0
+
+    def _deliver(self, outcomes: Sequence[Outcome], commits: Sequence[Commit], restored: bool) -> None:
+        for waiter, outcome in outcomes:
+            waiter.outcome = outcome
+
+
+class _Caller:
+    """Who waits for a job: the call that has it done."""
+
+    __slots__ = ("outcome",)
+
+    def __init__(self) -> None:
+        self.outcome: int | StorageError | None = None
+
+    def cancelled(self) -> bool:
+        return False

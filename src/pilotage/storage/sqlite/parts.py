@@ -1,0 +1,42 @@
+"""The open files of a SQLite storage: the lock file, and the database as a log."""
+
+from __future__ import annotations
+
+import apsw
+
+from .errors import translate
+from .file import mode_of, prepare, refuse_foreign, resolve
+from .lock import LockFile
+from .log import Log
+
+
+class OpenFile:
+    """Opens the file, and creates it if there is none. Raises StorageError and its subclasses."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            self.path = resolve(path)
+            refuse_foreign(self.path)  # before any file is created beside it
+            self.lock = LockFile(f"{self.path}-lock", mode_of(self.path))
+        except (apsw.Error, OSError) as error:
+            raise translate(error, path) from error
+        try:
+            self._prepare()
+            self.log = Log(self.path)
+        except BaseException:
+            self.lock.close()
+            raise
+
+    def _prepare(self) -> None:
+        with self.lock.held():
+            try:
+                prepare(self.path, self.lock)
+            except (apsw.Error, OSError) as error:
+                raise translate(error, self.path) from error
+
+    def abandon(self) -> None:
+        """Close the files after an error: the WAL stays as it was found."""
+        try:
+            self.log.close(tidy=False)
+        finally:
+            self.lock.close()

@@ -1,0 +1,253 @@
+"""The light tier: the same client and the same answers, without an event loop, a task or a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import pilotage as pt
+from pilotage.cluster.immediate import run_now
+from pilotage.errors import (
+    AlreadyExists,
+    Conflict,
+    Invalid,
+    InvalidDefinition,
+    NoMatch,
+    NotFound,
+    StorageError,
+)
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.rest import Form, ListOptions, Request, Verb
+from pilotage.types.core.v1 import ConfigMap, Namespace
+
+
+class TodoSpec(pt.Model):
+    text: str
+    done: bool = False
+
+
+@pt.resource(group="light.pilotage.dev", version="v1", short_names=["td"], columns=[pt.Column("Text", ".spec.text")])
+class Todo(pt.Resource):
+    spec: TodoSpec
+
+
+class NewSpec(TodoSpec):
+    priority: int = 5
+
+
+@pt.resource(group="light.pilotage.dev", version="v1", kind="Todo", plural="todos", short_names=["td"])
+class NewTodo(pt.Resource):
+    """The kind as a later release of the program has it."""
+
+    spec: NewSpec
+
+
+WRONG = {
+    "apiVersion": "light.pilotage.dev/v1",
+    "kind": "Todo",
+    "metadata": {"name": "x", "namespace": "default"},
+    "spec": {"text": 1},
+}
+TODOS = pt.GroupVersionResource("light.pilotage.dev", "v1", "todos")
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:{tmp_path / 'todo.db'}"
+
+
+@pytest.fixture
+def cluster(url: str) -> Iterator[pt.LightCluster]:
+    with pt.LightCluster(url, kinds=[Todo]) as cluster:
+        yield cluster
+
+
+def todo(name: str, text: str = "buy milk", **metadata: object) -> Todo:
+    return Todo(metadata=_metadata({"name": name, "namespace": "default"} | metadata), spec=TodoSpec(text=text))
+
+
+def _metadata(document: dict[str, object]) -> pt.ObjectMeta:
+    return pt.ObjectMeta(**document)  # type: ignore[arg-type]
+
+
+def names(cluster: pt.LightCluster, **options: object) -> list[str]:
+    found = cluster.run(cluster.client.list(Todo, **options))  # type: ignore[call-overload]
+    return [one.metadata.name for one in found]
+
+
+def loaded_a_server(cluster: pt.LightCluster) -> bool:
+    return "_server" in vars(cluster.transport)
+
+
+def test_an_object_is_created_read_patched_applied_and_deleted(cluster: pt.LightCluster) -> None:
+    run, client = cluster.run, cluster.client
+    made = run(client.create(todo("milk")))
+    assert (made.metadata.generation, made.spec.done) == (1, False)
+    with pytest.raises(AlreadyExists):
+        run(client.create(todo("milk")))
+    run(client.patch(made, {"spec": {"done": True}}))
+    assert run(client.get(Todo, "milk", namespace="default")).spec.done
+    stale = run(client.get(Todo, "milk", namespace="default"))
+    made.spec.text = "buy cream"
+    run(client.update(made))
+    with pytest.raises(Conflict):
+        run(client.update(stale))
+    run(client.apply(todo("bread", "buy bread"), field_owner="test"))
+    assert names(cluster) == ["bread", "milk"]
+    run(client.delete(made))
+    with pytest.raises(NotFound) as missing:
+        run(client.get(Todo, "milk", namespace="default"))
+    assert (missing.value.kind, missing.value.name) == ("Todo", "milk")
+    with pytest.raises(Invalid):
+        run(client.create(pt.Unstructured(WRONG)))
+
+
+def test_a_read_needs_neither_the_registry_nor_an_event_loop(url: str) -> None:
+    with pt.LightCluster(url, kinds=[Todo]) as cluster:
+        for number in range(5):
+            labels = {"even": str(number % 2 == 0).lower()}
+            cluster.run(cluster.client.create(todo(f"t{number}", labels=labels)))
+    threads = threading.active_count()
+    with pt.LightCluster(url, kinds=[Todo]) as cluster:
+        assert names(cluster) == ["t0", "t1", "t2", "t3", "t4"]
+        assert names(cluster, labels={"even": "true"}) == ["t0", "t2", "t4"]
+        assert names(cluster, fields={"metadata.name": "t3"}) == ["t3"]
+        assert names(cluster, namespace="other") == []
+        page = cluster.run(cluster.client.list(Todo, limit=2))
+        token = page.continue_token
+        assert [one.metadata.name for one in page] == ["t0", "t1"]
+        assert names(cluster, limit=2, continue_token=token) == ["t2", "t3"]
+        assert cluster.run(cluster.client.get(Todo, "t1", namespace="default")).spec.text == "buy milk"
+        assert not loaded_a_server(cluster)
+        assert threading.active_count() == threads
+
+
+def test_a_read_gives_what_the_registry_gives(url: str) -> None:
+    with pt.LightCluster(url, kinds=[Todo]) as cluster:
+        cluster.run(cluster.client.create(todo("milk", labels={"a": "b"})))
+    requests = [
+        Request(Verb.GET, TODOS, "default", "milk"),
+        Request(Verb.GET, TODOS, "default", "milk", form=Form.METADATA),
+        Request(Verb.LIST, TODOS, form=Form.TABLE),
+        Request(Verb.GET, TODOS, "default", "milk", form=Form.TABLE),
+    ]
+    lists = [
+        Request(Verb.LIST, TODOS),
+        Request(Verb.LIST, TODOS, "default", options=ListOptions(label_selector="a=b", limit=1)),
+        Request(Verb.LIST, TODOS, options=ListOptions(label_selector="a!=b")),
+        Request(Verb.LIST, TODOS, form=Form.METADATA),
+    ]
+
+    with pt.LightCluster(url) as cluster:
+        calls = [cluster.run(cluster.transport.call(one)) for one in requests]
+        pages = [cluster.run(cluster.transport.list(one)) for one in lists]
+        assert not loaded_a_server(cluster)
+        server = cluster.transport._server
+        assert calls == [cluster.run(server.call(one)) for one in requests]
+        assert pages == [cluster.run(server.list(one)) for one in lists]
+
+
+def test_a_list_is_printed_as_a_table_with_the_columns_of_the_definition(url: str) -> None:
+    with pt.LightCluster(url, kinds=[Todo]) as cluster:
+        cluster.run(cluster.client.create(todo("milk")))
+        before = _table(cluster)
+    with pt.LightCluster(url, kinds=[Todo]) as cluster:
+        assert _table(cluster) == before == (["Name", "Text"], [["milk", "buy milk"]])
+        assert not loaded_a_server(cluster)
+
+
+def _table(cluster: pt.LightCluster) -> tuple[list[str], list[list[str]]]:
+    request = Request(Verb.LIST, TODOS, "default", form=Form.TABLE)
+    table = msgspec.json.decode(cluster.run(cluster.transport.call(request)).body)
+    return [column["name"] for column in table["columnDefinitions"]], [row["cells"] for row in table["rows"]]
+
+
+def test_an_object_of_an_older_definition_is_read_with_the_defaults_of_the_new_one(url: str) -> None:
+    with pt.LightCluster(url, kinds=[Todo]) as cluster:
+        cluster.run(cluster.client.create(todo("milk")))
+
+    async def upgrade() -> None:
+        async with pt.Cluster.embedded(url) as cluster:
+            await cluster.install(NewTodo)
+
+    asyncio.run(upgrade())
+    with pt.LightCluster(url) as cluster:
+        assert cluster.run(cluster.client.get(NewTodo, "milk", namespace="default")).spec.priority == 5
+        assert loaded_a_server(cluster)
+
+
+def test_the_definition_is_installed_where_it_is_missing_and_for_a_new_tenant(url: str) -> None:
+    with pt.LightCluster(url) as bare, pytest.raises(NoMatch):
+        bare.run(bare.client.list(Todo))
+    for tenant in ("default", "other"):
+        with pt.LightCluster(url, kinds=[Todo], tenant=tenant) as cluster:
+            assert names(cluster) == []
+            cluster.run(cluster.client.create(todo(f"in-{tenant}")))
+            assert names(cluster) == [f"in-{tenant}"]
+
+
+def test_kinds_without_a_class_and_built_in_ones_work(cluster: pt.LightCluster) -> None:
+    run, client = cluster.run, cluster.client
+    run(client.create(todo("milk")))
+    gvk = GroupVersionKind("light.pilotage.dev", "v1", "Todo")
+    assert run(client.get(gvk, "milk", namespace="default"))["spec"]["text"] == "buy milk"
+    assert run(client.rest_mapper.lookup("td")).gvk == gvk
+    run(client.create(ConfigMap(metadata=_metadata({"name": "c", "namespace": "default"}), data={"a": "b"})))
+    assert run(client.get(ConfigMap, "c", namespace="default")).data == {"a": "b"}
+
+
+def test_deleting_an_owner_deletes_its_dependents(cluster: pt.LightCluster) -> None:
+    run, client = cluster.run, cluster.client
+    owner = run(client.create(todo("owner")))
+    reference = pt.OwnerReference(
+        api_version="light.pilotage.dev/v1", kind="Todo", name="owner", uid=owner.metadata.uid
+    )
+    run(client.create(todo("dependent", owner_references=[reference])))
+    run(client.create(todo("other")))
+    run(client.delete(owner))
+    assert names(cluster) == ["other"]
+
+
+def test_deleting_a_namespace_empties_it(cluster: pt.LightCluster) -> None:
+    run, client = cluster.run, cluster.client
+    namespace = run(client.create(Namespace(metadata=_metadata({"name": "shop"}))))
+    run(client.create(todo("milk", namespace="shop")))
+    run(client.delete(namespace))
+    assert names(cluster) == []
+    assert run(client.find(Namespace, "shop")) is None
+
+
+def test_memory_is_a_storage_too() -> None:
+    with pt.LightCluster("memory:", kinds=[Todo]) as cluster:
+        cluster.run(cluster.client.create(todo("milk")))
+        assert names(cluster) == ["milk"]
+
+
+def test_what_needs_an_event_loop_says_so(cluster: pt.LightCluster) -> None:
+    with pytest.raises(InvalidDefinition, match="has no watches"):
+        cluster.run(_watch(cluster))
+    with pytest.raises(InvalidDefinition, match=r"waits for <Future .* needs an event loop"):
+        run_now(_wait())
+    with pytest.raises(StorageError, match=r"'etcd://a@b' cannot be used without an event loop"):
+        pt.LightCluster("etcd://a:secret@b")
+    with pytest.raises(InvalidDefinition, match="tenant"):
+        pt.LightCluster("memory:", tenant="A/B")
+
+
+async def _watch(cluster: pt.LightCluster) -> None:
+    async with cluster.client.watch(Todo):
+        pass
+
+
+async def _wait() -> None:
+    await asyncio.sleep(0)
+    loop = asyncio.new_event_loop()
+    try:
+        await loop.create_future()
+    finally:
+        loop.close()
