@@ -110,6 +110,22 @@ async def test_one_reconcile_is_called_directly_and_its_writes_are_these(pilotag
     writes.assert_only()
 
 
+async def test_a_restart_is_a_second_manager_whose_writes_are_recorded_too(pilotage_env: Environment) -> None:
+    env = pilotage_env
+    with env.writes() as writes:
+        await env.given(copy(a="1"))  # the test's own, the CRD included
+    writes.assert_only()
+    reconciler(env)
+    async with env.running():
+        await env.eventually(lambda: env.client.find(ConfigMap, "one", namespace="default"))
+    await env.client.delete(ConfigMap, "one", namespace="default")
+    with env.writes() as writes:
+        async with pt.Manager(env.cluster, pt.ManagerOptions(handle_signals=False)) as second:
+            CopyReconciler(second).setup_with_manager(second)
+            await second.run_until_idle(timeout=60)
+    writes.assert_only("create v1 ConfigMap default/one")
+
+
 async def test_other_writes_than_expected_are_shown_as_a_difference(pilotage_env: Environment) -> None:
     env = pilotage_env
     await env.given(copy())

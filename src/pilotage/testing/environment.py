@@ -14,6 +14,7 @@ from typing import Any, TypeVar, overload
 from pilotage.client.client import Client
 from pilotage.client.interception import intercept
 from pilotage.cluster.cluster import Cluster
+from pilotage.cluster.installation import install
 from pilotage.cluster.writes import TrackedTransport
 from pilotage.controller.reconciler import AnyReconciler, reconcile_function
 from pilotage.controller.request import Request
@@ -291,7 +292,7 @@ class Environment:
 
         kind = type(obj)
         if issubclass(kind, Resource) and self.cluster.rest_mapper.known(gvk_of(obj)) is None:
-            await self.cluster.install(kind)
+            await install(self.client, [kind], self.cluster.conversions)
         namespace = await self.client.namespace_of(obj)
         if namespace and await self.client.find(Namespace, namespace) is None:
             with suppress(AlreadyExists):  # created at the same time
