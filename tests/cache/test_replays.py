@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import AsyncExitStack
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 
 from pilotage.cache import replays
 from pilotage.cache.event import InformerEvent
+from pilotage.cache.group import InformerGroup
 from pilotage.cache.informer import Informer
+from pilotage.cache.options import InformerOptions
 from pilotage.errors import Gone
 from pilotage.rest.response import Page
 from pilotage.testing import loop as virtual
@@ -154,3 +157,24 @@ def _applied(event: Any) -> Any:
 
     data = bytes(event.object)
     return Applied(data, objects.header(data))
+
+
+async def test_a_group_of_many_informers_delivers_no_more_at_a_time_than_one() -> None:
+    """Otherwise each of them would deliver a portion in one turn of the event loop. Not in virtual time, where the
+    order of tasks is random."""
+    lists = [[config_map(f"{number}-{name}", 1) for name in NAMES[:150]] for number in range(20)]
+    informers = [informer(Scripted([Page([*found], "1")]), namespace=str(number)) for number, found in enumerate(lists)]
+    group: InformerGroup[ConfigMap] = InformerGroup(InformerOptions(ConfigMap), informers)
+    async with AsyncExitStack() as stack:
+        for one in informers:
+            await stack.enter_async_context(running(one))
+        await group.wait_for_sync()
+        diary = Diary()
+        registration = group.subscribe(diary)
+        heard = [len(diary.events)]
+        while not registration.has_synced:
+            await asyncio.sleep(0)
+            heard.append(len(diary.events))
+        assert heard[-1] == 20 * 150
+        assert len({event.name for event in diary.events}) == 20 * 150
+        assert max(after - before for before, after in pairwise([0, *heard])) <= 2 * replays.PORTION

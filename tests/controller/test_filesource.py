@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -139,6 +140,31 @@ async def test_a_controller_reconciles_a_request_for_a_file(tmp_path: Path) -> N
         await asyncio.sleep(2)
         await manager.run_until_idle()
     assert seen == ["settings", "settings"]
+
+
+def test_files_are_looked_at_in_a_thread_so_that_a_slow_file_system_does_not_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_text("1")
+    threads: list[int] = []
+    scan = FileSource._scan
+
+    def noting(self: FileSource) -> object:
+        threads.append(threading.get_ident())
+        return scan(self)
+
+    monkeypatch.setattr(FileSource, "_scan", noting)
+
+    async def start() -> int:
+        queue: WorkQueue[Request] = WorkQueue()
+        async with asyncio.TaskGroup() as tasks:
+            await FileSource(tmp_path, Request("a")).start(queue, tasks)
+            _end(tasks)
+        return len(queue)
+
+    assert asyncio.run(start()) == 1  # on a loop whose time is real
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 def test_wrong_arguments_are_refused(tmp_path: Path) -> None:

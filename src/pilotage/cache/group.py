@@ -12,6 +12,7 @@ from pilotage.cache.informer import Informer
 from pilotage.cache.listeners import Registration
 from pilotage.cache.lister import Lister
 from pilotage.cache.options import InformerOptions
+from pilotage.cache.replays import PORTION
 from pilotage.cache.store import Store
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.forms import Kind, KindOf, O
@@ -48,12 +49,9 @@ class GroupRegistration:
         self._parts.clear()
         self._group.registrations.discard(self)
 
-    def attach(self, informer: Informer[Any]) -> None:
-        """Listen to an informer, too."""
-        if self.kind is None:
-            self._parts[informer] = informer.subscribe(self._listener, resync=self.resync)
-        else:
-            self._parts[informer] = informer.subscribe(self._listener, resync=self.resync, kind=self.kind)
+    def attach(self, informer: Informer[Any], first: int = PORTION) -> None:
+        """Listen to an informer, too, and hear at most `first` of its objects at once."""
+        self._parts[informer] = informer.attach(self._listener, self.resync, self.kind, first)
 
     def detach(self, informer: Informer[Any]) -> None:
         """Forget an informer, which has no more events."""
@@ -73,6 +71,7 @@ class InformerGroup(Generic[T]):
         self._indexes: dict[str, tuple[IndexFunction[Any], KindOf[Any] | None]] = {}
         self._stores: dict[str, Store] = {}  # shared with listers, which read it from any thread
         self._removed: set[str] = set()
+        self._turn = asyncio.Lock()
         self._lister: Lister[T] = self.lister(options.kind)
         for informer in informers:
             self.add(informer)
@@ -84,6 +83,7 @@ class InformerGroup(Generic[T]):
         for name, (function, kind) in self._indexes.items():
             if name not in informer.index_names:
                 _add_index(informer, name, function, kind)
+        informer.share_turns(self._turn)
         self.informers = (*self.informers, informer)
         self._removed.discard(informer.options.namespace)
         self._stores.update(informer.stores)
@@ -162,8 +162,10 @@ class InformerGroup(Generic[T]):
     ) -> GroupRegistration:
         registration = GroupRegistration(self, listener)
         registration.resync, registration.kind = resync, kind
+        first = PORTION
         for one in self.informers:
-            registration.attach(one)
+            registration.attach(one, first)
+            first = max(0, first - sum(map(len, one.stores.values())))
         self.registrations.add(registration)
         return registration
 

@@ -160,13 +160,27 @@ class Informer(Generic[T]):
         The objects of the events are in the informer's form, or in that of `kind`. `resync` is that of
         `add_event_handler`.
         """
+        return self.attach(listener, resync, kind)
+
+    def attach(
+        self,
+        listener: Callable[[InformerEvent[Any]], None],
+        resync: float | None,
+        kind: KindOf[Any] | None,
+        first: int | None = None,
+    ) -> Registration:
+        """As `subscribe`, with at most `first` objects of the store at once and the others later: for groups."""
         if self._state == "stopped":
             raise InvalidDefinition(f"the informer of {self.options.gvk} has stopped: it delivers no more events")
         period = self.options.resync if resync is None else resync
         now = asyncio.get_running_loop().time() if period > 0 else 0.0
         registration = self._listeners.add(listener, period, now, None if kind is None else reader_of(untyped(kind)))
-        self._replays.begin(registration)
+        self._replays.begin(registration, first)
         return registration
+
+    def share_turns(self, turn: asyncio.Lock) -> None:
+        """Deliver backlogs in turns with the other informers that have this lock."""
+        self._replays.turn = turn
 
     # State
 

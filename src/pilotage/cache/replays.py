@@ -25,14 +25,17 @@ class Replays(Generic[T]):
         self._read = read
         self.notifying = asyncio.Lock()
         """Held while events of several objects are delivered with pauses in between."""
+        self.turn = asyncio.Lock()
+        """Held for one portion. The informers of a group share it: one of them delivers at a time."""
         self._registered = asyncio.Event()
         self._late = asyncio.Event()
 
-    def begin(self, registration: Registration) -> None:
-        """A listener was added: notify it of a first portion of the store, and of the rest in `catch_up`."""
+    def begin(self, registration: Registration, first: int | None = None) -> None:
+        """A listener was added: notify it of the `first` objects of the store (None: a portion), and of the rest in
+        `catch_up`."""
         if len(self._store):
             registration.backlog = Backlog(self._store.names)
-            self._hand_over(registration)
+            self._hand_over(registration, PORTION if first is None else first)
         self._registered.set()
 
     def stop(self) -> None:
@@ -46,10 +49,11 @@ class Replays(Generic[T]):
         while True:
             self._late.clear()
             while late := self._listeners.late:
-                async with self.notifying:  # a list that replaces the store is first compared with what was in it
-                    for registration in late:
-                        self._hand_over(registration)
-                await asyncio.sleep(0)
+                for registration in late:
+                    # A list that replaces the store is first compared with what was in it.
+                    async with self.notifying, self.turn:
+                        self._hand_over(registration, PORTION)
+                        await asyncio.sleep(0)
             await self._late.wait()
 
     async def resync(self) -> None:
@@ -67,12 +71,12 @@ class Replays(Generic[T]):
             async with self.notifying:
                 await self._replay(self._listeners.take_due(loop.time()))
 
-    def _hand_over(self, registration: Registration) -> None:
-        """Notify a listener of the next portion of its backlog."""
+    def _hand_over(self, registration: Registration, size: int) -> None:
+        """Notify a listener of the next objects of its backlog."""
         backlog = registration.backlog
         if backlog is None:
             return  # it was removed
-        for namespace, name in backlog.portion(PORTION):
+        for namespace, name in backlog.portion(size):
             data = self._store.get(namespace, name)
             assert data is not None  # a key that was deleted is not in the backlog any more
             event = InformerEvent("create", namespace, name, self._read, None, data, is_in_initial_list=True)

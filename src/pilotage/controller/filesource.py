@@ -12,6 +12,7 @@ from typing import Literal
 from pilotage.controller.request import Request
 from pilotage.controller.sources import Source
 from pilotage.errors import InvalidDefinition
+from pilotage.manager.supervisor import has_threads
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue import WorkQueue
 
@@ -62,16 +63,18 @@ class FileSource(Source):
         self._cut = False
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
-        self._look(queue, initial=True)
+        await self._look(queue, initial=True)
         tasks.create_task(self._run(queue), name=str(self))
 
     async def _run(self, queue: WorkQueue[Request]) -> None:
         while True:
             await asyncio.sleep(self._interval)
-            self._look(queue)
+            await self._look(queue)
 
-    def _look(self, queue: WorkQueue[Request], *, initial: bool = False) -> None:
-        found = self._scan()
+    async def _look(self, queue: WorkQueue[Request], *, initial: bool = False) -> None:
+        # In a thread: a folder may be large, and its file system slow. A loop with virtual time has no threads.
+        threads = has_threads(asyncio.get_running_loop())
+        found = await asyncio.to_thread(self._scan) if threads else self._scan()
         due = [*self._retried, *changes(self._known, found, initial=initial)]
         self._known, self._retried = found, []
         for change in due:
