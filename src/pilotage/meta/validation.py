@@ -20,11 +20,11 @@ MAX_CAUSES = 100
 
 
 class _PlainEntry(msgspec.Struct, rename="camel", gc=False):
-    """An entry of managed fields as most are: nothing is wrong with it."""
+    """An entry of managed fields as most are: nothing is wrong with it, if its manager is of printable ASCII."""
 
     operation: Literal["Apply", "Update"]
     fields_type: Literal["FieldsV1"]
-    manager: Annotated[str, msgspec.Meta(pattern=r"^[ -~]{0,128}\Z")] = ""
+    manager: Annotated[str, msgspec.Meta(max_length=128)] = ""
     subresource: Annotated[str, msgspec.Meta(max_length=64)] = ""
 
 
@@ -188,10 +188,11 @@ def managed_fields_causes(entries: Sequence[Any], field: str = "metadata.managed
     if len(entries) > MAX_MANAGED_FIELDS:
         return [causes.too_many(field, len(entries), MAX_MANAGED_FIELDS)]
     try:
-        msgspec.convert({"entries": entries}, _PlainEntries)
+        plain = msgspec.convert({"entries": entries}, _PlainEntries).entries
     except msgspec.ValidationError:
         return _entries_causes(entries, field)
-    return []
+    managers = "".join([entry.manager for entry in plain])
+    return [] if managers.isascii() and managers.isprintable() else _entries_causes(entries, field)
 
 
 def _entries_causes(entries: Sequence[Any], field: str) -> list[Cause]:

@@ -113,11 +113,17 @@ def read(request: Request, info: ResourceInfo) -> tuple[Document, FieldProblems]
     return fitted(document, info, request, problems), problems
 
 
-def fitted(document: Document, info: ResourceInfo, request: Request, problems: FieldProblems) -> Document:
-    """The document in the form that strategies work on, with metadata; unknown fields of built-in kinds are noted."""
-    codec, entries = info.codec, _take_entries(document)
+def fitted(
+    document: Document, info: ResourceInfo, request: Request, problems: FieldProblems, *, stored: bool = False
+) -> Document:
+    """The document in the form that strategies work on, with metadata; unknown fields of built-in kinds are noted.
+
+    `stored`: the metadata is that of the stored object, which nothing has to be changed in.
+    """
+    codec, entries = info.codec, _take_entries(document, stored=stored)
     if codec is None:
-        normalize_metadata(document, info, request, problems)
+        if not stored:
+            normalize_metadata(document, info, request, problems)
         if entries is not None:
             document["metadata"]["managedFields"] = entries
     unknown: list[None] = []
@@ -136,7 +142,7 @@ def fitted(document: Document, info: ResourceInfo, request: Request, problems: F
     return internal
 
 
-def _take_entries(document: Document) -> list[Document] | None:
+def _take_entries(document: Document, *, stored: bool) -> list[Document] | None:
     """The managed fields of a document, removed from it, if they have the form that a server gives them.
 
     Then nothing in them has to be decoded. Also an empty list is kept: it is not the same as none, but resets them.
@@ -146,7 +152,8 @@ def _take_entries(document: Document) -> list[Document] | None:
     if entries is None:
         return None
     try:
-        msgspec.convert({"entries": entries}, _PlainEntries)
+        if not stored:
+            msgspec.convert({"entries": entries}, _PlainEntries)
     except msgspec.ValidationError:
         return None
     del document["metadata"]["managedFields"]

@@ -95,11 +95,12 @@ class Updater:
 
         def patched(old: Document, base: Document) -> tuple[Document, list[str]]:
             document, problems = patch(base)
+            stored = document.get("metadata") is base["metadata"]
             complete = shares and info.schema is not None and info.schema.is_complete(document)
             if shares:
                 document = _own(document, old, shared=complete and not mutated)
             bodies.check_kind(document, info, request)
-            document = bodies.fitted(document, info, request, problems)
+            document = bodies.fitted(document, info, request, problems, stored=stored)
             warnings = steps.default(info, request, document, problems, complete=complete)
             check_identity(info, request, document, None)
             check_version(info, document, old, request.name)
@@ -250,6 +251,8 @@ def _unchanged(info: ResourceInfo, document: Document, old: Document, entry: Ent
 
 def _keep_times(document: Document, old: Document) -> bool:
     """Whether nothing changes but the times of managed fields, whose old ones are then kept, in place."""
+    if any(document.get(key) != value for key, value in old.items() if key != "metadata"):
+        return False  # as in most writes
     metadata, entries, before = document["metadata"], *(one["metadata"].get("managedFields") for one in (document, old))
     if not entries or not before or entries == before:
         return same(document, old)
