@@ -36,6 +36,7 @@ TASKS = {
     "tasks sources",
     "tasks worker 0",
     "timer source: every 10 s",
+    "webhook registration",
 }
 """Some of the tasks that must be among those that are tried."""
 REPLACED = {"collect", "contents", "events", "history", "pods", "protect", "quotas", "roles", "storage", "terminate"}
@@ -58,6 +59,7 @@ class Program:
         self.reconciled.clear()
         self.channel.put_nowait(_config_map("by-channel"))
         secret = await client.create(Secret(metadata=pt.ObjectMeta(name="secret")))
+        assert secret.metadata.labels == {"seen": "yes"}, "the webhook is not called"
         owned = _config_map("owned")
         pt.set_controller_reference(secret, owned)
         await client.create(owned)
@@ -70,6 +72,13 @@ class Program:
         await client.delete(Secret, "secret")
         await asyncio.sleep(30)
         assert await client.find(ConfigMap, "owned") is None, "dependents are not collected"
+
+
+class Labelling:
+    """A webhook."""
+
+    async def default(self, obj: Secret) -> None:
+        obj.metadata.labels["seen"] = "yes"
 
 
 def _config_map(name: str) -> ConfigMap:
@@ -100,6 +109,7 @@ async def program() -> AsyncIterator[Program]:
         builder.watches_raw_source(pt.Channel(made.channel, pt.enqueue_request_for_object))
         builder.watches_raw_source(pt.Func(feed))
         builder.complete(reconcile)
+        pt.WebhookBuilder(manager).for_(Secret).with_defaulter(Labelling()).complete()
         made.running = asyncio.ensure_future(manager.start())
         await manager.elected.wait()
         await asyncio.sleep(5)
