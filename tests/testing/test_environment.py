@@ -126,6 +126,19 @@ async def test_a_restart_is_a_second_manager_whose_writes_are_recorded_too(pilot
     writes.assert_only("create v1 ConfigMap default/one")
 
 
+class CopyDefaulter:
+    async def default(self, obj: Copy) -> None:
+        obj.spec.data.setdefault("added", "by the webhook")
+
+
+async def test_webhooks_of_the_program_are_called_while_the_manager_runs(pilotage_env: Environment) -> None:
+    await pilotage_env.cluster.install(Copy)
+    pt.WebhookBuilder(pilotage_env.manager).for_(Copy).with_defaulter(CopyDefaulter()).complete()
+    async with pilotage_env.running():
+        made = await pilotage_env.client.create(copy())
+    assert made.spec.data == {"added": "by the webhook"}
+
+
 async def test_other_writes_than_expected_are_shown_as_a_difference(pilotage_env: Environment) -> None:
     env = pilotage_env
     await env.given(copy())
