@@ -152,6 +152,7 @@ class EventWriter:
         for attempt in range(self._options.tries):
             try:
                 await self._put(record)
+                self._missing = None
                 return
             except AlreadyExists:
                 if record.is_new:
