@@ -16,6 +16,7 @@ from examples import (
     gpu_agent,
     several_clusters,
     test_greetings,
+    todo,
     wait_for_network,
     wait_for_secret,
 )
@@ -276,6 +277,18 @@ GREETING = Operator(
     times=("looked",),
 )
 
+# A status that follows a field
+
+TODO = Operator(
+    setup_of(todo.TodoReconciler),
+    (
+        _create(lambda: todo.Todo(metadata=pt.ObjectMeta(name="milk"), spec=todo.TodoSpec(text="buy milk"))),
+        _patch(todo.Todo, "milk", {"spec": {"done": True}}),
+    ),
+    (todo.Todo,),
+    (todo.Todo,),
+)
+
 OPERATORS = {
     "builtin_kinds": REPLICA_SET,
     "chaospod": CHAOS_POD,
@@ -285,6 +298,7 @@ OPERATORS = {
     "gpu_agent": GPU_AGENT,
     "several_clusters": SYNC,
     "test_greetings": GREETING,
+    "todo": TODO,
     "wait_for_network": WAIT_FOR_NETWORK,
     "wait_for_secret": WAIT_FOR_SECRET,
 }

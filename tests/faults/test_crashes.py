@@ -145,4 +145,4 @@ def test_every_example_with_a_controller_is_simulated() -> None:
         for path in folder.rglob("*.py")
         if "Builder(" in path.read_text()
     }
-    assert found | {"demo"} == OPERATORS.keys() | NO_WRITES.keys()
+    assert found | {"demo"} == OPERATORS.keys() | NO_WRITES.keys(), "add the example to tests/faults/operators.py"
