@@ -64,6 +64,13 @@ async def test_the_owner_may_cancel_one_task() -> None:
     assert task.cancelled()
 
 
+async def test_a_group_that_has_ended_takes_no_task() -> None:
+    async with OwnedTasks() as tasks:
+        pass
+    with pytest.raises(RuntimeError, match="finished"):
+        tasks.create_task(forever())
+
+
 async def test_cancelling_the_owner_cancels_its_tasks() -> None:
     owner = asyncio.ensure_future(errors_of(lambda _: forever()))
     await asyncio.sleep(1)

@@ -55,7 +55,13 @@ class OwnedTasks(asyncio.TaskGroup):
     def create_task(  # type: ignore[override]  # a plain group takes generators too, where Python still allows them
         self, coroutine: Coroutine[Any, Any, T], *, name: str | None = None, context: Context | None = None
     ) -> asyncio.Task[T]:
-        task = super().create_task(self._owned(coroutine), name=name, context=context)
+        owned = self._owned(coroutine)
+        try:
+            task = super().create_task(owned, name=name, context=context)
+        except RuntimeError:  # the group has ended
+            owned.close()
+            coroutine.close()
+            raise
         task.add_done_callback(lambda _: coroutine.close())  # of a task that is cancelled before its first step
         return task
 
