@@ -13,7 +13,20 @@ from pilotage.cli.parsing import Parser
 from pilotage.cli.pipes import piped
 from pilotage.errors import PilotageError
 
-COMMANDS = ("init", "create", "run", "demo", "serve", "device", "crd", "types", "manifests", "rbac", "completion")
+COMMANDS = (
+    "init",
+    "create",
+    "run",
+    "demo",
+    "serve",
+    "device",
+    "crd",
+    "types",
+    "manifests",
+    "rbac",
+    "store",
+    "completion",
+)
 """The subcommands in the order of the help; each is a module of this package."""
 
 

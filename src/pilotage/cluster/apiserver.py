@@ -59,13 +59,19 @@ class EmbeddedAPIServer:
     immediate = True
 
     def __init__(
-        self, storage: str | Storage, tenant: str, clock: times.Clock, plugins: AdmissionPlugins | None = None
+        self,
+        storage: str | Storage,
+        tenant: str,
+        clock: times.Clock,
+        plugins: AdmissionPlugins | None = None,
+        encryption_keys: str = "",
     ) -> None:
         _check_storage(storage)
         self._storage = storage
         self._tenant = tenant
         self._clock = clock
         self._plugins = plugins or AdmissionPlugins()
+        self._encryption_keys = encryption_keys
         self.registry: Registry
 
     async def open(self, exits: AsyncExitStack) -> Transport:
@@ -74,6 +80,10 @@ class EmbeddedAPIServer:
 
         _check_clock(self._clock)
         storage = await self._open_storage(exits)
+        if self._encryption_keys:
+            from pilotage.server.encryption import encrypted
+
+            storage = encrypted(storage, self._encryption_keys)
         context = cluster_context(
             storage, self._tenant, self._clock, enable=self._plugins.enable, disable=self._plugins.disable
         )

@@ -81,6 +81,7 @@ class Cluster:
         clock: times.Clock | None = None,
         enable_admission_plugins: Iterable[str] = (),
         disable_admission_plugins: Iterable[str] = (),
+        encryption_keys: str = "",
     ) -> Cluster:
         """An API server in this process.
 
@@ -89,14 +90,16 @@ class Cluster:
         kinds. `clock` returns the server's time, with a time zone, for creation and deletion times, the expiry of
         events, leases and recorded events. The default is the machine's time, or the virtual time of
         `pilotage.testing.loop` where that loop runs. `enable_admission_plugins` and `disable_admission_plugins` are
-        kube-apiserver's flags; the plugin ServiceAccount is off unless it is enabled.
+        kube-apiserver's flags; the plugin ServiceAccount is off unless it is enabled. `encryption_keys` is a file with
+        keys, or `exec:COMMAND`: Secrets are then encrypted where they are stored.
         """
         if problem := tenant_problem(tenant):
             raise InvalidDefinition(problem)
         chosen = clock or times.system_clock
         enable = tuple(enable_admission_plugins)
         disable = (*disable_admission_plugins, *(name for name in OFF_BY_DEFAULT if name not in enable))
-        return cls(EmbeddedAPIServer(storage, tenant, chosen, AdmissionPlugins(enable, disable)), scheme, chosen)
+        server = EmbeddedAPIServer(storage, tenant, chosen, AdmissionPlugins(enable, disable), encryption_keys)
+        return cls(server, scheme, chosen)
 
     @classmethod
     def connect(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from pilotage.errors import RequestTooLarge
+from pilotage.errors import RequestTooLarge, StorageBroken
 from pilotage.meta.documents import Document
 from pilotage.server.codec import verbatim
 from pilotage.storage.interface import Entry
@@ -80,9 +80,21 @@ def encode_plain(document: Document) -> bytes:
 
 
 def decode(data: bytes) -> Document:
-    """A private document of stored or stamped bytes."""
-    document: Document = _decode(data)
+    """A private document of stored or stamped bytes. Raises StorageBroken for what is not one."""
+    try:
+        document: Document = _decode(data)
+    except msgspec.DecodeError as error:
+        raise _unreadable(data, error) from error
     return document
+
+
+def _unreadable(data: bytes, error: Exception) -> StorageBroken:
+    from pilotage.storage.encryption import MARK
+
+    if data.startswith(MARK):
+        name = data[len(MARK) :].partition(b":")[0].decode(errors="replace")
+        return StorageBroken(f"the object is encrypted with the key {name!r}: give the keys (--encryption-keys)")
+    return StorageBroken(f"a stored object is not JSON ({error}): check the storage with `pilotage store check URL`")
 
 
 def private(document: Document) -> Document:

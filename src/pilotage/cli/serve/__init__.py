@@ -44,6 +44,12 @@ def _add_storage_options(command: argparse.ArgumentParser) -> None:
         help="the tenant of the storage to serve; tenants are isolated from each other (default: %(default)s)",
     )
     command.add_argument(
+        "--encryption-keys",
+        default="",
+        metavar="FILE",
+        help="encrypt Secrets in the storage with these keys: a file, or exec:COMMAND that prints them (default: none)",
+    )
+    command.add_argument(
         "--max-history",
         type=size,
         default="64Mi",
@@ -159,6 +165,7 @@ def run(options: argparse.Namespace) -> int:
         port=port,
         kubeconfig=options.kubeconfig,
         credentials=options.credentials,
+        encryption_keys=options.encryption_keys,
         max_history_bytes=options.max_history,
         enable_admission_plugins=options.enable_admission_plugins,
         disable_admission_plugins=options.disable_admission_plugins,

@@ -51,6 +51,8 @@ class ServeOptions:
     """The users besides the one of the kubeconfig."""
     audit: AuditOptions = field(default_factory=AuditOptions)
     """The log of requests."""
+    encryption_keys: str = ""
+    """The keys that Secrets are encrypted with: a file, or `exec:COMMAND`. Empty: they are not encrypted."""
     flag: str = "--bind"
     """The flag of the address, for messages."""
 
@@ -75,6 +77,7 @@ async def serve(options: ServeOptions) -> None:
                     tenant=options.tenant,
                     enable_admission_plugins=plugins,
                     disable_admission_plugins=options.disable_admission_plugins,
+                    encryption_keys=options.encryption_keys,
                 )
             )
             with progress.working("Creating certificates"):

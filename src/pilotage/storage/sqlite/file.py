@@ -79,13 +79,14 @@ def refuse_foreign(path: str) -> None:
         _check_header(path)
 
 
-def prepare(path: str, lock: LockFile) -> None:
+def prepare(path: str, lock: LockFile, first_revision: int = 1) -> None:
     """Create the file if there is none, and refuse one that is not a storage. Needs the lock."""
     size = os.stat(path).st_size if os.path.exists(path) else -1
     if size <= 0:
         _check_beginning(path, lock, size)
-        _make(path, max(1, lock.durable))
-        lock.reached = lock.durable = max(1, lock.durable)
+        first = max(first_revision, lock.durable)
+        _make(path, first)
+        lock.reached = lock.durable = first
     else:
         _check_header(path)
 

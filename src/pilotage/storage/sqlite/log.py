@@ -136,6 +136,13 @@ class Log:
         with self.errors():
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
+    def shrink(self) -> None:
+        """Write the file again without free pages. Needs the lock of the storage."""
+        with self.errors():
+            self._connection.execute("VACUUM")
+            self._wal_pages = 0
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
     def close(self, *, tidy: bool) -> None:
         """Close the file; `tidy` first moves the whole WAL into it, and removes the WAL if no other process uses it."""
         with self.errors():

@@ -20,9 +20,11 @@ _POLL_SECONDS = 0.05  # how often waiting watches check whether another process 
 class Opening:
     """The parts of an open storage. Created outside the loop's thread, because reading a large file takes long."""
 
-    def __init__(self, path: str, loop: asyncio.AbstractEventLoop, max_history_bytes: int) -> None:
+    def __init__(
+        self, path: str, loop: asyncio.AbstractEventLoop, max_history_bytes: int, first_revision: int = 1
+    ) -> None:
         self.history = History(1, max_history_bytes)
-        file = OpenFile(path)
+        file = OpenFile(path, first_revision)
         self.path = file.path
         try:
             self.watchers = Watchers(self.history)

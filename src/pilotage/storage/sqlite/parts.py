@@ -13,7 +13,7 @@ from .log import Log
 class OpenFile:
     """Opens the file, and creates it if there is none. Raises StorageError and its subclasses."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, first_revision: int = 1) -> None:
         try:
             self.path = resolve(path)
             refuse_foreign(self.path)  # before any file is created beside it
@@ -21,16 +21,16 @@ class OpenFile:
         except (apsw.Error, OSError) as error:
             raise translate(error, path) from error
         try:
-            self._prepare()
+            self._prepare(first_revision)
             self.log = Log(self.path)
         except BaseException:
             self.lock.close()
             raise
 
-    def _prepare(self) -> None:
+    def _prepare(self, first_revision: int) -> None:
         with self.lock.held():
             try:
-                prepare(self.path, self.lock)
+                prepare(self.path, self.lock, first_revision)
             except (apsw.Error, OSError) as error:
                 raise translate(error, self.path) from error
 

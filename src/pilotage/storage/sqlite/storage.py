@@ -17,7 +17,7 @@ from ..interface import Entry, Operation, Snapshot, Watch
 from ..transaction import MAX_VALUE_BYTES, check
 from ..watch import Cursor
 from .opening import Opening
-from .writer import CheckJob, CommitJob, CompactJob, RefreshJob
+from .writer import CheckJob, CommitJob, CompactJob, RefreshJob, ShrinkJob
 
 _EXIT_SECONDS = 10.0  # how long the exit of the interpreter waits for the commits of a storage that was not closed
 
@@ -45,11 +45,19 @@ class SqliteStorage:
 
     @classmethod
     async def open(
-        cls, path: str, *, max_value_bytes: int = MAX_VALUE_BYTES, max_history_bytes: int = MAX_HISTORY_BYTES
+        cls,
+        path: str,
+        *,
+        max_value_bytes: int = MAX_VALUE_BYTES,
+        max_history_bytes: int = MAX_HISTORY_BYTES,
+        first_revision: int = 1,
     ) -> SqliteStorage:
-        """Open or create the file. Raises StorageError if that fails, StorageBroken for a damaged file."""
+        """Open or create the file. Raises StorageError if that fails, StorageBroken for a damaged file.
+
+        `first_revision` is that of a new file, as for a storage in memory.
+        """
         loop = asyncio.get_running_loop()
-        opened = await asyncio.to_thread(Opening, path, loop, max_history_bytes)
+        opened = await asyncio.to_thread(Opening, path, loop, max_history_bytes, first_revision)
         opened.writer.start()
         return cls(opened, max_value_bytes)
 
@@ -90,6 +98,13 @@ class SqliteStorage:
         self._check_usable()
         future: asyncio.Future[None] = self._loop.create_future()
         self._writer.jobs.put(CompactJob(revision, future))
+        await future
+
+    async def shrink(self) -> None:
+        """Give the space of removed rows back to the file system. Commits of all processes wait meanwhile."""
+        self._check_usable()
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._writer.jobs.put(ShrinkJob(future))
         await future
 
     async def check(self) -> None:

@@ -80,7 +80,14 @@ class CheckJob:
     future: Waiter
 
 
-Job = CommitJob | RefreshJob | CompactJob | CheckJob | None
+@dataclass(frozen=True, slots=True, eq=False)
+class ShrinkJob:
+    """Give free pages back to the file system."""
+
+    future: Waiter
+
+
+Job = CommitJob | RefreshJob | CompactJob | CheckJob | ShrinkJob | None
 """None: finish and end."""
 
 
@@ -178,6 +185,8 @@ class Writer:
                 self._compact(job)
             elif isinstance(job, CheckJob):
                 self._check(job)
+            elif isinstance(job, ShrinkJob):
+                self._shrink(job)
         self._bound_history()
         if self._log.checkpoint_due() and not self._broken:
             self._checkpoint()
@@ -292,6 +301,18 @@ class Writer:
             self._fail(caught)
             error = error or caught
         self._send([(job.future, error and _copy(error))])
+
+    def _shrink(self, job: ShrinkJob) -> None:
+        try:
+            while self._garbage:
+                self._write(())
+            with self._usable():
+                self._log.shrink()
+        except StorageError as error:
+            self._fail(error)
+            self._send([(job.future, _copy(error))])
+            return
+        self._send([(job.future, None)])
 
     def _sweep(self) -> None:
         try:

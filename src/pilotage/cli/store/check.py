@@ -1,0 +1,74 @@
+"""Checks of the objects of a storage: each can be read, is what its key says, and refers to what exists."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from pilotage.errors import StorageError
+from pilotage.storage.encryption import MARK
+from pilotage.storage.interface import Entry, Storage
+
+_INTERNAL = ("internal", "names", "addresses", "ports")
+"""First parts of keys, below the tenant, that are no objects."""
+
+
+async def problems(storage: Storage, entries: Sequence[Entry]) -> AsyncIterator[str]:
+    """One line for each problem. Encrypted values are checked only if the storage decrypts them."""
+    objects: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        found: Entry | None = entry
+        if entry.value.startswith(MARK):
+            try:
+                found = await storage.get(entry.key)
+            except StorageError as error:
+                yield str(error)
+                continue
+            if found is None or found.value.startswith(MARK):
+                continue
+        problem, document = _read(found or entry)
+        if problem:
+            yield f"{entry.key}: {problem}"
+        elif document is not None:
+            objects[entry.key] = document
+    for problem in _references(objects):
+        yield problem
+
+
+def _read(entry: Entry) -> tuple[str, dict[str, Any] | None]:
+    """What is wrong with an entry, or its object. No object for what the server keeps for itself."""
+    parts = entry.key.split("/")
+    if not entry.value or len(parts) < 5 or parts[2] in _INTERNAL:
+        return "", None
+    try:
+        document = msgspec.json.decode(entry.value)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return f"it is not JSON: {error}", None
+    metadata = document.get("metadata") if isinstance(document, dict) else None
+    if not isinstance(metadata, dict) or not document.get("apiVersion") or not document.get("kind"):
+        return "it is not an object: apiVersion, kind or metadata is missing", None
+    if metadata.get("name") != parts[-1]:
+        return f"its name is {metadata.get('name')!r}", None
+    if len(parts) > 5 and metadata.get("namespace") != parts[-2]:
+        return f"its namespace is {metadata.get('namespace')!r}", None
+    if not metadata.get("uid") or not metadata.get("creationTimestamp"):
+        return "it has no uid or no creationTimestamp", None
+    return "", document
+
+
+def _references(objects: dict[str, dict[str, Any]]) -> Iterable[str]:
+    uids: dict[str, str] = {}
+    for key, document in objects.items():
+        uid = document["metadata"]["uid"]
+        if (other := uids.setdefault(uid, key)) != key:
+            yield f"{key}: {other} has the same uid {uid}"
+    for key, document in objects.items():
+        metadata, tenant = document["metadata"], key.split("/")[1]
+        namespace = metadata.get("namespace")
+        if namespace and f"/{tenant}/core/namespaces/{namespace}" not in objects:
+            yield f"{key}: the namespace {namespace} does not exist"
+        owners = metadata.get("ownerReferences") or ()
+        if owners and all(owner.get("uid") not in uids for owner in owners):
+            yield f"{key}: no owner exists; it is collected when a server runs"

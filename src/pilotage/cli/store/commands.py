@@ -1,0 +1,141 @@
+"""What the commands of `pilotage store` do."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.run.objects import read_objects
+from pilotage.cli.store.check import problems
+from pilotage.cli.store.objects import exported, imported
+from pilotage.cli.terminal import GREEN, standard_error, standard_output
+from pilotage.cluster.cluster import Cluster
+from pilotage.meta import yamltext
+from pilotage.server.encryption import encrypted
+from pilotage.storage import Storage, open_storage
+from pilotage.storage.archive import read_archive, restore_archive, write_archive
+from pilotage.storage.sqlite import SqliteStorage
+
+_SQLITE = "sqlite:"
+
+
+async def backup(options: argparse.Namespace) -> None:
+    _check_there(options.storage)
+    async with _opened(options.storage) as storage:
+        try:
+            descriptor = os.open(options.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            raise CommandError(f"cannot create {options.file}: {error.strerror}") from error
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                head = await write_archive(storage, file)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            options.file.unlink()
+            raise CommandError(f"cannot write {options.file}: {error.strerror}") from error
+    _done(f"wrote {options.file}, the data at revision {head.revision}")
+
+
+async def restore(options: argparse.Namespace) -> None:
+    try:
+        with options.file.open("rb") as file:
+            archive = read_archive(file, str(options.file))
+    except OSError as error:
+        raise CommandError(f"cannot read {options.file}: {error.strerror}") from error
+    async with _opened(options.storage, first_revision=archive.revision + 1) as storage:
+        revision = await restore_archive(storage, archive)
+    _done(f"restored {len(archive.puts)} entries; the storage is at revision {revision}")
+
+
+async def check(options: argparse.Namespace) -> int:
+    _check_there(options.storage)
+    async with _opened(options.storage) as storage:
+        readable = encrypted(storage, options.encryption_keys) if options.encryption_keys else storage
+        snapshot = await storage.list("")
+        found = [problem async for problem in problems(readable, snapshot.entries)]
+    output = standard_output()
+    for problem in found:
+        output.line(problem)
+    if found:
+        raise CommandError(f"{options.storage}: {len(found)} problems in {len(snapshot.entries)} entries")
+    _done(f"checked {len(snapshot.entries)} entries at revision {snapshot.revision}: no problem found")
+    return 0
+
+
+async def export(options: argparse.Namespace) -> None:
+    _check_there(options.storage)
+    async with _cluster(options) as cluster:
+        documents = await exported(cluster.client, options.namespace)
+    if documents:
+        standard_output().line(yamltext.write_all(documents).rstrip("\n"))
+
+
+async def import_objects(options: argparse.Namespace) -> None:
+    objects = read_objects(options.files)
+    async with _cluster(options) as cluster:
+        await imported(cluster.client, objects)
+    _done(f"applied {len(objects)} objects")
+
+
+async def shrink(options: argparse.Namespace) -> None:
+    _check_there(options.storage)
+    if not options.storage.startswith(_SQLITE):
+        raise CommandError(f"{options.storage}: only a SQLite file can be shrunk; etcd has `etcdctl defrag`")
+    storage = await SqliteStorage.open(options.storage.removeprefix(_SQLITE))
+    try:
+        before = os.stat(storage.path).st_size
+        await storage.compact(storage.revision)
+        await storage.shrink()
+        after = os.stat(storage.path).st_size
+    finally:
+        await storage.close()
+    _done(f"shrank {storage.path} from {before:,} to {after:,} bytes")
+
+
+async def rotate_keys(options: argparse.Namespace) -> None:
+    _check_there(options.storage)
+    async with _opened(options.storage) as storage:
+        count = await encrypted(storage, options.encryption_keys).rotate()
+    _done(f"encrypted {count} values again")
+
+
+@asynccontextmanager
+async def _opened(url: str, *, first_revision: int = 1) -> AsyncIterator[Storage]:
+    with standard_error().working(f"Opening {url}"):
+        if url.startswith(_SQLITE) and first_revision > 1:
+            path = url.removeprefix(_SQLITE)
+            storage: Storage = await SqliteStorage.open(path, first_revision=first_revision)
+        else:
+            storage = await open_storage(url)
+    try:
+        yield storage
+    finally:
+        await storage.close()
+
+
+@asynccontextmanager
+async def _cluster(options: argparse.Namespace) -> AsyncIterator[Cluster]:
+    async with Cluster.embedded(
+        options.storage, tenant=options.tenant, encryption_keys=options.encryption_keys
+    ) as cluster:
+        yield cluster
+
+
+def _check_there(url: str) -> None:
+    """A command that reads does not create a storage."""
+    if url.startswith("memory:"):
+        raise CommandError("a storage in memory belongs to its program: give sqlite:PATH or etcd://HOST:PORT")
+    if url.startswith(_SQLITE):
+        path = Path(url.removeprefix(_SQLITE)).expanduser()
+        if not path.exists():
+            raise CommandError(f"there is no file {path}")
+
+
+def _done(text: str) -> None:
+    terminal = standard_error()
+    terminal.line(terminal.accented(text, GREEN))

@@ -1,0 +1,119 @@
+"""Objects of a storage as YAML documents, and back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pilotage.cli.errors import CommandError
+from pilotage.client.client import Client
+from pilotage.errors import ApiError, NoMatch
+from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.unstructured import Unstructured
+
+FIELD_OWNER = "pilotage-import"
+_FIRST = (
+    "CustomResourceDefinition",
+    "Namespace",
+    "PriorityClass",
+    "StorageClass",
+    "ServiceAccount",
+    "ConfigMap",
+    "Secret",
+)
+"""Kinds that others need, in the order of their import."""
+_SET_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
+_BOOTSTRAP = "kubernetes.io/bootstrapping"
+_BUILTIN_GROUPS = ("flowcontrol.apiserver.k8s.io", "apiregistration.k8s.io")
+_SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+_NOT_EXPORTED = ("Event", "Lease", "ComponentStatus", "IPAddress", "Endpoints")
+"""Kinds whose objects are short-lived, or are created for others; Endpoints are deprecated."""
+_STATUS_OF_SERVER = ("CustomResourceDefinition", "Namespace")
+_SERVED_SECONDS = 10.0
+
+
+async def exported(client: Client, namespace: str = "") -> list[dict[str, Any]]:
+    """All objects that a program or a person has created, in the order in which they can be created again."""
+    await client.rest_mapper.discover()
+    found: list[dict[str, Any]] = []
+    for kind in dict.fromkeys(mapping.gvk.group_kind for mapping in client.rest_mapper.mappings):
+        mapping = client.rest_mapper.rest_mapping(kind)
+        if _is_exported(mapping) and (mapping.namespaced or not namespace):
+            for item in await client.list(mapping.gvk, namespace=namespace):
+                document = dict(item.document)
+                if not _comes_with_a_cluster(document):
+                    found.append(_portable(document))
+    return sorted(found, key=_order)
+
+
+async def imported(client: Client, objects: Sequence[tuple[Path, dict[str, Any]]]) -> None:
+    """Apply objects and their status. Raises CommandError, which names the file and the object."""
+    for file, document in sorted(objects, key=lambda each: _order(each[1])):
+        try:
+            await _apply(client, _portable(document))
+        except (ApiError, NoMatch) as error:
+            where = f"{document['kind']} {document['metadata']['name']}"
+            raise CommandError(f"{file}: cannot apply {where}: {error}") from error
+
+
+async def _apply(client: Client, document: dict[str, Any]) -> None:
+    status = document.pop("status", None)
+    obj = Unstructured(document)
+    mapping = await _served(client, obj)
+    if mapping.namespaced and not document["metadata"].get("namespace"):
+        document["metadata"]["namespace"] = "default"
+    await client.apply(obj, field_owner=FIELD_OWNER, force=True)
+    if status and await client.has_subresource(obj.gvk, "status"):
+        await client.patch_status(obj, {"status": status})
+
+
+async def _served(client: Client, obj: Unstructured) -> RESTMapping:
+    """The mapping of a kind, whose definition may have been applied a moment ago."""
+    try:
+        async with asyncio.timeout(_SERVED_SECONDS):
+            while True:
+                try:
+                    return await client.rest_mapper.lookup(obj.gvk)
+                except NoMatch:
+                    await asyncio.sleep(0.05)
+    except TimeoutError:
+        return await client.rest_mapper.lookup(obj.gvk)
+
+
+def _is_exported(mapping: RESTMapping) -> bool:
+    chosen = mapping.gvk.group not in _BUILTIN_GROUPS and mapping.gvk.kind not in _NOT_EXPORTED
+    return chosen and {"list", "create"} <= set(mapping.verbs)
+
+
+def _comes_with_a_cluster(document: dict[str, Any]) -> bool:
+    metadata = document["metadata"]
+    name, kind = metadata["name"], document["kind"]
+    if _BOOTSTRAP in (metadata.get("labels") or {}) or name.startswith("system:"):
+        return True
+    if kind == "Namespace":
+        return name in _SYSTEM_NAMESPACES
+    return bool(
+        (kind == "ServiceAccount" and name == "default")
+        or (kind == "ConfigMap" and name == "kube-root-ca.crt")
+        or (kind in ("Service", "EndpointSlice", "ServiceCIDR") and name == "kubernetes")
+        or (kind == "PriorityClass" and name.startswith("system-"))
+        or metadata.get("namespace") == "kube-system"
+    )
+
+
+def _portable(document: dict[str, Any]) -> dict[str, Any]:
+    """Without what the server sets itself."""
+    metadata = {name: value for name, value in document["metadata"].items() if name not in _SET_BY_SERVER}
+    metadata.pop("ownerReferences", None)  # they name uids, which the new objects do not have
+    portable = document | {"metadata": metadata}
+    if document["kind"] in _STATUS_OF_SERVER:
+        portable.pop("status", None)
+    return portable
+
+
+def _order(document: dict[str, Any]) -> tuple[int, str, str, str, str]:
+    kind, metadata = document["kind"], document["metadata"]
+    place = _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
+    return place, document["apiVersion"], kind, metadata.get("namespace") or "", metadata["name"]

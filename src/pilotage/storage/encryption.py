@@ -1,0 +1,212 @@
+"""Encryption at rest: a storage in front of another one, which encrypts the values of some keys.
+
+A value is encrypted with AES-256 in GCM mode under the first of the given keys, together with its place: moved to
+another key, it cannot be decrypted. Values are decrypted with the key that is named in front of them, and values that
+were stored before are read as they are. `rotate` writes all values again under the first key.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from pilotage.errors import MissingExtra, RevisionConflict, StorageBroken, StorageError
+
+from .interface import Entry, Event, Operation, Put, Snapshot, Storage, Watch
+
+MARK = b"pilotage:aesgcm:v1:"
+"""Stands before every encrypted value; then the name of the key, a colon, a nonce and the ciphertext."""
+
+KEY_BYTES = 32
+COMMAND = "exec:"
+_NONCE_BYTES = 12
+_COMMAND_SECONDS = 30.0
+
+
+def load_keys(source: str) -> dict[str, bytes]:
+    """The keys of a file, or those that a command prints (`exec:COMMAND`): lines of NAME:BASE64, newest first.
+
+    Raises StorageError.
+    """
+    keys: dict[str, bytes] = {}
+    for number, line in enumerate(_text(source).splitlines(), 1):
+        name, colon, value = line.strip().partition(":")
+        if not name or name.startswith("#"):
+            continue
+        try:
+            key = b64decode(value.strip(), validate=True)
+        except Base64Error:
+            key = b""
+        if not colon or len(key) != KEY_BYTES or ":" in name or name in keys:
+            raise StorageError(
+                f"{source}, line {number}: write NAME:KEY with {KEY_BYTES} random bytes in base64 and each name once,"
+                f" such as the output of: echo key1:$(head -c {KEY_BYTES} /dev/urandom | base64)"
+            )
+        keys[name] = key
+    if not keys:
+        raise StorageError(
+            f"{source} has no key; create one with: echo key1:$(head -c {KEY_BYTES} /dev/urandom | base64)"
+        )
+    return keys
+
+
+def _text(source: str) -> str:
+    try:
+        if not source.startswith(COMMAND):
+            return Path(source).expanduser().read_text()
+        words = shlex.split(source.removeprefix(COMMAND))
+        ran = subprocess.run(  # noqa: S603 - the command that the user gives
+            words, capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise StorageError(f"the keys cannot be read from {source}: {error}") from error
+    if ran.returncode:
+        raise StorageError(f"{source} failed with exit code {ran.returncode}: {ran.stderr.strip()[-300:]}")
+    return ran.stdout
+
+
+class Cipher:
+    """Encrypts under the first key, decrypts under any."""
+
+    def __init__(self, keys: Mapping[str, bytes]) -> None:
+        try:
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        except ImportError as error:
+            raise MissingExtra("encryption at rest", "serve") from error
+        self._ciphers = {name.encode(): AESGCM(key) for name, key in keys.items()}
+        self._first = next(iter(self._ciphers))
+
+    def encrypt(self, key: str, value: bytes) -> bytes:
+        nonce = os.urandom(_NONCE_BYTES)
+        place = key.encode(errors="surrogatepass")  # the inner storage refuses such a key
+        return MARK + self._first + b":" + nonce + self._ciphers[self._first].encrypt(nonce, value, place)
+
+    def decrypt(self, key: str, value: bytes) -> bytes:
+        """Raises StorageBroken without the right key, or if the value was changed."""
+        from cryptography.exceptions import InvalidTag
+
+        if not value.startswith(MARK):
+            return value
+        name, _, rest = value[len(MARK) :].partition(b":")
+        cipher = self._ciphers.get(name)
+        if cipher is None:
+            raise StorageBroken(
+                f"{key} is encrypted with the key {name.decode(errors='replace')!r}, which is not given"
+            )
+        try:
+            return cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], key.encode())
+        except (InvalidTag, ValueError) as error:
+            raise StorageBroken(
+                f"{key} cannot be decrypted with the key {name.decode(errors='replace')!r}: the key is another one,"
+                " or the value was changed"
+            ) from error
+
+    def current(self, value: bytes) -> bool:
+        """Whether a stored value is encrypted under the first key."""
+        return value.startswith(MARK + self._first + b":")
+
+
+class EncryptedStorage:
+    """A Storage that encrypts the values of the `chosen` keys of another one."""
+
+    def __init__(self, inner: Storage, cipher: Cipher, chosen: Callable[[str], bool]) -> None:
+        self._inner = inner
+        self._cipher = cipher
+        self._chosen = chosen
+
+    @property
+    def revision(self) -> int:
+        return self._inner.revision
+
+    @property
+    def oldest(self) -> int:
+        return self._inner.oldest
+
+    @property
+    def expires(self) -> bool:
+        return self._inner.expires
+
+    def request(self) -> AbstractAsyncContextManager[None]:
+        return self._inner.request()
+
+    async def get(self, key: str) -> Entry | None:
+        return self._clear(await self._inner.get(key))
+
+    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
+        found = await self._inner.list(prefix, start=start, limit=limit, revision=revision)
+        if not any(self._chosen(entry.key) for entry in found.entries):
+            return found
+        return Snapshot(found.revision, [self._clear_entry(entry) for entry in found.entries], found.remaining)
+
+    async def commit(self, *operations: Operation) -> int:
+        return await self._inner.commit(*map(self._encrypted, operations))
+
+    def watch(self, prefix: str, *, since: int) -> Watch:
+        return _EncryptedWatch(self._inner.watch(prefix, since=since), self._clear_event)
+
+    async def compact(self, revision: int) -> None:
+        await self._inner.compact(revision)
+
+    async def check(self) -> None:
+        await self._inner.check()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    async def rotate(self) -> int:
+        """Write every chosen value that is not encrypted under the first key again; returns their number."""
+        rotated = 0
+        for entry in (await self._inner.list("")).entries:
+            if self._chosen(entry.key) and not self._cipher.current(entry.value):
+                clear = self._clear_entry(entry)
+                try:
+                    await self.commit(Put(entry.key, clear.value, entry.revision))
+                except RevisionConflict:
+                    continue  # it was written meanwhile, under the first key
+                rotated += 1
+        return rotated
+
+    def _encrypted(self, operation: Operation) -> Operation:
+        if type(operation) is not Put or not self._chosen(operation.key):
+            return operation
+        value = self._cipher.encrypt(operation.key, operation.value)
+        return Put(operation.key, value, operation.expected, operation.lifetime)
+
+    def _clear(self, entry: Entry | None) -> Entry | None:
+        return None if entry is None else self._clear_entry(entry)
+
+    def _clear_entry(self, entry: Entry) -> Entry:
+        """The entry as it was given. It is remembered on the stored one, so that readers share what they decode."""
+        if not self._chosen(entry.key):
+            return entry
+        if not isinstance(entry.memo, Entry):
+            value = self._cipher.decrypt(entry.key, entry.value)
+            entry.memo = Entry(entry.key, value, entry.revision, entry.created)
+        return entry.memo
+
+    def _clear_event(self, event: Event) -> Event:
+        if not self._chosen(event.key):
+            return event
+        return Event(event.key, event.revision, self._clear(event.entry), self._clear(event.previous))
+
+
+class _EncryptedWatch:
+    def __init__(self, inner: Watch, clear: Callable[[Event], Event]) -> None:
+        self._inner = inner
+        self._clear = clear
+
+    def __aiter__(self) -> AsyncIterator[Sequence[Event]]:
+        return self
+
+    async def __anext__(self) -> Sequence[Event]:
+        return [self._clear(event) for event in await self._inner.__anext__()]
+
+    @property
+    def position(self) -> int:
+        return self._inner.position

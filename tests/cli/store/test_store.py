@@ -1,0 +1,162 @@
+"""`pilotage store`, as a person uses it."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+
+from pilotage.cli import main
+from pilotage.storage.sqlite.log import Log
+
+OBJECTS = """\
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: w, namespace: team}
+spec: {a: 1}
+status: {b: 2}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: s, namespace: team}
+stringData: {password: hunter2}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: team}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "objects.yaml").write_text(OBJECTS)
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(f"{name}:{b64encode(os.urandom(32)).decode()}\n")
+    (tmp_path / "both").write_text((tmp_path / "two").read_text() + (tmp_path / "one").read_text())
+    return tmp_path
+
+
+def _store(*words: str) -> None:
+    assert main(["store", *words]) == 0
+
+
+def test_objects_are_imported_backed_up_restored_and_exported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml", "--encryption-keys", "one")
+    assert b"hunter2" not in b"".join(path.read_bytes() for path in folder.glob("a.db*"))
+    _store("check", "sqlite:a.db", "--encryption-keys", "one")
+    _store("backup", "sqlite:a.db", "a.backup")
+    assert (folder / "a.backup").stat().st_mode & 0o777 == 0o600
+    _store("restore", "a.backup", "sqlite:b.db")
+    _store("rotate-keys", "sqlite:b.db", "--encryption-keys", "both")
+    capsys.readouterr()
+    _store("export", "sqlite:b.db", "--encryption-keys", "two")
+    exported = capsys.readouterr().out
+    kinds = [line.removeprefix("kind: ") for line in exported.splitlines() if line.startswith("kind: ")]
+    assert kinds == ["CustomResourceDefinition", "Namespace", "Secret", "Widget"]
+    assert b64encode(b"hunter2").decode() in exported
+    assert "b: 2" in exported
+    assert "uid" not in exported
+    (folder / "again.yaml").write_text(exported)
+    _store("import", "sqlite:c.db", "again.yaml")
+    capsys.readouterr()
+    _store("export", "sqlite:c.db")
+    assert capsys.readouterr().out == exported
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["backup", "sqlite:missing.db", "a"], "there is no file missing.db"),
+        (["check", "memory:"], "belongs to its program"),
+        (["restore", "missing", "sqlite:a.db"], "cannot read missing: No such file"),
+        (["restore", "objects.yaml", "sqlite:a.db"], "objects.yaml is not an archive of a storage"),
+        (["shrink", "etcd://a:1"], "etcdctl defrag"),
+        (["import", "sqlite:a.db", "missing.yaml"], "cannot read missing.yaml"),
+        (["import", "sqlite:a.db", "objects.yaml", "--encryption-keys", "missing"], "keys cannot be read from missing"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    words: list[str], complaint: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["store", *words]) == 1
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert error.count("\n") == 1
+
+
+def test_without_its_key_a_secret_is_not_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml", "--encryption-keys", "one")
+    capsys.readouterr()
+    assert main(["store", "export", "sqlite:a.db"]) == 1
+    assert "encrypted with the key 'one': give the keys (--encryption-keys)" in capsys.readouterr().err
+
+
+def test_a_check_names_every_problem(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml")
+    _damage(str(folder / "a.db"))
+    capsys.readouterr()
+    assert main(["store", "check", "sqlite:a.db"]) == 1
+    captured = capsys.readouterr()
+    assert "/default/core/configmaps/nowhere/a: its name is 'b'" in captured.out
+    assert "/default/core/configmaps/nowhere/c: the namespace nowhere does not exist" in captured.out
+    assert "/default/core/configmaps/nowhere/d: it is not JSON" in captured.out
+    assert "3 problems in" in captured.err
+
+
+def _damage(path: str) -> None:
+    """Objects that no server would store, with right checksums."""
+    from pilotage.storage.interface import Entry, Event
+    from pilotage.storage.sqlite.rows import rows_of
+
+    place = "/default/core/configmaps/nowhere/"
+    metadata = b'{"namespace":"nowhere","uid":"%s","creationTimestamp":"x","name":"%s"}'
+    head = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":' + metadata + b"}"
+    values = {"a": head % (b"1", b"b"), "c": head % (b"2", b"c"), "d": b"{"}
+    log = Log(path)
+    with log.transaction(write=True):
+        replay = log.replay(after=0, oldest=log.oldest)
+        revision = replay.commits[-1][0].revision + 1
+        events = tuple(
+            Event(place + name, revision, Entry(place + name, value, revision, revision), None)
+            for name, value in values.items()
+        )
+        log.insert(rows_of([events]))
+    log.close(tidy=True)
+
+
+def test_a_file_shrinks_when_its_data_is_gone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import asyncio
+
+    from pilotage.storage import Delete, Put, open_storage
+
+    async def fill() -> None:
+        storage = await open_storage("sqlite:a.db")
+        for number in range(60):
+            await storage.commit(Put(f"/{number}", os.urandom(100_000)))
+        for number in range(60):
+            await storage.commit(Delete(f"/{number}"))
+        await storage.close()
+
+    asyncio.run(fill())
+    assert (folder / "a.db").stat().st_size > 5_000_000
+    _store("shrink", "sqlite:a.db")
+    assert (folder / "a.db").stat().st_size < 200_000
+    _store("check", "sqlite:a.db")
