@@ -118,7 +118,7 @@ def _add_import(commands: Any) -> None:
         "apply objects from YAML files",
         "Apply the objects of YAML files, their status too.",
         "pilotage store import sqlite:demo.db objects.yaml",
-        "kubectl get configmaps -o yaml | pilotage store import sqlite:demo.db -",
+        "pilotage store import sqlite:demo.db - < objects.yaml",
     )
     _add_storage(command)
     command.add_argument("files", type=Path, nargs="+", metavar="FILE", help="files or folders; - is standard input")
