@@ -1,4 +1,4 @@
-"""A program that changes what it was given changes nothing for anyone else."""
+"""A program that changes what it was given changes neither the cache nor what other readers get."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ async def test_sigterm_ends_a_real_process_in_order() -> None:
 @pytest.mark.covers("F31")
 @pytest.mark.long
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(100))
 async def test_sigterm_at_random_moments_ends_1000_real_processes_in_order(seed: int) -> None:
     chance = random.Random(seed)
-    await check_processes([chance.random() * chance.choice((0.05, 0.5, 1.0)) for _ in range(20)])
+    await check_processes([chance.random() * chance.choice((0.05, 0.5, 1.0)) for _ in range(10)])
