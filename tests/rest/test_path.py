@@ -47,6 +47,7 @@ list_options = st.builds(
     continue_token=texts,
     resource_version=versions,
     resource_version_match=st.sampled_from(["", "Exact", "NotOlderThan"]),
+    include_object=st.sampled_from(["", "Object"]),
     timeout_seconds=st.none() | st.integers(0, 10**6),
     allow_watch_bookmarks=st.booleans(),
     send_initial_events=st.none() | st.booleans(),

@@ -7,27 +7,28 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from pilotage.cli.help import examples
 from pilotage.cli.parsing import Parser
 from pilotage.cli.pipes import piped
 from pilotage.errors import PilotageError
 
+OBJECT_COMMANDS = (
+    *("get", "describe", "apply", "edit", "patch", "delete", "label", "annotate"),
+    *("wait", "explain", "api-resources", "events", "logs"),
+)
+"""The subcommands that work on objects: kubectl's, from `cli.kit`."""
 COMMANDS = (
-    "init",
-    "create",
-    "run",
-    "demo",
-    "serve",
-    "device",
-    "crd",
-    "types",
-    "manifests",
-    "rbac",
-    "store",
+    *("init", "create", "run", "demo", "serve", "device", "crd", "types", "manifests", "rbac", "store"),
+    *OBJECT_COMMANDS,
     "completion",
 )
-"""The subcommands in the order of the help; each is a module of this package."""
+"""The subcommands in the order of the help; each is a module of this package, or one of the kit."""
+CREATE_OBJECTS = "create "
+"""The command of the kit under the name that it shares with that of projects."""
+SCAFFOLDS = ("api", "controller", "webhook")
+"""What `create` adds to a project. With anything else it creates objects."""
 
 
 def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
@@ -45,8 +46,17 @@ def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     root.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in commands:
-        import_module(f"pilotage.cli.{command}").register(subparsers)
+        _register(command, subparsers)
     return root
+
+
+def _register(command: str, subparsers: Any) -> None:
+    if command in OBJECT_COMMANDS or command == CREATE_OBJECTS:
+        from pilotage.cli.kit.anywhere import register
+
+        register(subparsers, command.strip())
+    else:
+        import_module(f"pilotage.cli.{command}").register(subparsers)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     named = [word for word in words[:1] if word in COMMANDS]
+    if named == ["create"] and len(words) > 1 and words[1] not in (*SCAFFOLDS, "-h", "--help"):
+        named = [CREATE_OBJECTS]
     options = parser(named or COMMANDS).parse_args(words)
     try:
         return int(options.run(options) or 0)

@@ -137,6 +137,7 @@ def _list_query(options: ListOptions) -> list[tuple[str, str]]:
             ("continue", options.continue_token),
             ("resourceVersion", options.resource_version),
             ("resourceVersionMatch", options.resource_version_match),
+            ("includeObject", options.include_object),
         )
         if value
     ]

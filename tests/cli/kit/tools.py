@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +86,16 @@ class Result:
     errors: str
 
 
+def captured(run: Callable[[], int], stdin: str = "") -> Result:
+    """What a command line does in this process."""
+    with _streams(stdin) as (output, errors):
+        try:
+            code = run()
+        except SystemExit as error:
+            code = int(error.code or 0)
+    return Result(code, output.getvalue(), errors.getvalue())
+
+
 class Console:
     """Runs command lines of a tool, as a terminal would, in this process."""
 
@@ -93,12 +103,7 @@ class Console:
         self.tool = tool
 
     def run(self, *words: str, stdin: str = "") -> Result:
-        with _streams(stdin) as (output, errors):
-            try:
-                code = self.tool.run(words)
-            except SystemExit as error:
-                code = int(error.code or 0)
-        return Result(code, output.getvalue(), errors.getvalue())
+        return captured(lambda: self.tool.run(words), stdin)
 
     def output(self, *words: str, stdin: str = "") -> str:
         """What a command prints that succeeds."""

@@ -7,10 +7,13 @@ from typing import Any
 from pilotage.cli.kit.session import Session, decode
 from pilotage.errors import ApiError
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import Request, Verb
 
+NAMED = "x-pilotage-type"
+"""The name of a built-in type in a schema: `PodSpec`."""
+_CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
 
@@ -18,7 +21,7 @@ async def schema_of(session: Session, mapping: RESTMapping) -> Document | None:
     """The schema of the whole object; None where there is none, or where it may not be read."""
     key = str(mapping.gvk)
     if key not in session.schemas:
-        session.schemas[key] = await _custom(session, mapping) or _builtin(mapping)
+        session.schemas[key] = await _custom(session, mapping) or _builtin_kind(mapping.gvk)
     found: Document | None = session.schemas[key]
     return found
 
@@ -33,20 +36,23 @@ async def _custom(session: Session, mapping: RESTMapping) -> Document | None:
         return None  # not a custom resource, or not for this user
     for version in decode(answer.body)["spec"]["versions"]:
         if version["name"] == mapping.resource.version:
-            schema: Document | None = (version.get("schema") or {}).get("openAPIV3Schema")
-            return schema
+            schema: Document = (version.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
+            common = _builtin_kind(_CONFIG_MAP) or {}
+            head = {name: common.get("properties", {}).get(name, {}) for name in ("apiVersion", "kind", "metadata")}
+            own = {name: value for name, value in (schema.get("properties") or {}).items() if name not in head}
+            return schema | {"properties": {**head, **own}}
     return None
 
 
-def _builtin(mapping: RESTMapping) -> Document | None:
+def _builtin_kind(gvk: GroupVersionKind) -> Document | None:
     """The schema of a kind of Kubernetes, from the description that Pilotage has of its API."""
     from pilotage.server.openapi import documents
 
-    found = documents.document((), mapping.gvk.group_version)
+    found = documents.document((), gvk.group_version)
     if found is None:
         return None
     schemas: dict[str, Any] = decode(found[0])["components"]["schemas"]
-    wanted = {"group": mapping.gvk.group, "kind": mapping.gvk.kind, "version": mapping.gvk.version}
+    wanted = {"group": gvk.group, "kind": gvk.kind, "version": gvk.version}
     for schema in schemas.values():
         if wanted in (schema.get("x-kubernetes-group-version-kind") or ()):
             resolved: Document = _resolved(schema, schemas, ())
@@ -70,4 +76,5 @@ def _resolved(schema: Any, schemas: dict[str, Any], inside: tuple[str, ...]) -> 
     if name in inside:
         return {"type": "object"} | rest
     found: Document = _resolved(schemas.get(name, {}), schemas, (*inside, name))
-    return found | {key: value for key, value in rest.items() if key != "default"}
+    named = {NAMED: name.rpartition(".")[2]}
+    return named | found | {key: value for key, value in rest.items() if key != "default"}

@@ -89,10 +89,13 @@ def table_options(options: argparse.Namespace, mapping: RESTMapping, *, several:
 
 async def _print_tables(session: Session, options: argparse.Namespace, chosen: list[Selected]) -> None:
     errors: list[PilotageError] = []
-    several = len({each.mapping.gvk for each in chosen}) > 1
+    answers = [
+        (mapping, [table async for table in _tables(session, mapping, list(group), options, errors)])
+        for mapping, group in groupby(chosen, key=lambda each: each.mapping)
+    ]
+    several = len({mapping.gvk for mapping, tables in answers if tables}) > 1
     printed = False
-    for mapping, group in groupby(chosen, key=lambda each: each.mapping):
-        tables = [table async for table in _tables(session, mapping, list(group), options, errors)]
+    for mapping, tables in answers:
         if not any(table.get("rows") for table in tables):
             continue
         table = _sorted(_merged(tables), options.sort_by)

@@ -15,7 +15,12 @@ def as_json(document: Any) -> str:
     """JSON as kubectl prints it: indented, keys sorted, characters of HTML escaped."""
     text = json.dumps(document, indent=4, sort_keys=True, ensure_ascii=False)
     text = re.sub(r"\[\s+\]", "[]", text)
-    return re.sub("[<>&\u2028\u2029]", lambda match: _HTML[match[0]], text) + "\n"
+    return escaped_html(text) + "\n"
+
+
+def escaped_html(text: str) -> str:
+    """JSON with escapes for the characters of HTML, as Go writes it."""
+    return re.sub("[<>&\u2028\u2029]", lambda match: _HTML[match[0]], text)
 
 
 def as_yaml(document: Any) -> str:

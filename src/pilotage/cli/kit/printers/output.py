@@ -117,7 +117,7 @@ class CustomColumns:
             found = []
         return (
             ",".join(
-                _go_text(value) if isinstance(value, dict | list) else value_text(value)
+                go_text(value) if isinstance(value, dict | list) else value_text(value)
                 for value in found
                 if value is not None
             )
@@ -125,12 +125,12 @@ class CustomColumns:
         )
 
 
-def _go_text(value: Any) -> str:
+def go_text(value: Any) -> str:
     """A map or a list as Go prints it, which is what kubectl shows in a column: `map[a:1]`, `[1 2]`."""
     if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{_go_text(value[key])}' for key in sorted(value))}]"
+        return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):
-        return f"[{' '.join(map(_go_text, value))}]"
+        return f"[{' '.join(map(go_text, value))}]"
     if value is None:
         return "<nil>"
     return ("true" if value else "false") if isinstance(value, bool) else str(value)

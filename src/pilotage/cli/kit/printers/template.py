@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.printers.documents import escaped_html
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.jsonpath import JSONPath, UnfitValueError
 
@@ -126,7 +127,9 @@ def value_text(value: Any) -> str:
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return str(int(value))
-    return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False) if value is not None else "null"
+    if value is None:
+        return "null"
+    return escaped_html(json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False))
 
 
 def _parts(text: str) -> Iterator[tuple[bool, str]]:

@@ -1,0 +1,123 @@
+"""Where the `pilotage` command works: any storage in this process, or any server by a kubeconfig."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.arguments import COMMANDS, Command
+from pilotage.cli.kit.execution import command_function, execute
+
+if TYPE_CHECKING:
+    from pilotage.cli.kit.session import Session
+    from pilotage.rest.transport import Transport
+
+
+def register(subparsers: Any, name: str) -> None:
+    """Add a command to the command line of `pilotage`."""
+    command = COMMANDS[name]
+    parser = command.add_parser(subparsers)
+    add_place(parser)
+    parser.set_defaults(run=partial(execute, Anywhere(), command))
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """The flags that choose the server or the storage, as those of `pilotage run`."""
+    group = parser.add_argument_group("where it works")
+    group.add_argument("--storage", default="", metavar="URL", help="a storage: sqlite:PATH, etcd://HOST:PORT")
+    group.add_argument("--tenant", default="", metavar="NAME", help="the tenant of the storage (default: default)")
+    group.add_argument(
+        "--kubeconfig",
+        default="",
+        metavar="FILE",
+        help="the server of a kubeconfig (default: $KUBECONFIG, the cluster of the Pod, ~/.kube/config)",
+    )
+    group.add_argument("--context", default="", metavar="NAME", help="a context of the kubeconfig (default: its own)")
+
+
+class Anywhere:
+    """The place that the flags choose, or their environment variables: PILOTAGE_STORAGE and the others."""
+
+    async def perform(self, command: Command, options: argparse.Namespace) -> int:
+        run = command_function(command.name)
+        async with self._session(command, options) as session:
+            return await run(session, options)
+
+    @asynccontextmanager
+    async def _session(self, command: Command, options: argparse.Namespace) -> AsyncIterator[Session]:
+        storage, kubeconfig = _chosen(options, "storage"), _chosen(options, "kubeconfig")
+        context = _chosen(options, "context")
+        if options.kubeconfig or options.context:
+            if options.storage:
+                raise CommandError("--storage is a storage, --kubeconfig and --context are a server: give one")
+            storage = ""  # the flags win over the variable
+        if storage:
+            tenant = _chosen(options, "tenant") or "default"
+            async with _stored(storage, tenant, writes=command.writes) as transport:
+                yield await _opened(transport, options, "default", storage)
+            return
+        async with _served(kubeconfig, context) as (transport, namespace):
+            yield await _opened(transport, options, namespace, "")
+
+
+def _chosen(options: argparse.Namespace, flag: str) -> str:
+    return getattr(options, flag) or os.environ.get(f"PILOTAGE_{flag.upper()}", "")
+
+
+@asynccontextmanager
+async def _stored(url: str, tenant: str, *, writes: bool) -> AsyncIterator[Transport]:
+    from pilotage.cli.kit.embedded import PrintingTransport, reading
+    from pilotage.cluster import Cluster
+
+    _check_exists(url)
+    if writes:
+        async with Cluster.embedded(url, tenant=tenant) as cluster:
+            yield PrintingTransport(cluster.transport, cluster.registry)
+        return
+    async with reading(url, tenant, ()) as transport:
+        assert transport is not None  # no kinds, so none is missing
+        yield transport
+
+
+def _check_exists(url: str) -> None:
+    """Refuse a file that does not exist: to look for objects must not create one."""
+    scheme, _, path = url.partition(":")
+    if scheme == "sqlite" and path and not os.path.exists(os.path.expanduser(path)):
+        raise CommandError(f"there is no storage {url}; a tool, `pilotage run` or `pilotage serve` creates it")
+
+
+@asynccontextmanager
+async def _served(kubeconfig: str, context: str) -> AsyncIterator[tuple[Transport, str]]:
+    from pilotage.client import config
+    from pilotage.client.http import HTTPTransport
+
+    try:
+        found = config.load(kubeconfig, context)
+    except config.NotConfigured as error:
+        raise CommandError(
+            "no server: give --storage sqlite:PATH for a storage, or --kubeconfig FILE for a server (KUBECONFIG is not "
+            "set, there is no ~/.kube/config, and this is not a Pod)"
+        ) from error
+    async with HTTPTransport.from_config(found) as transport:
+        yield transport, found.namespace or "default"
+
+
+async def _opened(transport: Transport, options: argparse.Namespace, namespace: str, storage: str) -> Session:
+    from pilotage.cli.kit.logfile import log_file_of
+    from pilotage.cli.kit.session import Session
+    from pilotage.cli.terminal import standard_error, standard_output
+    from pilotage.meta.mapper import RESTMapper
+
+    return Session(
+        transport,
+        RESTMapper(await transport.resources()),
+        getattr(options, "namespace", "") or namespace,
+        standard_output(),
+        standard_error(),
+        log_file=log_file_of(storage) if storage else "",
+    )

@@ -1,0 +1,156 @@
+"""Flags that several commands have, under kubectl's names, and their types."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pilotage.cli.help import examples
+
+Add = Callable[[argparse.ArgumentParser], None]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: its help, its flags, and whether it writes."""
+
+    name: str
+    help: str
+    description: str
+    examples: tuple[str, ...]
+    """Command lines without the name of the program."""
+    add: Add
+    writes: bool = False
+
+    def add_parser(self, subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+        """Add the command to a command line."""
+        program = subparsers._prog_prefix
+        parser = subparsers.add_parser(
+            self.name,
+            help=self.help,
+            description=self.description,
+            epilog=examples(*(f"{program} {self.name} {each}".strip() for each in self.examples)),
+        )
+        self.add(parser)
+        if any(action.dest == "resources" for action in parser._actions):
+            # An instance's own: the parser's class is that of the application.
+            parser.parse_known_args = partial(_parse_mixed, parser)  # type: ignore[method-assign]
+        return parser
+
+
+def _parse_mixed(parser: argparse.ArgumentParser, args: Any = None, namespace: Any = None) -> Any:
+    """Parse words that stand before, between and after options: argparse takes only one run of them."""
+    options, unknown = argparse.ArgumentParser.parse_known_args(parser, args, namespace)
+    options.resources = [*options.resources, *(word for word in unknown if not word.startswith("-"))]
+    if wrong := [word for word in unknown if word.startswith("-")]:
+        parser.error(f"unrecognized arguments: {' '.join(wrong)}")
+    return options, []
+
+
+def resources(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("resources", nargs="*", metavar="TYPE", help=what)
+
+
+def namespace(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace")
+
+
+def everywhere(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-A", "--all-namespaces", action="store_true", help="objects of all namespaces, and not of one")
+
+
+def selectors(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-l", "--selector", default="", metavar="LABELS", help="objects with these labels: app=web,tier!=test"
+    )
+    parser.add_argument(
+        "--field-selector", default="", metavar="FIELDS", help="objects with these fields: metadata.name=a"
+    )
+
+
+def filename(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument(
+        "-f",
+        "--filename",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help=f"{what} of a YAML or JSON file, of a folder, or of standard input (-); may be repeated",
+    )
+    parser.add_argument("-R", "--recursive", action="store_true", help="folders of -f with the folders in them")
+
+
+def output(parser: argparse.ArgumentParser, formats: str) -> None:
+    parser.add_argument("-o", "--output", default="", metavar="FORMAT", help=f"the format: {formats}")
+
+
+OBJECT_FORMATS = "json, yaml, name, jsonpath=TEMPLATE"
+
+
+def dry_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dry-run",
+        choices=("none", "client", "server"),
+        default="none",
+        metavar="WHERE",
+        help="change nothing: client sends nothing, server checks everything and stores nothing (default: none)",
+    )
+
+
+def validate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--validate",
+        type=_validation,
+        default="strict",
+        metavar="HOW",
+        help="unknown fields: strict refuses them, warn prints and drops them, ignore drops them (default: strict)",
+    )
+
+
+def set_values(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="PATH=VALUE",
+        help="a field, with the type that the schema gives it: spec.size=3; may be repeated",
+    )
+
+
+def boolean(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    return text == "true"
+
+
+def number(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
+    return int(text)
+
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)(ms|s|m|h))+")
+
+
+def duration(text: str) -> float:
+    """Seconds of `30s`, `1m30s`, `2h`, or of a plain number of seconds. Negative means a week, as in kubectl."""
+    sign, rest = (-1, text[1:]) if text.startswith("-") else (1, text)
+    if re.fullmatch(r"\d+(\.\d+)?", rest):
+        seconds = float(rest)
+    elif _DURATION.fullmatch(rest):
+        seconds = sum(float(amount) * _UNITS[unit] for amount, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h)", rest))
+    else:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time, such as 30s or 5m")
+    return 7 * 24 * 3600.0 if sign < 0 and seconds else seconds
+
+
+def _validation(text: str) -> str:
+    found = {"true": "Strict", "strict": "Strict", "warn": "Warn", "false": "Ignore", "ignore": "Ignore"}.get(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of strict, warn and ignore")
+    return found

@@ -1,0 +1,169 @@
+"""The commands that read, and their flags."""
+
+from __future__ import annotations
+
+import argparse
+
+from pilotage.cli.kit.arguments import flags
+from pilotage.cli.kit.arguments.flags import Command, boolean, duration, number
+
+
+def add_get(parser: argparse.ArgumentParser) -> None:
+    flags.resources(parser, "what to print: TYPE, TYPE NAME..., TYPE/NAME... or TYPE,TYPE")
+    flags.output(
+        parser,
+        "wide, json, yaml, name, jsonpath=TEMPLATE, jsonpath-as-json=PATH, jsonpath-file=FILE, "
+        "custom-columns=HEADING:PATH,..., custom-columns-file=FILE (default: a table)",
+    )
+    flags.namespace(parser)
+    flags.everywhere(parser)
+    flags.selectors(parser)
+    flags.filename(parser, "the objects")
+    parser.add_argument("-w", "--watch", action="store_true", help="then print each change, until Ctrl-C")
+    parser.add_argument("--watch-only", action="store_true", help="print only changes, until Ctrl-C")
+    parser.add_argument("--output-watch-events", action="store_true", help="print the type of each change")
+    parser.add_argument("--sort-by", default="", metavar="PATH", help="the order: the value at a path, .spec.size")
+    parser.add_argument("--no-headers", action="store_true", help="no line of headings")
+    parser.add_argument("--show-labels", action="store_true", help="a column with all labels")
+    parser.add_argument("--show-kind", action="store_true", help="names with their kind")
+    parser.add_argument("--show-managed-fields", action="store_true", help="managedFields in JSON and YAML")
+    parser.add_argument(
+        "-L", "--label-columns", action="append", default=[], metavar="LABELS", help="a column for each label"
+    )
+    parser.add_argument(
+        "--chunk-size", type=number, default=500, metavar="N", help="objects in one request (default: 500; 0: all)"
+    )
+    parser.add_argument("--ignore-not-found", action="store_true", help="an object that does not exist is no error")
+
+
+GET = Command(
+    "get",
+    "print objects",
+    "Print objects: as a table with the columns of their kind, or in another format.",
+    ("namespaces", "namespaces -o yaml -l team=a", "namespaces -o jsonpath='{.items[*].metadata.name}'"),
+    add_get,
+)
+
+
+def add_describe(parser: argparse.ArgumentParser) -> None:
+    flags.resources(parser, "what to describe: TYPE, TYPE NAME..., TYPE/NAME..., or the beginning of names")
+    flags.filename(parser, "the objects")
+    flags.namespace(parser)
+    flags.everywhere(parser)
+    flags.selectors(parser)
+    parser.add_argument(
+        "--show-events",
+        type=boolean,
+        nargs="?",
+        const=True,
+        default=True,
+        metavar="BOOL",
+        help="the events of the object (default: true)",
+    )
+
+
+def add_wait(parser: argparse.ArgumentParser) -> None:
+    flags.resources(parser, "what to wait for: TYPE NAME..., TYPE/NAME..., or TYPE with -l or --all")
+    parser.add_argument(
+        "--for",
+        dest="condition",
+        default="",
+        metavar="CONDITION",
+        help="condition=NAME[=STATUS], jsonpath='{PATH}'[=VALUE], create or delete",
+    )
+    parser.add_argument(
+        "--timeout", type=duration, default=30.0, metavar="TIME", help="how long: 30s, 5m (default: 30s; 0: look once)"
+    )
+    flags.filename(parser, "the objects")
+    flags.output(parser, flags.OBJECT_FORMATS)
+    flags.namespace(parser)
+    flags.everywhere(parser)
+    flags.selectors(parser)
+    parser.add_argument("--all", action="store_true", help="all objects of the type in the namespace")
+
+
+def add_explain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("resource", metavar="TYPE[.FIELD]", help="a type, or a field of it: todos.spec.text")
+    parser.add_argument("--recursive", action="store_true", help="all fields in all fields, without descriptions")
+    parser.add_argument("--api-version", default="", metavar="VERSION", help="the version: apps/v1")
+
+
+def add_api_resources(parser: argparse.ArgumentParser) -> None:
+    flags.output(parser, "wide, name (default: a table)")
+    parser.add_argument("--no-headers", action="store_true", help="no line of headings")
+    parser.add_argument("--api-group", default=None, metavar="GROUP", help="only resources of this group")
+    parser.add_argument(
+        "--namespaced",
+        type=boolean,
+        nargs="?",
+        const=True,
+        default=None,
+        metavar="BOOL",
+        help="only with a namespace, or only without",
+    )
+    parser.add_argument("--verbs", action="append", default=[], metavar="VERBS", help="only resources with these verbs")
+    parser.add_argument("--categories", action="append", default=[], metavar="NAMES", help="only of these categories")
+    parser.add_argument("--sort-by", choices=("name", "kind"), default="", metavar="COLUMN", help="name or kind")
+
+
+def add_events(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--for", dest="about", default="", metavar="TYPE/NAME", help="only events about this object")
+    parser.add_argument("-w", "--watch", action="store_true", help="then print each new one, until Ctrl-C")
+    parser.add_argument("--types", action="append", default=[], metavar="TYPES", help="only Normal or Warning ones")
+    parser.add_argument("--no-headers", action="store_true", help="no line of headings")
+    flags.output(parser, "json, yaml, name (default: a table)")
+    flags.namespace(parser)
+    flags.everywhere(parser)
+
+
+def add_logs(parser: argparse.ArgumentParser) -> None:
+    flags.resources(parser, "the object: TYPE NAME or TYPE/NAME")
+    parser.add_argument("--tail", type=number, default=0, metavar="N", help="only the last N lines (default: all)")
+    parser.add_argument("--since", type=duration, default=0.0, metavar="TIME", help="only lines of the last 5m, 2h")
+    flags.output(parser, "json (default: text)")
+    flags.namespace(parser)
+
+
+DESCRIBE = Command(
+    "describe",
+    "print everything about objects, with their events",
+    "Print everything about objects for people, with their events.",
+    ("namespace default", "configmaps -l app=web"),
+    add_describe,
+)
+WAIT = Command(
+    "wait",
+    "wait until objects have a condition",
+    "Wait until objects have a condition or a value, exist, or are gone.",
+    ("pod/web --for=condition=Ready --timeout=2m", "pod/web --for=jsonpath='{.status.phase}'=Running"),
+    add_wait,
+)
+EXPLAIN = Command(
+    "explain",
+    "print the fields of a type",
+    "Print the fields of a type with their types and descriptions.",
+    ("namespaces", "pods.spec.containers", "namespaces --recursive"),
+    add_explain,
+)
+API_RESOURCES = Command(
+    "api-resources",
+    "print the types there are",
+    "Print the types of objects with their short names, groups and kinds.",
+    ("", "-o wide --api-group=apps"),
+    add_api_resources,
+)
+EVENTS = Command(
+    "events",
+    "print events",
+    "Print what happened, oldest first.",
+    ("", "--for namespace/default --watch"),
+    add_events,
+)
+LOGS = Command(
+    "logs",
+    "print what reconcilers logged for an object",
+    "Print what the reconcilers of a tool logged for an object. The log is kept beside a SQLite storage, in two files "
+    "of at most 1 MiB.",
+    ("namespace default --tail 20 --storage sqlite:demo.db",),
+    add_logs,
+)

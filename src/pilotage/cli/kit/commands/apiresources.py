@@ -1,0 +1,60 @@
+"""`api-resources`: the kinds there are, with their names."""
+
+from __future__ import annotations
+
+import argparse
+
+from pilotage.cli.kit.printers.table import Columns
+from pilotage.cli.kit.session import Session
+from pilotage.meta.mapper import RESTMapping
+
+
+async def run(session: Session, options: argparse.Namespace) -> int:
+    found = [each for each in session.mapper.mappings if _is_wanted(each, options)]
+    found.sort(key=lambda each: _order(each, options.sort_by))
+    if options.output == "name":
+        lines = [_full_name(each) for each in found]
+    else:
+        headings = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"]
+        headings += ["VERBS", "CATEGORIES"] if options.output == "wide" else []
+        rows = [_row(each, options.output == "wide") for each in found]
+        lines = Columns().lines(rows if options.no_headers else [headings, *rows])
+    for line in lines:
+        session.output.write(f"{line}\n")
+    session.output.flush()
+    return 0
+
+
+def _is_wanted(mapping: RESTMapping, options: argparse.Namespace) -> bool:
+    if not mapping.verbs:
+        return False
+    if options.namespaced is not None and mapping.namespaced is not options.namespaced:
+        return False
+    if options.api_group is not None and mapping.resource.group != options.api_group:
+        return False
+    verbs = {verb for each in options.verbs for verb in each.split(",")}
+    categories = {category for each in options.categories for category in each.split(",")}
+    return verbs <= set(mapping.verbs) and categories <= set(mapping.categories)
+
+
+def _order(mapping: RESTMapping, by: str) -> tuple[str, str]:
+    name = mapping.resource.resource
+    if by == "kind":
+        return mapping.gvk.kind, name
+    return (name, "") if by == "name" else (mapping.resource.group, name)
+
+
+def _full_name(mapping: RESTMapping) -> str:
+    group = mapping.resource.group
+    return f"{mapping.resource.resource}.{group}" if group else mapping.resource.resource
+
+
+def _row(mapping: RESTMapping, wide: bool) -> list[str]:
+    row = [
+        mapping.resource.resource,
+        ",".join(mapping.short_names),
+        mapping.gvk.api_version,
+        "true" if mapping.namespaced else "false",
+        mapping.gvk.kind,
+    ]
+    return [*row, ",".join(mapping.verbs), ",".join(mapping.categories)] if wide else row

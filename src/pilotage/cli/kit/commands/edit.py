@@ -1,0 +1,123 @@
+"""`edit`: an object in an editor. What the server refuses is opened again, with the reason."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.commands.get import chosen_by
+from pilotage.cli.kit.commands.written import print_written
+from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.printers.documents import as_json, as_yaml, without_managed_fields
+from pilotage.cli.kit.selection import Selected
+from pilotage.cli.kit.session import Session
+from pilotage.errors import ApiError, DecodeError, PilotageError
+from pilotage.meta import yamltext
+from pilotage.meta.documents import Document
+from pilotage.meta.patches.diff import merge_diff
+from pilotage.rest.request import PatchType
+
+_HEAD = """\
+# Please edit the object below. Lines beginning with a '#' will be ignored,
+# and an empty file will abort the edit. If an error occurs while saving this file will be
+# reopened with the relevant failures.
+#
+"""
+
+
+async def run(session: Session, options: argparse.Namespace) -> int:
+    chosen = await chosen_by(session, options)
+    if not all(each.name for each in chosen):
+        raise CommandError("give the name of the object to edit")
+    errors: list[PilotageError] = []
+    for each in chosen:
+        try:
+            await _edit(session, options, each)
+        except (ApiError, CommandError) as error:
+            errors.append(error)
+    raise_all(errors)
+    return 0
+
+
+async def _edit(session: Session, options: argparse.Namespace, each: Selected) -> None:
+    old = without_managed_fields(await session.get(each.mapping, each.name, each.namespace))
+    write = as_json if options.output == "json" else as_yaml
+    with tempfile.TemporaryDirectory(prefix="edit-") as folder:
+        file = Path(folder) / f"{each.mapping.resource.resource}-{each.name}.{options.output or 'yaml'}"
+        text, failure, last = write(old), "", ""
+        while True:
+            before = f"{_HEAD}{failure}{text}"
+            after = await _edited(file, before)
+            if not _content(after).strip() or _content(after) == _content(before):
+                if not failure:
+                    session.errors.line("Edit cancelled, no changes made.")
+                    return
+                raise CommandError(f"Edit cancelled, no valid changes were saved.{_kept(last)}")
+            text = last = _content(after)
+            try:
+                await _save(session, options, each, old, text)
+                return
+            except (ApiError, CommandError) as error:
+                failure = _comment(each, error)
+
+
+async def _edited(file: Path, text: str) -> str:
+    """What a user makes of a text in an editor."""
+    editor = os.environ.get("KUBE_EDITOR") or os.environ.get("EDITOR") or "vi"
+
+    def edit() -> str:
+        file.write_text(text, encoding="utf-8")
+        try:
+            code = subprocess.call([*shlex.split(editor), str(file)])  # noqa: S603 - the user's own editor
+        except OSError as error:
+            raise CommandError(f"unable to launch the editor {editor!r}: {error.strerror}; set EDITOR") from error
+        if code != 0:
+            raise CommandError(f"there was a problem with the editor {editor!r}: exit code {code}")
+        return file.read_text(encoding="utf-8")
+
+    return await asyncio.to_thread(edit)  # watches and reconcilers go on in the meantime
+
+
+async def _save(session: Session, options: argparse.Namespace, each: Selected, old: Document, text: str) -> None:
+    try:
+        new = yamltext.read(text)
+    except DecodeError as error:
+        raise CommandError(str(error)) from error
+    if not isinstance(new, dict) or not isinstance(new.get("metadata"), dict):
+        raise CommandError("the file is not an object with metadata")
+    if new["metadata"].get("name") != each.name or new.get("kind") != old["kind"]:
+        raise CommandError("the kind and the name of the object may not be changed")
+    patch = merge_diff(old, new)
+    if not patch:
+        session.errors.line("Edit cancelled, no changes made.")
+        return
+    write = session.write_options(field_validation="Strict")
+    key = each.namespace, each.name
+    edited, _ = await session.patch(each.mapping, key, patch, PatchType.MERGE, write)
+    print_written(session, options, each.mapping, edited, "edited")
+
+
+def _content(text: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#"))
+
+
+def _comment(each: Selected, error: PilotageError) -> str:
+    """The reason for opening a file again, as comments."""
+    causes = [f"{cause.field}: {cause.message}" for cause in getattr(error, "causes", ())] or [str(error)]
+    lines = [f'{each.mapping.resource.resource} "{each.name}" was not valid:', *(f"* {cause}" for cause in causes)]
+    return "".join(f"# {part}\n" for line in lines for part in line.splitlines()) + "#\n"
+
+
+def _kept(text: str) -> str:
+    """Keep a text that could not be saved; where it is."""
+    if not text:
+        return ""
+    with tempfile.NamedTemporaryFile("w", prefix="edit-", suffix=".yaml", delete=False, encoding="utf-8") as file:
+        file.write(text)
+    return f" A copy of your changes has been stored to {file.name}"

@@ -1,0 +1,119 @@
+"""`events`: what happened, to one object or to all, and what happens next."""
+
+from __future__ import annotations
+
+import argparse
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.printers.ages import interval, last_seen
+from pilotage.cli.kit.printers.output import printer_of
+from pilotage.cli.kit.printers.table import Columns, cell_text
+from pilotage.cli.kit.selection import selected
+from pilotage.cli.kit.session import Session, decode
+from pilotage.meta import times
+from pilotage.meta.documents import Document
+from pilotage.rest.answers import watch_error
+from pilotage.rest.request import ListOptions, Request, Verb
+
+
+async def run(session: Session, options: argparse.Namespace) -> int:
+    types = {word.lower() for each in options.types for word in each.split(",") if word}
+    if unknown := types - {"normal", "warning"}:
+        raise CommandError(f"invalid --types {unknown.pop()}: must be Normal or Warning")
+    about = await _about(session, options)
+    mapping = session.mapper.mapping_for("events")
+    namespace = "" if options.all_namespaces else session.namespace
+    listed, version = await session.list(mapping, namespace)
+    wanted = _Wanted(types, about)
+    found = sorted((event for event in listed if wanted.has(event)), key=last_seen)
+    shown = _Shown(session, options)
+    if found:
+        shown.show(found)
+    elif not options.watch:
+        where = "." if options.all_namespaces else f" in {session.namespace} namespace."
+        session.errors.line(f"No events found{where}")
+    if options.watch:
+        await _watch(session, Request(Verb.WATCH, mapping.resource, namespace), version, wanted, shown)
+    return 0
+
+
+class _Wanted:
+    """Which events are printed."""
+
+    def __init__(self, types: set[str], about: Document | None) -> None:
+        self._types, self._about = types, about
+
+    def has(self, event: Document) -> bool:
+        if self._types and str(event.get("type")).lower() not in self._types:
+            return False
+        if self._about is None:
+            return True
+        involved, metadata = event.get("involvedObject") or {}, self._about["metadata"]
+        return (involved.get("kind"), involved.get("name"), involved.get("namespace") or "") == (
+            self._about["kind"],
+            metadata["name"],
+            metadata.get("namespace") or "",
+        )
+
+
+class _Shown:
+    """Prints events as a table, or in the format of `-o`."""
+
+    def __init__(self, session: Session, options: argparse.Namespace) -> None:
+        self._session, self._options = session, options
+        self._columns = Columns()
+        self._headed = options.no_headers
+        self._printer = printer_of(options.output) if options.output else None
+
+    def show(self, events: list[Document]) -> None:
+        if self._printer is not None:
+            self._session.output.write(self._printer(events, len(events) > 1))
+        else:
+            for line in self._columns.lines(self._rows(events)):
+                self._session.output.write(f"{line}\n")
+        self._session.output.flush()
+
+    def _rows(self, events: list[Document]) -> list[list[str]]:
+        everywhere, now = self._options.all_namespaces, times.system_clock()
+        rows: list[list[str]] = []
+        if not self._headed:
+            self._headed = True
+            rows.append([*(["NAMESPACE"] if everywhere else []), "LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"])
+        for event in events:
+            involved = event.get("involvedObject") or {}
+            cells = [
+                interval(event, now),
+                event.get("type") or "",
+                event.get("reason") or "",
+                f"{involved.get('kind') or ''}/{involved.get('name') or ''}",
+                (event.get("message") or "").strip(),
+            ]
+            rows.append([*([event["metadata"].get("namespace") or ""] if everywhere else []), *map(cell_text, cells)])
+        return rows
+
+
+async def _about(session: Session, options: argparse.Namespace) -> Document | None:
+    if not options.about:
+        return None
+    chosen = selected(session, [options.about])
+    if len(chosen) != 1 or not chosen[0].name:
+        raise CommandError("--for must be in resource/name form")
+    found = await session.find(chosen[0].mapping, chosen[0].name)
+    if found is not None:
+        return found
+    metadata = {"name": chosen[0].name, "namespace": session.place(chosen[0].mapping, "")}
+    return {"kind": chosen[0].mapping.gvk.kind, "metadata": metadata}  # deleted: its events may still be there
+
+
+async def _watch(session: Session, request: Request, version: str, wanted: _Wanted, shown: _Shown) -> None:
+    while True:
+        options = ListOptions(resource_version=version, allow_watch_bookmarks=True, frequent_bookmarks=False)
+        opened = Request(Verb.WATCH, request.resource, request.namespace, options=options)
+        async with session.transport.watch(opened) as events:
+            async for event in events:
+                if event.type == "ERROR":
+                    raise watch_error(event.object)
+                document = decode(event.object)
+                version = document["metadata"].get("resourceVersion") or version
+                if event.type in ("ADDED", "MODIFIED") and wanted.has(document):
+                    shown.show([document])

@@ -1,0 +1,116 @@
+"""`label`: sets and removes labels."""
+
+from __future__ import annotations
+
+import argparse
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.commands.get import list_options, scope
+from pilotage.cli.kit.commands.written import is_server_dry_run, print_written
+from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.selection import Selected, selected
+from pilotage.cli.kit.session import Session
+from pilotage.errors import ApiError, PilotageError
+from pilotage.rest.request import PatchType
+
+_DONE = {(True, True): "modified", (True, False): "labeled", (False, True): "unlabeled", (False, False): "not labeled"}
+
+
+async def run(session: Session, options: argparse.Namespace) -> int:
+    return await change(session, options, "labels")
+
+
+async def change(session: Session, options: argparse.Namespace, field: str) -> int:
+    """Change the labels or the annotations of what the arguments select."""
+    words, new, removed = _split(options.resources)
+    if not new and not removed and not options.list:
+        raise CommandError(f"at least one {field.removesuffix('s')} update is required")
+    errors: list[PilotageError] = []
+    for each in await _chosen(session, options, words):
+        try:
+            await _change(session, options, each, field, new, removed)
+        except (ApiError, CommandError) as error:
+            errors.append(error)
+    raise_all(errors)
+    return 0
+
+
+def _split(words: list[str]) -> tuple[list[str], dict[str, str], list[str]]:
+    """What is selected, what is set (`a=1`) and what is removed (`a-`)."""
+    at = next((number for number, word in enumerate(words) if _is_change(word)), len(words))
+    new: dict[str, str] = {}
+    removed: list[str] = []
+    for word in words[at:]:
+        key, equals, value = word.partition("=")
+        if equals and key:
+            new[key] = value
+        elif word.endswith("-") and len(word) > 1:
+            removed.append(word[:-1])
+        else:
+            raise CommandError(f"all resources must be specified before label changes: {word}")
+    if both := sorted(set(new) & set(removed)):
+        raise CommandError(f"can not both modify and remove a label in the same command: {', '.join(both)}")
+    return words[:at], new, removed
+
+
+def _is_change(word: str) -> bool:
+    return "=" in word or (word.endswith("-") and len(word) > 1)
+
+
+async def _chosen(session: Session, options: argparse.Namespace, words: list[str]) -> list[Selected]:
+    if options.filename:
+        from pilotage.cli.kit.commands.files import selected_by_files
+
+        return await selected_by_files(session, options)
+    found = selected(session, words)
+    if all(each.name for each in found):
+        return found
+    if not (options.all or options.selector or options.field_selector):
+        raise CommandError("resource(s) were provided, but no name was specified")
+    listed: list[Selected] = []
+    for each in found:
+        items, _ = await session.list(each.mapping, scope(session, each.mapping, options), list_options(options))
+        listed += [
+            Selected(each.mapping, item["metadata"]["name"], item["metadata"].get("namespace") or "") for item in items
+        ]
+    return listed
+
+
+async def _change(
+    session: Session,
+    options: argparse.Namespace,
+    each: Selected,
+    field: str,
+    new: dict[str, str],
+    removed: list[str],
+) -> None:
+    document = await session.get(each.mapping, each.name, each.namespace)
+    old: dict[str, str] = document["metadata"].get(field) or {}
+    if not new and not removed:
+        for key in sorted(old):
+            session.output.line(f"{key}={old[key]}")
+        return
+    _check(old, new, field, overwrite=options.overwrite)
+    for key in removed:
+        if key not in old and field == "labels":
+            session.output.line(f'label "{key}" not found.')
+    added = any(old.get(key) != value for key, value in new.items())
+    gone = any(key in old for key in removed)
+    if (added or gone) and options.dry_run != "client":
+        patch = {"metadata": {field: {**new, **dict.fromkeys(removed)}}}
+        write = session.write_options(is_server_dry_run(options))
+        document, _ = await session.patch(each.mapping, (each.namespace, each.name), patch, PatchType.MERGE, write)
+    done = _DONE[added, gone] if field == "labels" else "annotated"
+    print_written(session, options, each.mapping, document, done)
+
+
+def _check(old: dict[str, str], new: dict[str, str], field: str, *, overwrite: bool) -> None:
+    taken = [] if overwrite else [key for key, value in new.items() if old.get(key, value) != value]
+    if not taken:
+        return
+    if field == "labels":
+        raise CommandError(
+            "; ".join(f"'{key}' already has a value ({old[key]}), and --overwrite is false" for key in taken)
+        )
+    shown = "; ".join(f"'{key}' already has a value ({old[key]})" for key in taken)
+    raise CommandError(f"--overwrite is false but found the following declared annotation(s): {shown}")

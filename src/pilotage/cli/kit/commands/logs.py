@@ -1,0 +1,69 @@
+"""`logs`: what reconcilers logged for an object, from the file beside the storage."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.logfile import older
+from pilotage.cli.kit.printers.ages import moment
+from pilotage.cli.kit.selection import selected
+from pilotage.cli.kit.session import Session
+from pilotage.cli.terminal import DIM, RED, YELLOW
+
+_OWN = ("time", "level", "logger", "message", "exception", "controller", "controllerGroup", "controllerKind")
+_HIDDEN = (*_OWN, "namespace", "name", "reconcileID")
+_STYLES = {"error": RED, "warning": YELLOW}
+
+
+async def run(session: Session, options: argparse.Namespace) -> int:
+    if not session.log_file:
+        raise CommandError("logs of reconciles are kept beside a SQLite storage: give --storage sqlite:PATH")
+    chosen = selected(session, options.resources)
+    if len(chosen) != 1 or not chosen[0].name:
+        raise CommandError("give one object: TYPE NAME or TYPE/NAME")
+    mapping, name = chosen[0].mapping, chosen[0].name
+    namespace = session.place(mapping, "")
+    begin = datetime.now(UTC) - timedelta(seconds=options.since) if options.since else None
+    found = [
+        line
+        for line in _lines(session.log_file)
+        if line.get("name") == name
+        and (line.get("namespace") or "") == namespace
+        and (line.get("controllerKind") in (None, mapping.gvk.kind))
+        and (begin is None or moment(line.get("time")) >= begin)
+    ]
+    for line in found[-options.tail :] if options.tail else found:
+        session.output.write(f"{_text(session, line) if options.output != 'json' else json.dumps(line)}\n")
+    session.output.flush()
+    return 0
+
+
+def _lines(path: str) -> Iterator[dict[str, Any]]:
+    for file in (Path(older(path)), Path(path)):
+        try:
+            text = file.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            continue
+        for line in text.splitlines():
+            try:
+                document = json.loads(line)
+            except ValueError:
+                continue  # the half of a line that a crash has left
+            if isinstance(document, dict):
+                yield document
+
+
+def _text(session: Session, line: dict[str, Any]) -> str:
+    from pilotage.telemetry.lines import value_of
+
+    level = str(line.get("level") or "")
+    fields = " ".join(f"{key}={value_of(value)}" for key, value in line.items() if key not in _HIDDEN)
+    time = session.output.styled(str(line.get("time") or ""), DIM)
+    shown = session.output.styled(f"{level.upper():<7}", *([_STYLES[level]] if level in _STYLES else []))
+    return " ".join(part for part in (time, shown, str(line.get("message") or ""), fields) if part)

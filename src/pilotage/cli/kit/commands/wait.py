@@ -1,0 +1,153 @@
+"""`wait`: until objects have a condition or a value, exist, or are gone."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Callable
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.commands.get import chosen_by, list_options, scope
+from pilotage.cli.kit.commands.written import print_written
+from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.printers.template import relaxed, value_text
+from pilotage.cli.kit.selection import Selected
+from pilotage.cli.kit.session import Session, decode
+from pilotage.errors import PilotageError
+from pilotage.meta.documents import Document
+from pilotage.meta.jsonpath import UnfitValueError
+from pilotage.rest.request import ListOptions, Request, Verb
+
+Condition = Callable[[Document | None], bool]
+"""Whether an object is as it should be; None: it does not exist."""
+
+
+async def run(session: Session, options: argparse.Namespace) -> int:
+    if not options.condition:
+        raise CommandError("specify --for: condition=NAME[=STATUS], jsonpath='{PATH}'[=VALUE], create or delete")
+    holds = condition_of(options.condition)
+    absent_is_fine = options.condition in ("create", "delete")
+    errors: list[PilotageError] = []
+    deadline = asyncio.get_running_loop().time() + options.timeout if options.timeout else 0.0
+    for each in await _chosen(session, options):
+        try:
+            existed = options.condition != "delete" or await session.find(each.mapping, each.name, each.namespace)
+            document = await _wait(session, each, holds, deadline, absent_is_fine)
+        except (PilotageError, TimeoutError) as error:
+            timed_out = f"timed out waiting for the condition on {each.mapping.resource.resource}/{each.name}"
+            errors.append(CommandError(timed_out) if isinstance(error, TimeoutError) else error)
+            continue
+        if document is None and not existed:
+            continue  # there was nothing to wait for
+        shown = document or {"metadata": {"name": each.name}}
+        print_written(session, options, each.mapping, shown, "condition met")
+    raise_all(errors)
+    return 0
+
+
+async def _chosen(session: Session, options: argparse.Namespace) -> list[Selected]:
+    chosen = await chosen_by(session, options)
+    if all(each.name for each in chosen):
+        return chosen
+    if not (options.selector or options.field_selector or options.all):
+        raise CommandError("resource(s) were provided, but no name was specified")
+    found: list[Selected] = []
+    for each in chosen:
+        items, _ = await session.list(each.mapping, scope(session, each.mapping, options), list_options(options))
+        found += [
+            Selected(each.mapping, item["metadata"]["name"], item["metadata"].get("namespace") or "") for item in items
+        ]
+    if not found and options.condition != "delete":
+        raise CommandError("no matching resources found")
+    return found
+
+
+def condition_of(text: str) -> Condition:
+    """The condition of `--for`. Raises CommandError."""
+    if text == "delete":
+        return lambda document: document is None
+    if text == "create":
+        return lambda document: document is not None
+    if text.startswith("condition="):
+        name, _, status = text.removeprefix("condition=").partition("=")
+        return lambda document: document is not None and _has_condition(document, name, status or "true")
+    if text.startswith("jsonpath="):
+        return _jsonpath(text.removeprefix("jsonpath="))
+    raise CommandError(f'unrecognized condition: "{text}"')
+
+
+def _has_condition(document: Document, name: str, status: str) -> bool:
+    for condition in (document.get("status") or {}).get("conditions") or ():
+        if str(condition.get("type")).lower() != name.lower():
+            continue
+        observed = condition.get("observedGeneration")
+        if observed is not None and observed < document["metadata"].get("generation", 0):
+            return False
+        return str(condition.get("status")).lower() == status.lower()
+    return False
+
+
+def _jsonpath(text: str) -> Condition:
+    end = text.rfind("}")
+    path, wanted = (
+        (text[: end + 1], text[end + 1 :])
+        if end >= 0
+        else (text.partition("=")[0], text[len(text.partition("=")[0]) :])
+    )
+    if wanted and (not wanted.startswith("=") or wanted == "="):
+        raise CommandError(
+            "jsonpath wait has to have a value after equal sign, as in --for=jsonpath='{.status.phase}'=Running"
+        )
+    value = wanted[1:].strip("'\"")
+    parsed = relaxed(path.strip("'\""))
+
+    def holds(document: Document | None) -> bool:
+        try:
+            found = parsed.find(document) if document is not None else []
+        except UnfitValueError:
+            found = []
+        if not value:
+            return bool(found)
+        return len(found) == 1 and value_text(found[0]) == value
+
+    return holds
+
+
+async def _wait(
+    session: Session, each: Selected, holds: Condition, deadline: float, absent_is_fine: bool
+) -> Document | None:
+    async with asyncio.timeout_at(deadline or None):
+        while True:
+            listing = ListOptions(field_selector=f"metadata.name={each.name}")
+            namespace = session.place(each.mapping, each.namespace)
+            items, version = await session.list(each.mapping, namespace, listing)
+            document = items[0] if items else None
+            if holds(document):
+                return document
+            if document is None and not absent_is_fine:
+                await session.get(each.mapping, each.name, each.namespace)  # raises NotFound
+            if not deadline:
+                raise CommandError(f"condition not met for {each.mapping.resource.resource}/{each.name}")
+            found = await _watched(session, each, listing, version, holds)
+            if found is not _AGAIN:
+                return found
+
+
+_AGAIN: Document = {}
+
+
+async def _watched(
+    session: Session, each: Selected, listing: ListOptions, version: str, holds: Condition
+) -> Document | None:
+    """The object when it is as it should be; `_AGAIN` when the watch has ended before."""
+    options = ListOptions(field_selector=listing.field_selector, resource_version=version)
+    request = Request(Verb.WATCH, each.mapping.resource, session.place(each.mapping, each.namespace), options=options)
+    with session.errors.working(f"Waiting for {each.mapping.resource.resource}/{each.name}"):
+        async with session.transport.watch(request) as events:
+            async for event in events:
+                if event.type == "ERROR":
+                    return _AGAIN
+                document = None if event.type == "DELETED" else decode(event.object)
+                if event.type != "BOOKMARK" and holds(document):
+                    return document
+    return _AGAIN
