@@ -74,7 +74,8 @@ async def _story(operator: Operator, new_link: NewLink, between_steps: float) ->
         await asyncio.sleep(10)
         for step in operator.steps:
             await step(users)
-            await asyncio.sleep(2 * between_steps)
+            await asyncio.sleep(between_steps)
+        await asyncio.sleep(between_steps)
         before = await _state(operator, server.client)
         await asyncio.sleep(between_steps)
         after = await _state(operator, server.client)
