@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -55,3 +56,20 @@ def test_a_class_that_names_another_one_of_a_function_is_refused_with_the_reason
 
     with pytest.raises(InvalidDefinition, match=r"Local: .*'Inner'.*not inside a function"):
         objects.decode(Local, b"{}")
+
+
+class Noted(Model, dict=True):
+    text: str = ""
+
+
+def test_the_parts_of_an_object_are_not_tracked_by_the_cyclic_garbage_collector() -> None:
+    read = objects.decode(Basket, b'{"metadata":{"name":"a","finalizers":["b/c"]},"spec":{"required":["apple"]}}')
+    assert gc.is_tracked(read.spec.required)
+    assert not gc.is_tracked(read.spec)
+    assert not gc.is_tracked(read.metadata)
+
+
+def test_a_model_may_have_attributes_besides_its_fields() -> None:
+    noted = Noted(text="a")
+    noted.__dict__["seen"] = True
+    assert (noted.text, noted.__dict__) == ("a", {"seen": True})

@@ -58,6 +58,8 @@ class ModelMeta(msgspec.StructMeta):
                 namespace[attribute] = _default(namespace[attribute])
         for option, value in (("kw_only", True), ("rename", "camel"), ("omit_defaults", True)):
             options.setdefault(option, value)
+        if options.get("dict"):
+            options.setdefault("gc", True)  # msgspec wants it of what has a `__dict__`
         markers = tuple(options.pop("markers", ()))
         made: Any = super().__new__(mcs, name, bases, namespace, **options)
         if markers:
@@ -72,8 +74,10 @@ def _default(value: Any) -> Any:
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))  # else Struct's own wins in mypy
-class Model(msgspec.Struct, metaclass=ModelMeta):
+class Model(msgspec.Struct, metaclass=ModelMeta, gc=False):
     """A part of an object: a spec, a status, anything inside them.
+
+    Objects are trees, so Python's cyclic garbage collector does not track their parts.
 
     Markers of the class as a whole are an option: `class Source(Model, markers=[ExactlyOneOf(…)])`.
     """
