@@ -134,6 +134,7 @@ from pilotage.manager.processes.parent import run_processes as run_processes
 from pilotage.manager.resourcelock import LeaseTimings as LeaseTimings
 from pilotage.manager.reviews import with_authentication_and_authorization as with_authentication_and_authorization
 from pilotage.manager.runnables import Runnable as Runnable
+from pilotage.manager.schedule import every as every
 from pilotage.manager.work import ActiveWork as ActiveWork
 from pilotage.manager.work import Work as Work
 from pilotage.manager.work import WorkStatistics as WorkStatistics

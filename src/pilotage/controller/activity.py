@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -45,6 +46,9 @@ class Activity:
     def __init__(self) -> None:
         self.unfinished: dict[Request, Unfinished] = {}
         self.counts: dict[Request, Count] | None = None
+        self.outcomes: dict[Request, float | None] | None = None
+        """The requests that were reconciled, and when each is due again, in the loop's time; None: it is finished. Kept
+        only for a checkpoint."""
         self._stalled: Callable[[], None] | None = None
 
     def count(self, stalled: Callable[[], None]) -> None:
@@ -62,11 +66,25 @@ class Activity:
             self.unfinished[request] = Unfinished(1, text)
         else:
             known.tries, known.error = known.tries + 1, text
+        if self.outcomes is not None:
+            self.outcomes[request] = asyncio.get_running_loop().time()
 
     def record_success(self, request: Request) -> None:
         """The request has succeeded, or is not retried."""
         if self.unfinished:
             self.unfinished.pop(request, None)
+        if self.outcomes is not None:
+            self.outcomes[request] = None
+
+    def record_due(self, request: Request, seconds: float) -> None:
+        """The request has succeeded, and is due again."""
+        self.record_success(request)
+        if self.outcomes is not None:
+            self.outcomes[request] = asyncio.get_running_loop().time() + seconds
+
+    def forget(self, request: Request) -> None:
+        """Another replica works on the request."""
+        self.unfinished.pop(request, None)
 
     def record_end(self, request: Request, now: float, *, is_delayed: bool) -> None:
         """A reconcile has ended, successful or not."""

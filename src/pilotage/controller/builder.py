@@ -177,6 +177,7 @@ class ControllerBuilder(Generic[Q_co]):
             defaults=manager.options.controller,
             tracker=manager.work,
             gate=self._gate(),
+            beginning=manager.beginning,
         )
         for source in sources:
             controller.watch(source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pilotage.cluster.fencing import fenced
 from pilotage.controller import reasons
@@ -18,6 +18,7 @@ from pilotage.controller.runningsources import Feeding, RunningSources
 from pilotage.controller.sources import Source
 from pilotage.controller.worker import Job, Worker, log
 from pilotage.errors import InvalidDefinition
+from pilotage.manager.beginning import Beginning
 from pilotage.manager.idleness import Repeated
 from pilotage.manager.options import ControllerDefaults
 from pilotage.manager.shutdown import UNWIND_SECONDS
@@ -25,6 +26,9 @@ from pilotage.manager.work import RECONCILE, ActiveWork, WorkTracker
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.tasks import TaskCancelled
 from pilotage.workqueue import WorkQueue
+
+if TYPE_CHECKING:
+    from pilotage.controller.resumption import Resumption
 
 REPEATED = 5
 """Reconciles of one request in one run from which on it may trigger itself."""
@@ -51,9 +55,10 @@ class Controller:
         defaults: ControllerDefaults | None = None,
         tracker: WorkTracker | None = None,
         gate: Gate | None = None,
+        beginning: Beginning | None = None,
     ) -> None:
         """`kind` is the kind of the requests, `defaults` are the manager's, `tracker` records every reconcile.
-        `gate` lets requests through if there are shards."""
+        `gate` lets requests through if there are shards. `beginning` decides with which objects it begins."""
         if not name:
             raise InvalidDefinition("a controller needs a name, which its metrics and logs use")
         options = options or ControllerOptions()
@@ -84,6 +89,8 @@ class Controller:
             timeout=self.settings.reconciliation_timeout,
             recover_panic=self.settings.recover_panic,
         )
+        self._beginning = beginning
+        self._resumption: Resumption | None = None
         self._log = log.bind(**self._job.log_fields)
         self._running_sources = RunningSources(Feeding(self.queue, self.settings.cache_sync_timeout, self._log))
 
@@ -161,6 +168,10 @@ class Controller:
         """Accept no more requests. Running reconciles continue; what is on the queue is dropped."""
         self.queue.shut_down()
 
+    def reconcile_object(self, name: str, namespace: str = "") -> None:
+        """Add a request for an object, as if it had changed."""
+        self.queue.add(Request(name, namespace))
+
     def idle(self, horizon: float = 0.0) -> bool:
         """Whether there is nothing to do now, and nothing is scheduled within `horizon` seconds."""
         gate = self._job.gate
@@ -218,11 +229,13 @@ class Controller:
 
     async def _run(self, tasks: asyncio.TaskGroup) -> None:
         feeding = None
-        if self._running_sources.claim():  # else the warm-up runs them
+        if self._claim_sources():  # else the warm-up runs them
             feeding = tasks.create_task(self._feed(), name=f"{self.name} sources")
         await self._running_sources.wait_for_sync()
         if self._stop_asked:
             return
+        if self._resumption is not None:
+            self._resumption.begin(self.queue)
         self._log.info("Starting Controller")
         count = self.settings.max_concurrent_reconciles
         self._metrics.workers.set(count)
@@ -233,6 +246,17 @@ class Controller:
         await asyncio.wait(self._workers)
         if feeding is not None:
             feeding.cancel()
+
+    def _claim_sources(self) -> bool:
+        """Whether the caller must run the sources. Then they begin with the objects that this run is for."""
+        if not self._running_sources.claim():
+            return False
+        if self._beginning is not None and self._beginning.is_partial:
+            from pilotage.controller.resumption import Resumption
+
+            self._resumption = Resumption(self.name, self.kind, self._beginning)
+            self._resumption.attach(self._running_sources.kinds, self._job.activity)
+        return True
 
     async def _feed(self) -> None:
         try:
@@ -247,7 +271,7 @@ class Controller:
             raise
 
     async def _warm_up(self) -> None:
-        if self._running_sources.claim():
+        if self._claim_sources():
             await self._running_sources.run()
             await self._running_sources.wait_for_sync()
 

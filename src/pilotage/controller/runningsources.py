@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from pilotage.controller.request import Request
-from pilotage.controller.sources import Source
+from pilotage.controller.sources import Kind, Source
 from pilotage.errors import PilotageError
 from pilotage.tasks import OwnedTasks
 from pilotage.telemetry.logs import Logger
@@ -49,6 +49,11 @@ class RunningSources:
         self._sources.append(source)
         if self._tasks is not None:
             self._tasks.create_task(self._start(source, self._tasks), name=f"start of {source}")
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """The sources that read from a cache."""
+        return [source for source in self._sources if isinstance(source, Kind)]
 
     def claim(self) -> bool:
         """Whether the caller is the first one, which must call `run`."""

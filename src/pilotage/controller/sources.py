@@ -81,6 +81,8 @@ class _InformerBacked(Source):
         self._low_priority = low_priority
         self._registration: Registration | GroupRegistration | None = None
         self._pipeline: EventPipeline | None = None
+        self.initially: Predicate | None = None
+        """A further predicate, for a run that does not begin with all objects."""
 
     def stop(self) -> None:
         if self._registration is not None:
@@ -98,7 +100,8 @@ class _InformerBacked(Source):
         return (self._pipeline.busy() if self._pipeline is not None else "") or super().busy(horizon)
 
     def _start_pipeline(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> EventPipeline:
-        self._pipeline = EventPipeline(queue, self._handler, self._predicates, self._low_priority, self._debouncer)
+        predicates = self._predicates if self.initially is None else (self.initially, *self._predicates)
+        self._pipeline = EventPipeline(queue, self._handler, predicates, self._low_priority, self._debouncer)
         tasks.create_task(self._pipeline.run(), name=f"handlers of {self}")
         return self._pipeline
 
@@ -176,6 +179,13 @@ class Kind(_InformerBacked):
         informer = await self._informer()
         self._registration = informer.subscribe(self._listener(informer, pipeline))
         await self._wait_for_sync(informer, pipeline)
+
+    def replay(self) -> None:
+        """Handle all objects of the cache again, as those of an initial list."""
+        informer = self.cache.informer(self.kind)
+        if informer is not None and self._registration is not None and self._pipeline is not None:
+            self._registration.remove()
+            self._registration = informer.subscribe(self._listener(informer, self._pipeline))
 
     def _listener(self, informer: AnyInformer, pipeline: EventPipeline) -> Callable[[Any], None]:
         """An informer is shared by all users of a kind, and its events have the form that the first user asked for."""

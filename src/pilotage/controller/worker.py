@@ -138,7 +138,7 @@ class Worker:
     def _leave(self, request: Request) -> None:
         """Another replica works on the request."""
         self._job.queue.forget(request)
-        self._job.activity.record_success(request)
+        self._job.activity.forget(request)
 
     def _tracked(self, request: Request) -> AbstractContextManager[object]:
         tracker = self._job.tracker
@@ -197,7 +197,7 @@ class Worker:
         priority = queue.priority_of(request) if result.priority is None else result.priority
         if result.requeue_after:
             queue.forget(request)
-            activity.record_success(request)
+            activity.record_due(request, result.requeue_after)
             self._is_delayed = True
             queue.add(request, after=result.requeue_after, priority=priority)
             results["requeue_after"]()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from pilotage.client.client import Client
 from pilotage.cluster.cluster import Cluster
@@ -39,6 +39,13 @@ class Candidate:
     transport: Transport | None = None
     """A connection of its own; `close` closes it."""
 
+    async def lead(self, lead: Callable[[], Coroutine[Any, Any, object]], release_on_cancel: bool) -> None:
+        """Run a function while the lease is held, then close."""
+        try:
+            await self.elector.run(lead, release_on_cancel=release_on_cancel, run_election=self.run)
+        finally:
+            await self.close()
+
     async def close(self) -> None:
         if self.transport is not None:
             await self.run(self.transport.close())
@@ -66,6 +73,16 @@ def new_candidate(
     if supervision is None or separate is None:
         return Candidate(elector)
     return Candidate(elector, supervision.supervisor.run, separate[1])
+
+
+def for_lease(options: ManagerOptions, lease: str, callbacks: LeaderCallbacks | None) -> ManagerOptions:
+    """The options for another lease than that of the manager."""
+    return replace(
+        options,
+        leader_election_id=lease,
+        leader_election_callbacks=callbacks or LeaderCallbacks(),
+        leader_election_resource_lock_interface=None,
+    )
 
 
 def _no_obstacle() -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pilotage.cache.cache import Cache
 from pilotage.client.client import Client
 from pilotage.cluster.cluster import Cluster
+from pilotage.errors import InvalidDefinition
 from pilotage.manager.lag import Lag
 
 
@@ -26,3 +28,11 @@ class MemberCluster:
     def api_reader(self) -> Client:
         """Reads live, past the cache."""
         return self.cluster.client
+
+
+def check_new(cluster: Cluster, name: str, own: Cluster, members: Sequence[MemberCluster]) -> None:
+    """Raises InvalidDefinition if a manager has the cluster or the name already."""
+    if any(member.name == name for member in members):
+        raise InvalidDefinition(f"there is a cluster {name!r} already; give this one another name")
+    if cluster is own or any(member.cluster is cluster for member in members):
+        raise InvalidDefinition("this cluster is part of the manager already")

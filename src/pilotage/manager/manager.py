@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
-from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,9 @@ from pilotage.errors import InvalidDefinition
 from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.http.messages import Handler
 from pilotage.manager import signals
-from pilotage.manager.candidate import new_candidate
-from pilotage.manager.clusters import MemberCluster
+from pilotage.manager.beginning import Beginning, reconcilers_of
+from pilotage.manager.candidate import for_lease, new_candidate
+from pilotage.manager.clusters import MemberCluster, check_new
 from pilotage.manager.declared import Declared
 from pilotage.manager.election import LeaderCallbacks
 from pilotage.manager.endpoints import (
@@ -43,6 +43,7 @@ from pilotage.manager.runnables import AnyRunnable, name_of
 from pilotage.manager.supervision import Supervision
 from pilotage.manager.supervisor import has_threads
 from pilotage.manager.work import WorkTracker
+from pilotage.meta.forms import KindOf, untyped
 from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.scheme import Scheme
 from pilotage.net.sockets import parse_bind_address
@@ -84,6 +85,8 @@ class Manager:
         """The keys that this replica works on, with the option `shards`; None: all."""
         self.declared = Declared()
         """What the controllers of this manager were declared with; `pilotage rbac` reads it."""
+        self.beginning = Beginning(self.clock)
+        """With which objects the controllers begin."""
         self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout)
         self._permissions = Permissions(self._own_permissions)
         self._namespaces: NamespaceSelection | None = None
@@ -235,22 +238,12 @@ class Manager:
     ) -> None:
         """Run `lead` while this process holds another lease than the manager's own; see `LeaderElector.run`.
 
-        `lease` is its name, in `leader_election_namespace`. The times and labels are those of the manager's options,
-        and so is where the lease is renewed: a blocked event loop does not lose a lease of a remote API server.
-        `callbacks` are called when the leadership changes; `release_on_cancel` releases the lease at the end.
+        `lease` is its name, in `leader_election_namespace`. Times, labels and where it is renewed are as for the
+        manager's own. `callbacks` are called when the leadership changes; `release_on_cancel` releases it at the end.
         """
-        election = replace(
-            self.options,
-            leader_election_id=lease,
-            leader_election_callbacks=callbacks or LeaderCallbacks(),
-            leader_election_resource_lock_interface=None,
-        )
+        election = for_lease(self.options, lease, callbacks)
         candidate = new_candidate(election, self.cluster, self._supervision, self.clock)
-        try:
-            run_election = candidate.run
-            await candidate.elector.run(lead, release_on_cancel=release_on_cancel, run_election=run_election)
-        finally:
-            await candidate.close()
+        await candidate.lead(lead, release_on_cancel)
 
     async def add_cluster(
         self, cluster: Cluster, *, name: str = "", cache: CacheOptions | None = None
@@ -264,10 +257,7 @@ class Manager:
         if self._exits is None:
             raise _closed()
         name = name or f"cluster-{len(self._members) + 2}"
-        if any(member.name == name for member in self._members):
-            raise InvalidDefinition(f"there is a cluster {name!r} already; give this one another name")
-        if cluster is self.cluster or any(member.cluster is cluster for member in self._members):
-            raise InvalidDefinition("this cluster is part of the manager already")
+        check_new(cluster, name, self.cluster, self._members)
         if not cluster.is_open:
             await self._exits.enter_async_context(cluster)
         made = cluster.new_cache(cache)
@@ -275,6 +265,7 @@ class Manager:
         self._exits.callback(lag.close)
         member = MemberCluster(name, cluster, made, cluster.cached_client(made, fences=self._fences), lag)
         self._members.append(member)
+        self.beginning.caches[made] = name
         self._exits.callback(self._permissions.add(cluster, made))
         self._readyz_members[name] = cluster.check
         self.add(made)
@@ -347,6 +338,22 @@ class Manager:
             if not await idleness.wait(timeout, horizon):
                 await self._lifecycle.stop()
                 raise ManagerStopped("the manager was stopped before it was idle")
+        self.beginning.mark_idle()
+
+    async def run_once(
+        self, kind: KindOf[Any], name: str, *, namespace: str = "", timeout: float | None = None, horizon: float = 0
+    ) -> None:
+        """Reconcile one object, by name and `namespace`, and what follows from it: events of this run, not all objects.
+
+        `timeout` and `horizon` are those of `run_until_idle`. Raises NotFound if the object does not exist,
+        InvalidDefinition if no controller is for its kind, AlreadyStarted if the manager has started with all objects.
+        """
+        if self._lifecycle.launched and not self.beginning.only:
+            raise AlreadyStarted("run_once comes too late: the manager has started with all objects; create another")
+        controllers = reconcilers_of(kind, [entry.runnable for entry in self._lifecycle.groups.entries()])
+        await self.cluster.client.get(untyped(kind), name, namespace=namespace)
+        self.beginning.begin_with(kind, name, namespace, controllers if self._lifecycle.launched else ())
+        await self.run_until_idle(timeout, horizon)
 
     async def __aenter__(self) -> Manager:
         if self._exits is not None:
@@ -389,6 +396,7 @@ class Manager:
                 self._namespaces = NamespaceSelection(self.cluster, cache, self.options.namespace_selector)
                 exits.callback(self._namespaces.close)
                 self.add(self._namespaces)
+            await self.beginning.open(self.cluster.client, self.options)
             self._exits = exits.pop_all()
         return self
 
@@ -399,6 +407,7 @@ class Manager:
         try:
             await self._lifecycle.stop(raising=error is None)
         finally:
+            await self.beginning.save()
             await self._exits.aclose()
 
     def _launch(self) -> None:

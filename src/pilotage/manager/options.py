@@ -131,6 +131,11 @@ class ManagerOptions:
     retry_period: float = 2.0
     """How often the lease is requested or renewed."""
 
+    checkpoint: str = ""
+    """The name of a checkpoint: a run begins with what was changed or is due since the last run, and leaves what is due
+    later to the next one. Each controller has a ConfigMap with this prefix in `leader_election_namespace`, or in
+    `default`. Empty: each run begins with all objects."""
+
     namespace: str = ""
     """The one namespace that the cache reads; empty: all."""
 
@@ -189,6 +194,10 @@ class ManagerOptions:
             self._check_election()
         if self.shards:
             self._check_shards()
+        if self.checkpoint and (problems := dns_1123_label(self.checkpoint)):
+            raise InvalidDefinition(
+                f"checkpoint={self.checkpoint!r}: the names of ConfigMaps begin with it, and {problems[0]}"
+            )
 
     @property
     def cache_options(self) -> CacheOptions | None:

@@ -215,3 +215,23 @@ def test_a_program_runs_on_a_real_cluster_once_its_kinds_are_installed(
     assert failure(tmp_path, *words).startswith("pilotage: the cluster does not serve Greeting (run.pilotage.dev/v1): ")
     ran = run(tmp_path, *words, "--install", "-f", "world.yaml", "--until-idle")
     assert (ran.returncode, ran.stdout.splitlines()[0]) == (0, "greeted world"), ran.stderr
+
+
+def test_a_run_for_one_object_and_one_with_a_checkpoint_do_only_that(tmp_path: Path) -> None:
+    write_operator(tmp_path)
+    for name in ("world", "moon"):
+        write_object(tmp_path, name)
+    words = ("hello.py", "--storage", "sqlite:run.db", "--until-idle", "--checkpoint", "hello")
+    first = run(tmp_path, *words, "-f", "world.yaml", "-f", "moon.yaml")
+    assert sorted(set(first.stdout.splitlines())) == ["greeted moon", "greeted world"]
+    assert run(tmp_path, *words).stdout == ""
+    assert run(tmp_path, *words, "--only", "greeting/world").stdout == "greeted world\n"
+
+
+def test_what_is_not_reconciled_at_the_timeout_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
+    write_operator(tmp_path)
+    bad = write_object(tmp_path, "world", "bad")
+    ran = run(tmp_path, "hello.py", "--storage", "memory:", "-f", str(bad), "--until-idle", "--timeout", "0.2")
+    assert ran.returncode == 5
+    assert "default/world failed" in ran.stderr
+    assert "the next attempt is in" in ran.stderr or "it is being retried" in ran.stderr

@@ -63,9 +63,31 @@ def _add_course(group: argparse._ArgumentGroup) -> None:
         help="apply the objects of a YAML file, of all in a folder, or of standard input (-), once the program runs; "
         "may be repeated",
     )
-    _add_switch(group, "--until-idle", "exit when everything is reconciled: 0, or 1 with a list of what is left")
+    _add_switch(group, "--until-idle", "exit when everything is reconciled: 0, or 5 with a list of what is left")
     group.add_argument(
         "--timeout", type=seconds, metavar="SECONDS", help="how long --until-idle waits (default: 60; 0: no limit)"
+    )
+    group.add_argument(
+        "--horizon",
+        type=seconds,
+        metavar="SECONDS",
+        help="--until-idle waits for what is due again within this time (default: 0)",
+    )
+    group.add_argument(
+        "--checkpoint",
+        metavar="NAME",
+        help="begin with what was changed or is due since the last run with this name, and leave the rest to the next",
+    )
+    group.add_argument(
+        "--only",
+        metavar="OBJECT",
+        help="with --until-idle: reconcile one object, TYPE/NAME or TYPE/NAMESPACE/NAME, and what follows from it",
+    )
+    group.add_argument(
+        "--every",
+        type=seconds,
+        metavar="SECONDS",
+        help="with --until-idle: run again and again at this interval, until Ctrl-C or SIGTERM",
     )
     _add_switch(group, "--reload", "restart when a file of the program changes")
     group.add_argument(

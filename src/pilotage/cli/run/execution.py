@@ -11,7 +11,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.modules import user_places
 from pilotage.cli.run.flags import Flags
 from pilotage.cli.run.objects import watched_files
-from pilotage.cli.run.program import Interrupted, Program
+from pilotage.cli.run.program import Interrupted, NotReconciled, Program
 from pilotage.cli.run.reloaded import channel_to_parent, reported
 from pilotage.cli.run.reloader import supervise
 from pilotage.cli.target import Target
@@ -25,6 +25,7 @@ from pilotage.telemetry.logs import configure_logging, logger
 
 log = logger("pilotage.run")
 
+NOT_RECONCILED = 5
 INTERRUPTED = 130
 
 
@@ -78,7 +79,7 @@ async def _exit_code(program: Program, command: str) -> int:
         return INTERRUPTED
     except Exception as error:
         report(_explained(error, program.target.name), program.flags, program.terminal, command)
-        return 1
+        return NOT_RECONCILED if isinstance(error, NotReconciled) else 1
     return 0
 
 

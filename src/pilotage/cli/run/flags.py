@@ -33,6 +33,10 @@ class Flags:
     filename: tuple[Path, ...] = ()
     until_idle: bool = False
     timeout: float | None = None
+    horizon: float | None = None
+    checkpoint: str = ""
+    only: str = ""
+    every: float | None = None
     reload: bool = False
     graceful_shutdown_timeout: float | None = None
     namespace: tuple[str, ...] = ()
@@ -83,6 +87,7 @@ _MANAGER_FLAGS = (
     "shards",
     "processes",
     "graceful_shutdown_timeout",
+    "checkpoint",
 )
 """Flags that say what a manager is made of: a target that is a manager has its own."""
 
@@ -134,6 +139,13 @@ def _check(flags: Flags) -> None:
         raise CommandError("--serve needs --storage: it serves the API server of this process")
     if flags.timeout is not None and not flags.until_idle:
         raise CommandError("--timeout is how long --until-idle waits: give both")
+    for flag in ("horizon", "only", "every"):
+        if getattr(flags, flag) and not flags.until_idle:
+            raise CommandError(f"--{flag} needs --until-idle: a run that goes on reconciles everything")
+    if flags.only and flags.only.count("/") not in (1, 2):
+        raise CommandError(f"--only {flags.only}: must be TYPE/NAME, or TYPE/NAMESPACE/NAME for a namespaced type")
+    if flags.every is not None and flags.storage == "memory:":
+        raise CommandError("--every needs a storage that keeps its objects: memory: is empty at each run")
     if flags.metrics_certificates and not flags.metrics_secure:
         raise CommandError("--metrics-certificates needs --metrics-secure")
     if flags.processes is not None:
@@ -187,6 +199,7 @@ def manager_options(flags: Flags, name: str, namespace: str, process: int = 0) -
         shards=flags.shards or (name if several else ""),
         cache=CacheOptions(default_namespaces=flags.namespace) if flags.namespace else None,
         controller=ControllerDefaults(max_concurrent_reconciles=flags.max_concurrent_reconciles),
+        checkpoint=flags.checkpoint,
         graceful_shutdown_timeout=30.0 if grace is None else grace,
         webhook_server_options=_webhook_options(flags, process),
     )

@@ -17,6 +17,7 @@ from pilotage.errors import NoMatch, PilotageError
 from pilotage.manager.errors import ManagerStopped, NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.processes.child import process_number
+from pilotage.manager.schedule import every
 from pilotage.manager.signals import handled
 from pilotage.telemetry.logs import logger
 
@@ -32,6 +33,10 @@ class Interrupted(PilotageError):
     """A signal ended the run before it was finished."""
 
 
+class NotReconciled(PilotageError):
+    """Not everything was reconciled at the timeout; the message lists what is left."""
+
+
 class Program:
     """A target, the flags of its run, and the terminal that shows what it does. `name` is for its Leases."""
 
@@ -42,7 +47,13 @@ class Program:
         self.name = name
 
     async def run(self) -> None:
-        """Run until a signal, or until idle. Raises CommandError and other errors of Pilotage for one line."""
+        """Run until a signal, or until idle, once or on a schedule. Raises errors of Pilotage, for one line."""
+        if self.flags.every:
+            await every(self.flags.every, self._run)
+        else:
+            await self._run()
+
+    async def _run(self) -> None:
         objects = read_objects(self.flags.filename)
         with _ended_by_signals() as starting:
             async with AsyncExitStack() as exits:
@@ -91,13 +102,27 @@ class Program:
         started = asyncio.get_running_loop().time()
         with self.terminal.working("Waiting until everything is reconciled"):
             try:
-                await manager.run_until_idle(timeout=self.flags.idle_timeout)
+                await self._run_until_idle(manager)
             except ManagerStopped as error:
+                if self.flags.every:
+                    raise
                 raise Interrupted("interrupted") from error
             except NotIdle as error:
-                raise CommandError(_pending(error, self.flags)) from error
+                if self.flags.every:
+                    raise
+                raise NotReconciled(_pending(error, self.flags)) from error
         seconds = asyncio.get_running_loop().time() - started
         log.info("Everything is reconciled", seconds=round(seconds, 2))
+
+    async def _run_until_idle(self, manager: Manager) -> None:
+        timeout, horizon = self.flags.idle_timeout, self.flags.horizon or 0
+        if not self.flags.only:
+            await manager.run_until_idle(timeout, horizon)
+            return
+        resource, *namespaces, name = self.flags.only.split("/")
+        mapping = await manager.rest_mapper.lookup(resource)
+        namespace = "".join(namespaces) or ("default" if mapping.namespaced else "")
+        await manager.run_once(mapping.gvk, name, namespace=namespace, timeout=timeout, horizon=horizon)
 
     async def _start_until_stopped(self, manager: Manager) -> None:
         announcing = asyncio.create_task(self._announce(manager), name="announcement")

@@ -1,0 +1,145 @@
+"""Where a controller begins: with all objects, with what the last run has left, or with one object."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+
+from pilotage.cache.errors import NotCached
+from pilotage.controller.activity import Activity
+from pilotage.controller.event import Event
+from pilotage.controller.request import Request
+from pilotage.controller.sources import Kind
+from pilotage.manager.beginning import Beginning
+from pilotage.manager.checkpoint import ALL, LABEL, Record, Seen, merged, seen_of, version_of, was_deleted
+from pilotage.meta import forms, objects
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.objects import Header
+from pilotage.workqueue import WorkQueue
+
+
+class Resumption:
+    """The beginning of one controller, and what it leaves for the next run.
+
+    `attach` is called before the sources start, `begin` when they are synced.
+    """
+
+    def __init__(self, name: str, kind: GroupVersionKind | None, beginning: Beginning) -> None:
+        self.name = name
+        self._kind = kind
+        self._beginning = beginning
+        self._clock = beginning.clock
+        self._sources: Sequence[Kind] = ()
+        self._record: Record | None = None
+        self._activity: Activity | None = None
+        self._seen: dict[str, Seen] = {}
+        self._all = True
+        self._was_idle = False
+
+    def attach(self, sources: Sequence[Kind], activity: Activity) -> None:
+        """Decide with which objects the sources begin."""
+        self._sources = sources
+        checkpoint = self._beginning.checkpoint
+        if checkpoint is not None:
+            self._activity, activity.outcomes = activity, {}
+            self._record = checkpoint.record(self.name)
+            checkpoint.add(self)
+        if self._beginning.only or self._record is not None:
+            self._all = False
+            for source in sources:
+                source.initially = self._filter(source)
+
+    def begin(self, queue: WorkQueue[Request]) -> None:
+        """Add what is not an event: the one object, or what is due. If an object was deleted since the last run, or a
+        kind was not seen then, all objects are reconciled: which of them it concerned is not known."""
+        if self._beginning.only:
+            for one in self._beginning.only:
+                if self._kind is not None and one.kind == self._kind.group_kind:
+                    queue.add(Request(one.name, one.namespace))
+            return
+        if self._record is None:
+            return
+        now = self._clock()
+        due = self._record.due
+        if (ALL in due and due[ALL] <= now) or any(self._is_unclear(source) for source in self._sources):
+            self._all = True
+            for source in self._sources:
+                source.replay()
+        for key, time in due.items():
+            if key != ALL:
+                namespace, _, name = key.rpartition("/")
+                queue.add(Request(name, namespace), after=max(0.0, (time - now).total_seconds()))
+
+    def mark_idle(self) -> None:
+        if self._beginning.only:
+            return  # of the other objects, nothing was seen
+        self._seen, self._was_idle = {}, True
+        for source in self._sources:
+            key, headers, version = self._key(source), list(_headers(source)), _version(source)
+            known = self._record.seen.get(key) if self._record is not None else None
+            is_changed = known is None or any(version_of(header) > known.version for header in headers)
+            if known is None or is_changed or was_deleted(known, headers):
+                self._seen[key] = seen_of(headers, version, self._clock())
+
+    def merge(self, record: Record) -> Record:
+        outcomes = self._activity.outcomes if self._activity is not None else None
+        now, loop = self._clock(), asyncio.get_running_loop().time()
+        done: dict[str, datetime | None] = {ALL: None} if self._all and self._was_idle else {}
+        for request, time in (outcomes or {}).items():
+            due = None if time is None else now + timedelta(seconds=time - loop)
+            if type(request) is Request:
+                done[str(request)] = due
+            elif due is not None:  # a class of the program: only a reconcile of all objects makes such requests again
+                done[ALL] = min(due, done.get(ALL) or due)
+        return merged(record, self._seen, done, self._exists)
+
+    def _filter(self, source: Kind) -> Callable[[Event], bool]:
+        seen = self._seen_before(source)
+
+        def passes(event: Event) -> bool:
+            header = event.header
+            if header is None or not event.is_in_initial_list:
+                return True
+            if LABEL in header.labels:
+                return False
+            return self._all or (seen is not None and not self._beginning.only and version_of(header) > seen.version)
+
+        return passes
+
+    def _seen_before(self, source: Kind) -> Seen | None:
+        return self._record.seen.get(self._key(source)) if self._record is not None else None
+
+    def _is_unclear(self, source: Kind) -> bool:
+        seen = self._seen_before(source)
+        return seen is None or was_deleted(seen, _headers(source))
+
+    def _key(self, source: Kind) -> str:
+        return self._beginning.name_of(source.cache) + str(forms.gvk_of(source.kind).group_kind)
+
+    def _exists(self, key: str) -> bool:
+        namespace, _, name = key.rpartition("/")
+        for source in self._sources:
+            if self._kind is not None and forms.gvk_of(source.kind) == self._kind:
+                informer = source.cache.informer(source.kind)
+                try:
+                    return informer is None or informer.find(name, namespace=namespace) is not None
+                except NotCached:
+                    return True  # another run may read that namespace
+        return True
+
+
+def _headers(source: Kind) -> Iterator[Header]:
+    """The headers of the objects of a source, without the checkpoints."""
+    informer = source.cache.informer(source.kind)
+    for store in informer.stores.values() if informer is not None else ():
+        for data in store.select():
+            header = objects.header(data)
+            if LABEL not in header.labels:
+                yield header
+
+
+def _version(source: Kind) -> int:
+    informer = source.cache.informer(source.kind)
+    text = informer.resource_version if informer is not None else ""
+    return int(text) if text.isdecimal() else 0

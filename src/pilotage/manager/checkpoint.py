@@ -1,0 +1,217 @@
+"""What a run leaves for the next one: how far each controller has seen its kinds, and which requests are due when.
+
+There is one ConfigMap for each controller, with two values: `seen`, and `due`, a line for each request. A run changes
+only the lines of the requests that it has reconciled, so that two processes can share a checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Protocol
+
+import msgspec
+
+from pilotage.client.client import Client
+from pilotage.errors import AlreadyExists, Conflict, NotFound, PilotageError
+from pilotage.manager.election import in_cluster_namespace
+from pilotage.manager.options import ManagerOptions
+from pilotage.meta.models import ObjectMeta
+from pilotage.meta.objects import Header
+from pilotage.telemetry.logs import logger
+from pilotage.types.core.v1 import ConfigMap
+
+LABEL = "pilotage.dev/checkpoint"
+"""The label of the ConfigMaps; its value is the name of the checkpoint."""
+
+ALL = "*"
+"""In place of a request: all objects of the controller are due."""
+
+MAX_DUE_BYTES = 512 * 1024
+"""A ConfigMap has 1 MiB at most. If the lines of the requests are longer, one line for all objects replaces them."""
+
+_ATTEMPTS = 10
+
+log = logger("pilotage.manager")
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """The objects of one kind at the end of a run."""
+
+    version: int
+    """Every change up to this resource version was handled."""
+    objects: int
+    digest: str
+    """Of their UIDs: it shows whether one of them was deleted since."""
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The state of one controller between two runs. Requests are `namespace/name`."""
+
+    seen: Mapping[str, Seen] = field(default_factory=dict)
+    due: Mapping[str, datetime] = field(default_factory=dict)
+
+
+class Participant(Protocol):
+    """A controller, as the checkpoint sees it."""
+
+    name: str
+
+    def mark_idle(self) -> None:
+        """Everything is reconciled now: what was seen so far is not needed again."""
+
+    def merge(self, record: Record) -> Record:
+        """The record with the results of this run."""
+
+
+class Checkpoint:
+    """Reads the records when the manager opens, and writes them when it has stopped."""
+
+    def __init__(self, client: Client, namespace: str, name: str) -> None:
+        self.name = name
+        self._client = client
+        self._namespace = namespace
+        self._records: dict[str, Record] = {}
+        self._participants: list[Participant] = []
+
+    def add(self, participant: Participant) -> None:
+        self._participants.append(participant)
+
+    def record(self, controller: str) -> Record | None:
+        """The record of a controller at the start; None in its first run."""
+        return self._records.get(controller)
+
+    async def load(self) -> None:
+        found = await self._client.list(ConfigMap, namespace=self._namespace, labels={LABEL: self.name})
+        for each in found:
+            controller = each.metadata.name.removeprefix(f"{self.name}-")
+            try:
+                self._records[controller] = decoded(each.data)
+            except (ValueError, msgspec.MsgspecError) as error:
+                log.error(
+                    "Cannot read a checkpoint, all objects are reconciled",
+                    configMap=str(each.metadata.name),
+                    error=error,
+                )
+
+    def mark_idle(self) -> None:
+        for each in self._participants:
+            each.mark_idle()
+
+    async def save(self) -> None:
+        """Write all records, after the last reconcile. What cannot be written is logged: the next run then begins where
+        this one did."""
+        for each in self._participants:
+            try:
+                await self._save(each)
+            except PilotageError as error:
+                log.error("Cannot write the checkpoint of a controller", controller=each.name, error=error)
+
+    async def _save(self, participant: Participant) -> None:
+        """Merge into what is stored now: another process may have written it since it was read."""
+        name = f"{self.name}-{participant.name}"
+        for _ in range(_ATTEMPTS):
+            try:
+                await self._write(name, participant)
+                return
+            except (AlreadyExists, Conflict, NotFound):
+                continue
+        raise Conflict(f"the checkpoint {self._namespace}/{name} was changed by others at each of {_ATTEMPTS} attempts")
+
+    async def _write(self, name: str, participant: Participant) -> None:
+        try:
+            stored = await self._client.get(ConfigMap, name, namespace=self._namespace)
+        except NotFound:
+            data = encoded(participant.merge(Record()))
+            metadata = ObjectMeta(name=name, namespace=self._namespace, labels={LABEL: self.name})
+            await self._client.create(ConfigMap(metadata=metadata, data=data))
+            return
+        data = encoded(participant.merge(_decoded_or_empty(stored.data)))
+        if data != stored.data:
+            stored.data = data
+            await self._client.update(stored)
+
+
+async def open_checkpoint(client: Client, options: ManagerOptions) -> Checkpoint:
+    """The checkpoint of a manager, with the records of the last run."""
+    namespace = options.leader_election_namespace or in_cluster_namespace() or "default"
+    checkpoint = Checkpoint(client, namespace, options.checkpoint)
+    await checkpoint.load()
+    return checkpoint
+
+
+def merged(
+    record: Record,
+    seen: Mapping[str, Seen],
+    done: Mapping[str, datetime | None],
+    exists: Callable[[str], bool],
+) -> Record:
+    """A record after a run: `done` has the requests that it has reconciled, with the time at which each is due again.
+
+    Requests of objects that do not exist any more are removed. Of two processes, the one that has seen more counts.
+    """
+    newer = {
+        kind: now for kind, now in seen.items() if kind not in record.seen or now.version >= record.seen[kind].version
+    }
+    kept = {key: time for key, time in record.due.items() if key not in done and (key == ALL or exists(key))}
+    return Record({**record.seen, **newer}, bounded({**kept, **{k: time for k, time in done.items() if time}}))
+
+
+def bounded(due: Mapping[str, datetime]) -> Mapping[str, datetime]:
+    """At most `MAX_DUE_BYTES` of lines; if there are more, all objects are due at the earliest of the times."""
+    if sum(len(key) + 32 for key in due) <= MAX_DUE_BYTES:
+        return due
+    return {ALL: min(due.values())}
+
+
+def seen_of(headers: Iterable[Header], version: int, time: datetime) -> Seen:
+    """What a run has seen of a kind."""
+    listed = [header.uid for header in headers]
+    return Seen(version, len(listed), _digest(listed), time)
+
+
+def was_deleted(seen: Seen, headers: Iterable[Header]) -> bool:
+    """Whether an object was deleted since; also True if that is not certain: objects that were created in the second in
+    which the run ended."""
+    known = [header.uid for header in headers if version_of(header) <= seen.version or _is_older(header, seen.time)]
+    return len(known) != seen.objects or _digest(known) != seen.digest
+
+
+def version_of(header: Header) -> int:
+    return int(header.resource_version) if header.resource_version.isdecimal() else 0
+
+
+def encoded(record: Record) -> dict[str, str]:
+    """The values of the ConfigMap."""
+    lines = [f"{time.astimezone(UTC).isoformat()} {key}" for key, time in record.due.items()]
+    seen = msgspec.json.format(msgspec.json.encode(dict(sorted(record.seen.items()))), indent=2).decode()
+    return {"seen": seen, "due": "\n".join(sorted(lines))}
+
+
+def decoded(data: Mapping[str, str]) -> Record:
+    """Raises ValueError."""
+    seen = msgspec.json.decode(data.get("seen") or "{}", type=dict[str, Seen])
+    lines = [line.partition(" ") for line in data.get("due", "").splitlines()]
+    return Record(seen, {key: datetime.fromisoformat(time) for time, _, key in lines})
+
+
+def _decoded_or_empty(data: Mapping[str, str]) -> Record:
+    try:
+        return decoded(data)
+    except (ValueError, msgspec.MsgspecError):
+        return Record()
+
+
+def _is_older(header: Header, time: datetime) -> bool:
+    created = header.creation_timestamp
+    return created is not None and created < time.replace(microsecond=0)
+
+
+def _digest(uids: Iterable[str]) -> str:
+    """Of a set of UIDs, whatever their order."""
+    total = sum(int.from_bytes(blake2b(uid.encode(), digest_size=8).digest()) for uid in uids)
+    return f"{total % 2**64:016x}"
