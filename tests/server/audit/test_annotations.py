@@ -113,3 +113,29 @@ async def test_a_storage_that_fails_does_not_keep_a_request_from_being_answered_
         monkeypatch.undo()
     assert answer.status == 500
     assert json.loads(lines[-1])["responseStatus"]["code"] == 500
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "body"),
+    [
+        ("GET", CONFIG_MAPS + "?" + "&".join(f"a{number}=1" for number in range(200)), b""),
+        ("GET", "//api/v1/%ff/..", b""),
+        ("POST", CONFIG_MAPS, b"\xff\xfe"),
+        ("POST", CONFIG_MAPS, b"[" * 5000),
+        ("POST", CONFIG_MAPS, b'{"metadata":[]}'),
+        ("PATCH", CONFIG_MAPS + "/a", b"a: &a [*a]"),
+        ("DELETE", CONFIG_MAPS + "/a", b"[1]"),
+        ("POST", "/api/v1/namespaces/default/serviceaccounts/a/token", b'{"spec":1}'),
+    ],
+)
+async def test_what_is_sent_changes_no_answer_for_being_logged(method: str, target: str, body: bytes) -> None:
+    lines: list[bytes] = []
+    headers = [("authorization", "Bearer t"), ("content-type", "application/json")]
+    if method == "PATCH":
+        headers[1] = ("content-type", "application/apply-patch+yaml")
+    request = http.Request(method, target, http.Headers(headers), body)
+    async with Registry(cluster_context(MemoryStorage())) as registry:
+        plain = await HTTPHandler(registry, "t")(request)
+        logged = await HTTPHandler(registry, "t", Auditor(everything("RequestResponse"), lines.append))(request)
+    assert plain.status == logged.status
+    assert json.loads(lines[-1])["responseStatus"]["code"] == plain.status

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from pilotage.errors import ApiError, NotFound, StorageError, Unauthorized
+from pilotage.errors import ApiError, BadRequest, NotFound, StorageError, Unauthorized
 from pilotage.http import messages as http
 from pilotage.meta.documents import Document
 from pilotage.rest import path, query
@@ -103,7 +103,10 @@ def _attributes(incoming: http.Request, user: User) -> AccessAttributes:
     text = incoming.target.partition("?")[2]
     if attributes.path or not text or attributes.verb not in ("list", "deletecollection"):
         return attributes
-    parameters = query.parse(text)
+    try:
+        parameters = query.parse(text)
+    except BadRequest:
+        return attributes  # the answer says what is wrong
     if attributes.verb == "list" and query.boolean(parameters, "watch"):
         attributes = structs.replace(attributes, verb="watch")
     selector = parameters.get("fieldSelector", "")

@@ -151,7 +151,7 @@ class HTTPHandler:
             raise NotFound(routes.NO_PAGE)
         request, info = await resolve(self._registry, incoming, user, seconds)
         if audit is not None:
-            note_request(audit, request, info)
+            await offload(len(incoming.body), note_request, audit, request, info)
             request = structs.replace(request, annotations=audit.annotations)
         with with_warnings(info.warnings):
             return await self._metrics.measured(request, self._served(incoming, request, info, audit))
@@ -170,7 +170,8 @@ class HTTPHandler:
             page = await self._registry.list(request, info)
             body = await offload(sum(map(len, page.items)), renderer.page, page)
             if audit is not None and audit.level is Level.REQUEST_RESPONSE:
-                note_object(audit, body if asked.media == JSON else renderer.plain().page(page), 200)
+                shown = body if asked.media == JSON else renderer.plain().page(page)
+                await offload(len(shown), note_object, audit, shown, 200)
             return await self._sent(incoming, 200, asked, body, page.warnings)
         result = await self._registry.call(request, info)
         if result.code == 204:
@@ -178,7 +179,8 @@ class HTTPHandler:
         check_shape(asked, info, collection=False)
         body = await offload(len(result.body), renderer.object, result.body)
         if audit is not None:
-            note_object(audit, body if asked.media == JSON else renderer.plain().object(result.body), result.code)
+            shown = body if asked.media == JSON else renderer.plain().object(result.body)
+            await offload(len(shown), note_object, audit, shown, result.code)
         return await self._sent(incoming, result.code, asked, body, result.warnings)
 
     async def _sent(
