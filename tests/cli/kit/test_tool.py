@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import re
+import shlex
+import signal
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
 
+from pilotage import cli
 from pilotage.cli import kit
-from tests.cli.kit.tools import ChangedTodo, Console, todo_tool
+from tests.cli.kit.tools import ChangedTodo, Console, Result, captured, todo_tool
 
 ROOT = Path(__file__).parents[3]
 
@@ -115,3 +120,59 @@ def test_a_changed_kind_is_installed(todo: Console) -> None:
     todo.output("create", "todo", "milk", "--set", "spec.text=x")
     new = Console(kit.Tool("todo", kinds=[ChangedTodo], storage=todo.tool.storage))
     assert new.output("get", "todo/milk", "-o", "jsonpath={.spec.size}") == "3"
+
+
+def test_two_tools_on_one_file_see_each_others_writes(tmp_path: Path) -> None:
+    """A watch of one process prints what another one writes."""
+    program = f"from tests.cli.kit.tools import *; todo_tool(Path({str(tmp_path)!r})).main()"
+    todo_tool(tmp_path).run(["create", "todo", "first", "--set", "spec.text=one"])
+    command = [sys.executable, "-c", program, "get", "todos", "-w", "-o", "name"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        try:
+            assert watching.stdout.readline() == "todo.todo.example.com/first\n"
+            Console(todo_tool(tmp_path)).output("create", "todo", "second", "--set", "spec.text=two")
+            assert watching.stdout.readline() == "todo.todo.example.com/second\n"
+        finally:
+            watching.send_signal(signal.SIGINT)
+        assert watching.wait(20) == 130
+
+
+def test_help_is_printed_without_a_command(todo: Console) -> None:
+    shown = todo.output()
+    assert shown.startswith("usage: todo")
+    assert "run the reconcilers until they are idle" in shown
+
+
+def test_the_session_in_the_documentation_is_what_the_program_prints(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "howto" / "command-line-tool.md").read_text()
+    program = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    session = re.search(r"```console\n(.*?)```", page, re.DOTALL)
+    assert program is not None
+    assert session is not None
+    module = types.ModuleType("chores")
+    sys.modules["chores"] = module
+    try:
+        exec(compile(program[1], "chores.py", "exec", dont_inherit=True), module.__dict__)
+        module.tool.storage = f"sqlite:{tmp_path}/chores.db"
+        for text in session[1].split("$ python chores.py ")[1:]:
+            line, _, expected = text.partition("\n")
+            result = Console(module.tool).run(*shlex.split(line))
+            assert result.output + result.errors == expected
+    finally:
+        del sys.modules["chores"]
+
+
+def test_pilotage_reads_and_writes_the_storage_of_a_tool(todo: Console) -> None:
+    def pilotage(*words: str) -> Result:
+        return captured(lambda: cli.main([*words, "--storage", todo.tool.storage]))
+
+    assert pilotage("get", "todos").errors == (
+        f"error: there is no storage {todo.tool.storage}; a tool, `pilotage run` or `pilotage serve` creates it\n"
+    )
+    todo.output("create", "todo", "milk", "--set", "spec.text=x")
+    assert pilotage("get", "todos").output == "NAME   TEXT   PHASE\nmilk   x      Open\n"
+    assert pilotage("create", "configmap", "settings", "--set", "data.a=1").output == "configmap/settings created\n"
+    assert pilotage("get", "configmap/settings", "-o", "jsonpath={.data.a}").output == "1"
+    assert "  data\t<map[string]string>\n" in pilotage("explain", "configmap").output
+    assert pilotage("delete", "todo", "milk").code == 0

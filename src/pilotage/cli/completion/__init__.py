@@ -9,6 +9,7 @@ from typing import Any
 from pilotage.cli.help import examples
 
 SHELLS = ("bash", "zsh", "fish")
+OBJECTS = "objects"
 
 
 def register(subparsers: Any) -> None:
@@ -24,17 +25,41 @@ def register(subparsers: Any) -> None:
             "pilotage completion fish | source",
         ),
     )
-    command.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"the shell: {', '.join(SHELLS)}")
+    add_shell(command)
     command.set_defaults(run=run)
+
+
+def add_shell(command: argparse.ArgumentParser) -> None:
+    """The arguments of the command. The scripts call it with `objects` and the words before the cursor."""
+    command.add_argument("shell", choices=_Shells(SHELLS), metavar="SHELL", help=f"the shell: {', '.join(SHELLS)}")
+    command.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+
+
+class _Shells(tuple[str, ...]):
+    """The shells, and `objects`, which is not shown."""
+
+    def __contains__(self, word: object) -> bool:
+        return word == OBJECTS or super().__contains__(word)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the script and return the exit code."""
+    from pilotage.cli import parser
+
+    if options.shell == OBJECTS:
+        from pilotage.cli.kit.anywhere import Anywhere
+        from pilotage.cli.kit.completing import print_objects
+
+        return print_objects(Anywhere(), options.words)
+    return print_script(options.shell, parser(), "pilotage")
+
+
+def print_script(shell: str, parser: argparse.ArgumentParser, program: str) -> int:
+    """Print the script of a program for a shell."""
     from importlib import import_module
 
-    from pilotage.cli import parser
     from pilotage.cli.completion.commands import described
 
-    script = import_module(f"pilotage.cli.completion.{options.shell}").script
-    sys.stdout.write(script(described(parser())))
+    script = import_module(f"pilotage.cli.completion.{shell}").script
+    sys.stdout.write(script(described(parser, (program,))))
     return 0

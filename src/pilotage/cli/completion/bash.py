@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pilotage.cli.completion.commands import Command, Option, Values
 
 _SCRIPT = """\
-# Completion of pilotage for bash. Load it with: eval "$(pilotage completion bash)"
-_pilotage_files() {{
+# Completion of {program} for bash. Load it with: eval "$({program} completion bash)"
+_{function}_files() {{
     local IFS=$'\\n'
     COMPREPLY+=($(compgen "$@" -- "$current"))
     compopt -o filenames 2>/dev/null
 }}
-_pilotage() {{
-    local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD - 1]}}" command=pilotage number
+_{function}() {{
+    local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD - 1]}}" command={program} number
     for ((number = 1; number < COMP_CWORD; number++)); do
         case "$command ${{COMP_WORDS[number]}}" in
             {commands}) command+=" ${{COMP_WORDS[number]}}" ;;
@@ -34,39 +34,44 @@ _pilotage() {{
     fi
     COMPREPLY=($(compgen -W "$words" -- "$current"))
     case "$files" in
-        folders) _pilotage_files -d ;;
-        files) _pilotage_files -f ;;
-        programs) _pilotage_files -f -X '!*.py'; _pilotage_files -d ;;
+        folders) _{function}_files -d ;;
+        files) _{function}_files -f ;;
+        programs) _{function}_files -f -X '!*.py'; _{function}_files -d ;;
+        objects)
+            COMPREPLY=($(compgen -W "$({program} completion objects "${{COMP_WORDS[@]:2:COMP_CWORD-2}}" 2>/dev/null)" \
+                -- "$current")) ;;
     esac
 }}
-complete -F _pilotage pilotage
+complete -F _{function} {program}
 """
-_FILES = {Values.FOLDER: "folders", Values.FILE: "files", Values.PROGRAM: "programs"}
-_REPLIES = {Values.FOLDER: "_pilotage_files -d", Values.FILE: "_pilotage_files -f"}
+_FILES = {Values.FOLDER: "folders", Values.FILE: "files", Values.PROGRAM: "programs", Values.OBJECT: "objects"}
+_REPLIES = {Values.FOLDER: "_{function}_files -d", Values.FILE: "_{function}_files -f"}
 
 
 def script(root: Command) -> str:
     """The completion script for bash."""
     return _SCRIPT.format(
+        program=root.program,
+        function=root.function,
         commands=" | ".join(f'"{command.name}"' for command in root.all() if command is not root),
-        values="\n".join(line for command in root.all() for line in _values(command)),
+        values="\n".join(line for command in root.all() for line in _values(command, root.function)),
         arguments="\n".join(_arguments(command) for command in root.all()),
     )
 
 
-def _values(command: Command) -> Iterator[str]:
+def _values(command: Command, function: str) -> Iterator[str]:
     """The cases of the options of a command that take a value."""
     for option in command.options:
         if option.values is not None:
             patterns = " | ".join(f'"{command.name}:{flag}"' for flag in option.flags)
-            yield f"        {patterns}) {_reply(option)} return ;;"
+            yield f"        {patterns}) {_reply(option, function)} return ;;"
 
 
-def _reply(option: Option) -> str:
+def _reply(option: Option, function: str) -> str:
     if option.choices:
         return f'COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$current"));'
     reply = _REPLIES.get(option.values or Values.TEXT)
-    return f"{reply};" if reply else ""
+    return f"{reply.format(function=function)};" if reply else ""
 
 
 def _arguments(command: Command) -> str:

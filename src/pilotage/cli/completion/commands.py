@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -16,6 +17,7 @@ class Values(Enum):
     FILE = "files"
     FOLDER = "folders"
     PROGRAM = "Python files"
+    OBJECT = "types of objects, and names"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,15 @@ class Command:
     @property
     def name(self) -> str:
         return " ".join(self.words)
+
+    @property
+    def program(self) -> str:
+        return self.words[0]
+
+    @property
+    def function(self) -> str:
+        """The name of the program in names of shell functions."""
+        return re.sub(r"\W", "_", self.words[0])
 
     def all(self) -> Iterator[Command]:
         """This one and all below it."""
@@ -79,6 +90,8 @@ def _values(action: argparse.Action) -> Values:
     name = action.metavar if isinstance(action.metavar, str) else ""
     if name in ("DIR", "FOLDER"):
         return Values.FOLDER
+    if name == "TYPE":
+        return Values.OBJECT
     if name == "TARGET" or name.startswith("MODULE"):
         return Values.PROGRAM
-    return Values.FILE if action.type is Path else Values.TEXT
+    return Values.FILE if action.type is Path or name == "FILE" else Values.TEXT

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pilotage.cli.completion.commands import Command, Option, Values
 
 _HEADING = """\
-# Completion of pilotage for fish. Load it with: pilotage completion fish | source
-function __pilotage_at
-    set -l command pilotage
+# Completion of {program} for fish. Load it with: {program} completion fish | source
+function __{function}_at
+    set -l command {program}
     for word in (commandline -opc)[2..]
         if contains -- "$command $word" {commands}
             set command "$command $word"
@@ -17,8 +17,8 @@ function __pilotage_at
     end
     test "$command" = "$argv[1]"
 end
-complete -c pilotage -e
-complete -c pilotage -f
+complete -c {program} -e
+complete -c {program} -f
 """
 _FILES = {
     Values.FILE: "(__fish_complete_path)",
@@ -30,19 +30,20 @@ _FILES = {
 def script(root: Command) -> str:
     """The completion script for fish."""
     commands = " ".join(_quoted(command.name) for command in root.all() if command is not root)
-    return (
-        "\n".join([_HEADING.format(commands=commands), *(line for each in root.all() for line in _lines(each))]) + "\n"
-    )
+    heading = _HEADING.format(commands=commands, program=root.program, function=root.function)
+    return "\n".join([heading, *(line for each in root.all() for line in _lines(each))]) + "\n"
 
 
 def _lines(command: Command) -> Iterator[str]:
-    start = f"complete -c pilotage -n {_quoted(f'__pilotage_at {_quoted(command.name)}')}"
+    start = f"complete -c {command.program} -n {_quoted(f'__{command.function}_at {_quoted(command.name)}')}"
     for each in command.subcommands:
         yield f"{start} -a {each.words[-1]} -d {_quoted(each.help)}"
     for option in command.options:
         yield f"{start}{_flags(option)}{_value(option)} -d {_quoted(option.help)}"
     if command.choices:
         yield f"{start} -a {_quoted(' '.join(command.choices))}"
+    elif command.arguments is Values.OBJECT:
+        yield f"{start} -a {_quoted(f'({command.program} completion objects (commandline -opc)[3..] 2>/dev/null)')}"
     elif command.arguments in _FILES:
         yield f"{start} -a {_quoted(_FILES[command.arguments])}"
 

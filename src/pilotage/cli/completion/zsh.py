@@ -9,9 +9,12 @@ _ACTIONS = {Values.TEXT: " ", Values.FILE: "_files", Values.FOLDER: "_files -/",
 
 def script(root: Command) -> str:
     """The completion script for zsh."""
-    heading = '#compdef pilotage\n# Completion of pilotage for zsh. Load it with: eval "$(pilotage completion zsh)"\n'
+    program = root.program
+    heading = (
+        f'#compdef {program}\n# Completion of {program} for zsh. Load it with: eval "$({program} completion zsh)"\n'
+    )
     functions = "".join(_function(command) for command in root.all())
-    return f"{heading}{functions}compdef _pilotage pilotage\n"
+    return f"{heading}{functions}compdef {_name(root)} {program}\n"
 
 
 def _function(command: Command) -> str:
@@ -19,6 +22,9 @@ def _function(command: Command) -> str:
     if not command.subcommands:
         if command.choices:
             specifications.append(_quoted(f"1: :({' '.join(command.choices)})"))
+        elif command.arguments is Values.OBJECT:
+            objects = f"$({command.program} completion objects ${{(@)words[2,CURRENT-1]}} 2>/dev/null)"
+            specifications.append(_quoted(f"*: :({objects})"))
         elif command.arguments is not Values.TEXT:
             specifications.append(_quoted(f"*: :{_ACTIONS[command.arguments]}"))
         return f"{_name(command)}() {{\n    _arguments -S {_joined(specifications)}\n}}\n"
@@ -41,7 +47,7 @@ def _function(command: Command) -> str:
 
 
 def _name(command: Command) -> str:
-    return f"_{'_'.join(command.words)}"
+    return f"_{'_'.join([command.function, *command.words[1:]])}"
 
 
 def _described(command: Command) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pilotage.cli.help import HelpFormatter, examples
 from pilotage.cli.kit.arguments import COMMANDS, RECONCILE, Command
+from pilotage.cli.kit.completing import register as register_completion
 from pilotage.cli.kit.execution import command_function, execute
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ class Tool:
             epilog=examples(f"{self.name} get {plural}", f"{self.name} apply -f objects.yaml"),
             formatter_class=HelpFormatter,
         )
-        self.add_commands(root.add_subparsers(title="commands", metavar="COMMAND"))
+        commands = root.add_subparsers(title="commands", metavar="COMMAND")
+        self.add_commands(commands)
+        register_completion(commands, self)
         return root
 
     def add_commands(self, subparsers: Any, names: Iterable[str] | None = None) -> None:

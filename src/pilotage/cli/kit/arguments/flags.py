@@ -154,3 +154,7 @@ def _validation(text: str) -> str:
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is none of strict, warn and ignore")
     return found
+
+
+def add_nothing(parser: argparse.ArgumentParser) -> None:
+    """For commands without flags of their own."""

@@ -92,10 +92,6 @@ def add_delete(parser: argparse.ArgumentParser) -> None:
     flags.dry_run(parser)
 
 
-def add_nothing(parser: argparse.ArgumentParser) -> None:
-    """For commands without flags of their own."""
-
-
 CREATE = Command(
     "create",
     "create objects, from files or from values",
@@ -134,7 +130,7 @@ RECONCILE = Command(
     "run the reconcilers until they are idle",
     "Run the reconcilers until nothing is left to do. Commands that write do so by themselves.",
     ("",),
-    add_nothing,
+    flags.add_nothing,
     writes=True,
 )
 
