@@ -134,7 +134,7 @@ async def test_every_try_is_counted_by_code_method_and_host(monkeypatch: pytest.
     assert "rest_client_requests_total" in REGISTRY.render()
     registry = Registry()  # the process's own is full of the hosts of other tests
     counter = registry.counter("rest_client_requests_total", "x", ("code", "method", "host"))
-    monkeypatch.setattr("pilotage.client.sending._REQUESTS", counter)
+    monkeypatch.setattr("pilotage.client.sending.REQUESTS", counter)
     async with answering(busy(), OK) as (transport, seen):
         await transport.call(GET)
         host = seen[0].headers.get("host")
