@@ -95,7 +95,8 @@ def test_every_example_is_in_the_table_and_has_its_output() -> None:
     there = {path.name for path in EXAMPLES.glob("*.py")}
     assert set(re.findall(r"^\| \[(\w+\.py)\]\(\1\) \|", PAGE, re.MULTILINE)) == there
     packages = {f"-m {path.parent.name}" for path in EXAMPLES.glob("*/__main__.py")}
-    assert {program.name for program in shown()} == there | packages
+    only_tests = {"test_greetings.py"}  # pytest runs it, and it prints nothing of its own
+    assert {program.name for program in shown()} == (there - only_tests) | packages
 
 
 @pytest.mark.parametrize("program", shown(), ids=lambda program: program.name)

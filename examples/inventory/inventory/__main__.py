@@ -1,0 +1,3 @@
+from . import tool
+
+tool.main()
