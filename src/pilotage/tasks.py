@@ -24,6 +24,11 @@ def frames_of(task: asyncio.Task[Any]) -> list[FrameType]:
     return frames
 
 
+def loop_is_ending() -> bool:
+    """Whether every task of the running loop is being cancelled, as `asyncio.run` does at its end."""
+    return all(task.cancelling() for task in asyncio.all_tasks())
+
+
 class TaskCancelled(PilotageError):
     """A task was cancelled, and not by its owner."""
 

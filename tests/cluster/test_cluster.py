@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -205,3 +207,22 @@ async def test_a_cluster_elsewhere_has_a_connection_for_another_loop_and_an_embe
     await transport.close()
     assert pt.Cluster.embedded().separate_client() is None
     assert pt.Cluster.none().separate_client() is None
+
+
+def test_a_program_that_does_not_close_its_cluster_ends(tmp_path: Path) -> None:
+    program = """
+import asyncio
+import subprocess
+import sys
+import pilotage as pt
+
+async def main():
+    cluster = pt.Cluster.embedded("memory:")
+    await cluster.__aenter__()
+    cluster.event_recorder_for("a")
+    raise SystemExit(3)
+
+asyncio.run(main())
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stderr) == (3, "")

@@ -18,6 +18,7 @@ from pilotage.cluster.series import FINISH_SECONDS, EventSeries, SeriesRecord
 from pilotage.errors import AlreadyExists, ApiError, ConnectionLost, NotFound, PilotageError
 from pilotage.rest import PatchType, Request, Transport, Verb
 from pilotage.rest.refusal import MissingPermission, refused
+from pilotage.tasks import loop_is_ending
 from pilotage.telemetry.logs import logger
 
 _log = logger("pilotage.events")
@@ -79,7 +80,7 @@ class EventWriter:
 
     def _begin_again(self, task: asyncio.Task[None]) -> None:
         """Start the task again if it was not ended by `stop`: no later event would be written."""
-        if self._task is task and not self._is_stopped:
+        if self._task is task and not self._is_stopped and not loop_is_ending():
             error = None if task.cancelled() else task.exception()
             _log.error("The writer of events ended unexpectedly, starting it again", error=error or "it was cancelled")
             self._begin()

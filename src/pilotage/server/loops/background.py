@@ -24,6 +24,7 @@ from pilotage.server.loops.quotas import QuotaCounter
 from pilotage.server.loops.storage import check_storage
 from pilotage.server.loops.termination import Terminator
 from pilotage.server.loops.typechecking import PolicyTypeChecker
+from pilotage.tasks import loop_is_ending
 from pilotage.telemetry.logs import logger
 
 _RETRY_SECONDS = 1.0
@@ -102,7 +103,7 @@ class BackgroundLoops:
             except Exception:
                 _log.exception("Background loop failed, retrying", loop=name, seconds=_RETRY_SECONDS)
             except asyncio.CancelledError:
-                if self._is_closing:
+                if self._is_closing or loop_is_ending():
                     raise
                 _log.error("Background loop was cancelled by other code, starting it again", loop=name)
             await asyncio.sleep(_RETRY_SECONDS)
