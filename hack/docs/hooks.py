@@ -39,7 +39,7 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: File
     """Links that lead out of docs/ in the repository lead to the same pages here."""
     name: str = page.file.src_uri
     if name.startswith("examples/") or name == "changelog.md":
-        return re.sub(r"\]\((\.\./)?docs/", r"](\1", markdown)
+        return re.sub(r"\]\(((?:\.\./)*)docs/", r"](\1", markdown)
     up = "../" * name.count("/")
     return markdown.replace(f"]({up}../examples/", f"]({up}examples/")
 

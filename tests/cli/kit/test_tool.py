@@ -67,6 +67,18 @@ def test_a_reconcile_that_fails_has_a_line_and_an_exit_code_and_the_write_stays(
     assert todo.run("reconcile").code == 5
 
 
+def test_reconcile_does_what_is_due_and_no_more_unless_it_is_asked_to(todo: Console) -> None:
+    def reconciled() -> int:
+        return len(todo.output("logs", "todo", "milk").splitlines())
+
+    todo.output("create", "todo", "milk", "--set", "spec.text=x")
+    before = reconciled()
+    todo.output("reconcile")
+    assert reconciled() == before
+    todo.output("reconcile", "--all")
+    assert reconciled() > before
+
+
 def test_a_reconcile_that_is_not_retried_is_an_error_at_once(todo: Console) -> None:
     failed = todo.run("create", "todo", "moon", "--set", "spec.text=never")
     assert failed.code == 5

@@ -35,6 +35,8 @@ class Reconciling:
     timeout: float
     """Seconds until they must be idle; 0: no limit."""
     terminal: Terminal
+    checkpoint: str
+    """The name of the checkpoint, which has what was seen and what is due; empty: all objects are reconciled."""
 
 
 async def with_reconcilers(cluster: Cluster, how: Reconciling, command: Callable[[], Awaitable[int]]) -> int:
@@ -42,7 +44,7 @@ async def with_reconcilers(cluster: Cluster, how: Reconciling, command: Callable
     are idle. Raises the error of the command, and NotReconciled."""
     work = _Work(command)
     with _failures() as failures:
-        async with Manager(cluster, ManagerOptions()) as manager:
+        async with Manager(cluster, ManagerOptions(checkpoint=how.checkpoint)) as manager:
             result = how.setup(manager)
             if inspect.isawaitable(result):
                 await result

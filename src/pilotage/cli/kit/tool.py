@@ -144,7 +144,8 @@ class Tool:
             from pilotage.cli.kit.logs import logged
             from pilotage.cli.kit.reconciling import Reconciling, with_reconcilers
 
-            how = Reconciling(self.setup, options.reconcile_timeout, session.errors)
+            checkpoint = "" if getattr(options, "every_object", False) else self.name.lower().replace("_", "-")
+            how = Reconciling(self.setup, options.reconcile_timeout, session.errors, checkpoint)
             with logged(session.log_file, options.log_level, session.errors):
                 return await with_reconcilers(cluster, how, lambda: run(session, options))
 

@@ -92,6 +92,12 @@ def add_delete(parser: argparse.ArgumentParser) -> None:
     flags.dry_run(parser)
 
 
+def add_reconcile(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--all", dest="every_object", action="store_true", help="all objects, also those that have not changed"
+    )
+
+
 CREATE = Command(
     "create",
     "create objects, from files or from values",
@@ -128,9 +134,10 @@ DELETE = Command(
 RECONCILE = Command(
     "reconcile",
     "run the reconcilers until they are idle",
-    "Run the reconcilers until nothing is left to do. Commands that write do so by themselves.",
-    ("",),
-    flags.add_nothing,
+    "Run the reconcilers for what was changed or has failed since the last run, and for what is due by now. Commands "
+    "that write do so by themselves.",
+    ("", "--all"),
+    add_reconcile,
     writes=True,
 )
 
