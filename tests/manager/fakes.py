@@ -219,8 +219,8 @@ def elapsed() -> float:
 
 
 @contextmanager
-def recorded_logs(name: str = "pilotage.manager") -> Iterator[list[str]]:
-    """What is logged in the block, message by message with its fields."""
+def recorded_logs(name: str = "pilotage.manager", least: int = logging.INFO) -> Iterator[list[str]]:
+    """What is logged in the block at a level of `least` or more, message by message with its fields."""
     lines: list[str] = []
 
     class Recorder(logging.Handler):
@@ -229,6 +229,7 @@ def recorded_logs(name: str = "pilotage.manager") -> Iterator[list[str]]:
 
     target = logging.getLogger(name)
     handler, level = Recorder(), target.level
+    handler.setLevel(least)
     target.addHandler(handler)
     target.setLevel(logging.INFO)
     try:

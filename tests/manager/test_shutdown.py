@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 
 import pytest
 
+from pilotage.errors import InvalidDefinition
 from pilotage.manager.errors import ManagerStopped, ShutdownForced, ShutdownTimeout, ShuttingDown
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
@@ -199,3 +201,22 @@ async def test_forcing_twice_still_leaves_cancelled_tasks_their_time_to_unwind()
     assert running.cancelled()
     assert unwound
     assert elapsed() == 1.5
+
+
+async def test_progress_lines_are_warnings_after_a_while_and_the_wait_goes_on() -> None:
+    options = ManagerOptions(shutdown_progress_interval=2, shutdown_warning_after=5)
+    async with Manager(FakeCluster(), options) as manager:
+        worker = Worker(manager, 11)
+        manager.add(worker)
+        with recorded_logs() as lines, recorded_logs(least=logging.WARNING) as warnings:
+            await manager.start(timeout=0.5)
+    assert worker.finished == 1
+    waiting = [line for line in lines if line.startswith("Still waiting for active work")]
+    assert len(waiting) == 5
+    assert warnings == waiting[2:]
+
+
+@pytest.mark.parametrize("value", [0, -1])
+def test_a_progress_interval_must_be_positive(value: float) -> None:
+    with pytest.raises(InvalidDefinition, match="shutdown_progress_interval"):
+        ManagerOptions(shutdown_progress_interval=value)

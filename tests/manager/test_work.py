@@ -141,3 +141,42 @@ async def test_work_in_threads_counts_and_wakes_the_loop() -> None:
     for thread in threads:
         thread.join()
     assert tracker.statistics() == WorkStatistics(peak=8, started=8, finished=8)
+
+
+@pytest.mark.virtual_time
+async def test_back_pressure_lets_no_more_than_the_limit_run_and_all_come_to_their_turn() -> None:
+    tracker = WorkTracker(limit=10)
+
+    async def work(number: int) -> None:
+        await tracker.wait_for_room()
+        with tracker.track("upload", str(number)) as one, one.part("chunk", "a"):
+            await asyncio.sleep(1)
+
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(100):
+            tasks.create_task(work(number))
+    assert (tracker.statistics("upload").finished, tracker.statistics("upload").peak) == (100, 10)
+    assert asyncio.get_running_loop().time() == 10
+
+
+@pytest.mark.virtual_time
+async def test_who_waits_for_room_and_is_cancelled_passes_its_turn_on() -> None:
+    tracker = WorkTracker(limit=1)
+    first = tracker.start("upload", "a")
+    waiting = [asyncio.ensure_future(tracker.wait_for_room()) for _ in range(2)]
+    await asyncio.sleep(1)
+    first.end()
+    waiting[0].cancel()
+    await asyncio.wait_for(waiting[1], 1)
+
+
+@pytest.mark.virtual_time
+async def test_a_shutdown_ends_the_wait_for_room() -> None:
+    tracker = WorkTracker(limit=1)
+    with tracker.track("upload", "a"):
+        waiting = asyncio.ensure_future(tracker.wait_for_room())
+        await asyncio.sleep(1)
+        tracker.stop_accepting()
+        await asyncio.wait_for(waiting, 1)
+        with pytest.raises(ShuttingDown):
+            tracker.start("upload", "b")

@@ -95,8 +95,11 @@ class Worker:
         try:
             while True:
                 async with queue.take() as request:
-                    if tracker is not None and not tracker.accepting:
-                        return
+                    if tracker is not None:
+                        if tracker.is_full:
+                            await tracker.wait_for_room()
+                        if not tracker.accepting:
+                            return
                     with gate.passing(request) if gate is not None else _ALWAYS as passes:
                         if passes:
                             await self._process(request, loop)

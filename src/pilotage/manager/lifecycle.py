@@ -19,7 +19,7 @@ from pilotage.manager.errors import (
 )
 from pilotage.manager.groups import Groups
 from pilotage.manager.runnables import AnyRunnable, Group, name_of
-from pilotage.manager.shutdown import Grace, Shutdown
+from pilotage.manager.shutdown import PROGRESS, Grace, Progress, Shutdown
 from pilotage.manager.work import WorkTracker
 from pilotage.telemetry.logs import logger
 
@@ -37,7 +37,7 @@ class ShardRun(Protocol):
 class Lifecycle:
     """Runs groups of runnables. The first failure requests the stop, and `stop` raises it at the end."""
 
-    def __init__(self, work: WorkTracker, grace_seconds: float) -> None:
+    def __init__(self, work: WorkTracker, grace_seconds: float, progress: Progress = PROGRESS) -> None:
         self.groups = Groups(self._fail)
         self.elected = asyncio.Event()
         self.elector: LeaderElector | None = None
@@ -50,6 +50,7 @@ class Lifecycle:
         """Runs the coroutines of the elector: on this loop, or on that of the supervisor."""
         self._work = work
         self._grace_seconds = grace_seconds
+        self._progress = progress
         self._launching: asyncio.Task[None] | None = None
         self._electing: asyncio.Task[None] | None = None
         self._sharing: asyncio.Task[None] | None = None
@@ -267,7 +268,7 @@ class Lifecycle:
         await _cancel(self._launching)
         if not self.elected.is_set():
             await _cancel(self._electing)  # so that no runnable that needs a leader starts during the stop
-        cut = self._cut = await Shutdown(self.groups, self._work, grace).run()
+        cut = self._cut = await Shutdown(self.groups, self._work, grace, self._progress).run()
         await _cancel(self._electing)  # after the last runnable: until its end it is protected by the lease
         await _cancel(self._sharing)
         if self.shards is not None and not cut:

@@ -40,6 +40,7 @@ from pilotage.manager.permissions import Permissions
 from pilotage.manager.processes.child import add_probe
 from pilotage.manager.readiness import readiness
 from pilotage.manager.runnables import AnyRunnable, name_of
+from pilotage.manager.shutdown import Progress
 from pilotage.manager.supervision import Supervision
 from pilotage.manager.supervisor import has_threads
 from pilotage.manager.work import WorkTracker
@@ -79,15 +80,15 @@ class Manager:
             )
         self.cluster = cluster
         self.options = options if options is not None else ManagerOptions()
-        self.work = WorkTracker()
+        self.work = WorkTracker(limit=self.options.max_active_work)
         """Active work: the controllers' reconciles and your own. A shutdown waits for it."""
         self.shards: Shards | None = None
         """The keys that this replica works on, with the option `shards`; None: all."""
         self.declared = Declared()
         """What the controllers of this manager were declared with; `pilotage rbac` reads it."""
         self.beginning = Beginning(self.clock)
-        """With which objects the controllers begin."""
-        self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout)
+        progress = Progress(self.options.shutdown_progress_interval, self.options.shutdown_warning_after)
+        self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout, progress)
         self._permissions = Permissions(self._own_permissions)
         self._namespaces: NamespaceSelection | None = None
         self._healthz: dict[str, Check] = {}

@@ -159,6 +159,16 @@ class ManagerOptions:
     graceful_shutdown_timeout: float = 30.0
     """How long a shutdown waits for active work and runnables. 0: not at all; negative: without limit."""
 
+    shutdown_progress_interval: float = 0.5
+    """Seconds between two log lines of a shutdown with what it waits for."""
+
+    shutdown_warning_after: float = 10.0
+    """Seconds after which these lines are warnings; the shutdown goes on waiting."""
+
+    max_active_work: int = 1000
+    """How many reconciles of all controllers may run at once; further ones wait. Work of your own counts, too, and may
+    wait with `work.wait_for_room()`. 0: no limit."""
+
     blocked_loop_threshold: float = 1.0
     """Seconds after which a blocked event loop is logged and counted. 1 s, because a kubelet waits that long for the
     answer to a probe. `math.inf`: never."""
@@ -181,7 +191,7 @@ class ManagerOptions:
                 raise InvalidDefinition(f"the path of an endpoint must start with '/', not {path!r}")
         if METRICS_PATH in self.metrics_extra_handlers:
             raise InvalidDefinition(f"{METRICS_PATH} is the path of the metrics; choose another path for your handler")
-        for name in ("blocked_loop_threshold", "blocked_loop_deadline"):
+        for name in ("blocked_loop_threshold", "blocked_loop_deadline", "shutdown_progress_interval"):
             if not getattr(self, name) > 0:
                 raise InvalidDefinition(f"{name}={getattr(self, name)!r}: must be more than 0 seconds")
         if self.leader_election_resource_lock != "leases":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pilotage.manager.groups import Groups
@@ -18,8 +19,16 @@ from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.manager")
 
-PROGRESS_SECONDS = 0.5
-"""How often a shutdown logs what it waits for."""
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How often a shutdown logs what it waits for, and after how many seconds these lines are warnings."""
+
+    seconds: float = 0.5
+    warning_after: float = 10.0
+
+
+PROGRESS = Progress()
 
 UNWIND_SECONDS = 1.0
 """How long cancelled tasks have after the grace period: in asyncio a task ends only by its own code."""
@@ -75,10 +84,12 @@ class Grace:
 class Shutdown:
     """One shutdown of a manager. `run` ends within the grace period and `UNWIND_SECONDS`, whatever the tasks do."""
 
-    def __init__(self, groups: Groups, work: WorkTracker, grace: Grace) -> None:
+    def __init__(self, groups: Groups, work: WorkTracker, grace: Grace, progress: Progress = PROGRESS) -> None:
         self._groups = groups
         self._work = work
         self._grace = grace
+        self._progress = progress
+        self._began = asyncio.get_running_loop().time()
         self._cut: list[str] = []
 
     async def run(self) -> tuple[str, ...]:
@@ -113,12 +124,11 @@ class Shutdown:
         )
         async with asyncio.TaskGroup() as tasks:
             idle = tasks.create_task(self._work.wait_idle(), name="shutdown: waiting for work")
-            while not await self._grace.wait([idle], min(PROGRESS_SECONDS, self._grace.left)):
+            while not await self._grace.wait([idle], min(self._progress.seconds, self._grace.left)):
                 if self._grace.left <= 0:
                     break
                 active = self._work.active()
-                left = _rounded(self._grace.left)
-                log.info("Still waiting for active work", active=_names(active), count=len(active), seconds_left=left)
+                self._log_waiting("Still waiting for active work", active=_names(active), count=len(active))
             idle.cancel()
         if active := self._work.active():
             log.warning("Grace period is over, cancelling active work", active=_names(active), count=len(active))
@@ -144,12 +154,17 @@ class Shutdown:
             return
 
     async def _wait_for(self, tasks: set[asyncio.Task[None]]) -> None:
-        while not await self._grace.wait(tasks, min(PROGRESS_SECONDS, self._grace.left)):
+        while not await self._grace.wait(tasks, min(self._progress.seconds, self._grace.left)):
             waiting = sorted(task.get_name() for task in tasks if not task.done())
             if self._grace.left <= 0:
                 self._cut += waiting
                 return
-            log.info("Still waiting for runnables", runnables=waiting, seconds_left=_rounded(self._grace.left))
+            self._log_waiting("Still waiting for runnables", runnables=waiting)
+
+    def _log_waiting(self, message: str, **fields: object) -> None:
+        passed = asyncio.get_running_loop().time() - self._began
+        write = log.info if passed < self._progress.warning_after else log.warning
+        write(message, **fields, seconds_left=_rounded(self._grace.left))
 
 
 def _names(active: Sequence[ActiveWork]) -> list[str]:

@@ -12,7 +12,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -56,7 +58,11 @@ class WorkStatistics:
 class WorkTracker:
     """Tracks every piece of work from its start to its end. Thread-safe."""
 
-    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+    def __init__(self, clock: Callable[[], float] | None = None, *, limit: int = 0) -> None:
+        """`limit` is how much work may be active before `wait_for_room` waits; 0: no limit."""
+        self._limit = limit
+        self._parts = 0
+        self._queued: deque[asyncio.Future[None]] = deque()
         self._clock = clock or _seconds
         self._lock = threading.Lock()
         self._active: dict[Work, None] = {}  # in the order of their start
@@ -77,6 +83,36 @@ class WorkTracker:
     def stop_accepting(self) -> None:
         """Accept no more work. Active work continues, with its parts. A second call does nothing."""
         self._accepting = False
+        while self._queued:
+            self._wake_one()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the limit is reached. Parts of work that has begun do not count."""
+        return 0 < self._limit <= len(self._active) - self._parts
+
+    async def wait_for_room(self) -> None:
+        """Back-pressure: wait, first come first served, until the limit is not reached, or until a shutdown begins.
+
+        Called on one event loop. Work is refused only by a shutdown: what does not wait here exceeds the limit.
+        """
+        while self.is_full and self._accepting:
+            turn = asyncio.get_running_loop().create_future()
+            self._queued.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                with suppress(ValueError):
+                    self._queued.remove(turn)
+                self._wake_one()  # its turn may have come already
+                raise
+
+    def _wake_one(self) -> None:
+        while self._queued:
+            turn = self._queued.popleft()
+            if not turn.done():
+                turn.get_loop().call_soon_threadsafe(_set_done, turn)
+                return
 
     @property
     def accepting(self) -> bool:
@@ -139,6 +175,7 @@ class WorkTracker:
                 raise ShuttingDown(f"{work.kind} {work.name} is not started: the program is shutting down")
             kind = self._kinds.get(work.kind) or self._new_kind(work.kind)
             self._active[work] = None
+            self._parts += work.is_part
             if len(self._active) > self._peak:
                 self._peak = len(self._active)
             kind.started += 1
@@ -151,12 +188,15 @@ class WorkTracker:
             if work not in self._active:
                 return  # ended before, or never started
             del self._active[work]
+            self._parts -= work.is_part
             kind = self._kinds[work.kind]
             kind.in_flight -= 1
             if failed:
                 kind.failed += 1
             else:
                 kind.finished += 1
+            if self._queued:
+                self._wake_one()
             if self._active or not self._waiting:
                 return
             woken, self._waiting = self._waiting, []
@@ -222,6 +262,11 @@ class _Kind:
 
     def statistics(self) -> WorkStatistics:
         return WorkStatistics(self.in_flight, self.peak, self.started, self.finished, self.failed)
+
+
+def _set_done(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_result(None)
 
 
 def _measured(kind: str) -> float:

@@ -1,0 +1,65 @@
+"""The cost of work tracking: reconciles with a tracker and without one, in alternating rounds."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import pilotage as pt
+from bench.objects import Widget, widget
+from pilotage.controller.controller import Controller
+from pilotage.manager.work import WorkTracker
+
+Reconcile = Callable[[pt.Request], Awaitable[None]]
+ROUNDS = 11
+
+
+async def tracking() -> None:
+    """An empty reconcile is the worst case; one that reads and updates an object of the embedded server is usual."""
+
+    async def nothing(request: pt.Request) -> None:
+        pass
+
+    await _compare("empty reconcile", nothing, 5000)
+    async with pt.Cluster.embedded("memory:") as cluster:
+        await cluster.install(Widget)
+        made = widget(1)
+        await cluster.client.create(made)
+
+        async def update(request: pt.Request) -> None:
+            found = await cluster.client.get(Widget, made.metadata.name, namespace="default")
+            found.spec.size = 1 + found.spec.size % 1000
+            await cluster.client.update(found)
+
+        await _compare("reconcile with a get and an update", update, 300)
+
+
+async def _compare(name: str, reconcile: Reconcile, count: int) -> None:
+    """The least CPU time of each; rounds alternate, because the speed of the machine changes."""
+    plain, tracked = [], []
+    for _ in range(ROUNDS):
+        plain.append(await _cpu(reconcile, count, None))
+        tracked.append(await _cpu(reconcile, count, WorkTracker(limit=1000)))
+    without, with_it = min(plain), min(tracked)
+    print(
+        f"  {name:<46} {without * 1e6:>9.1f} us CPU, with work tracking {with_it * 1e6:.1f} us: "
+        f"ratio {with_it / without:.3f}"
+    )
+
+
+async def _cpu(reconcile: Reconcile, count: int, tracker: WorkTracker | None) -> float:
+    controller = Controller("bench", reconcile, tracker=tracker)
+    for number in range(count):
+        controller.queue.add(pt.Request(str(number)))
+    began = time.process_time()
+    running = asyncio.ensure_future(controller.start())
+    await controller.queue.wait_idle()
+    used = time.process_time() - began
+    await controller.stop()
+    await running
+    return used / count
+
+
+if __name__ == "__main__":
+    asyncio.run(tracking())
