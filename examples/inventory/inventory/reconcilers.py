@@ -102,8 +102,3 @@ class CategoryReconciler:
 
 def is_low(item: Item) -> bool:
     return item.spec.quantity <= item.spec.low_stock
-
-
-def setup(manager: pt.Manager) -> None:
-    ItemReconciler(manager).setup_with_manager(manager)
-    CategoryReconciler(manager).setup_with_manager(manager)

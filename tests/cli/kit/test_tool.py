@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+import pilotage as pt
 from pilotage import cli
 from pilotage.cli import kit
-from tests.cli.kit.tools import ChangedTodo, Console, Result, captured, todo_tool
+from tests.cli.kit.tools import ChangedTodo, CleaningReconciler, Console, Result, Todo, TodoWebhook, captured, todo_tool
 
 ROOT = Path(__file__).parents[3]
 
@@ -188,3 +189,30 @@ def test_pilotage_reads_and_writes_the_storage_of_a_tool(todo: Console) -> None:
     assert pilotage("get", "configmap/settings", "-o", "jsonpath={.data.a}").output == "1"
     assert "  data\t<map[string]string>\n" in pilotage("explain", "configmap").output
     assert pilotage("delete", "todo", "milk").code == 0
+
+
+def test_webhooks_of_the_tool_check_what_its_commands_write(todo: Console) -> None:
+    def setup(manager: pt.Manager) -> None:
+        pt.WebhookBuilder(manager).for_(Todo).with_validator(TodoWebhook()).complete()
+
+    todo.tool.setup = setup
+    refused = todo.run("create", "todo", "milk", "--set", "spec.text=milk")
+    assert refused.code == 1
+    assert 'spec.text: Invalid value: "milk": must not be the name' in refused.errors
+    warned = todo.run("create", "todo", "milk", "--set", "spec.text=x", "--set", "spec.priority=9")
+    assert (warned.code, warned.output) == (0, "todo.todo.example.com/milk created\n")
+    assert warned.errors == "Warning: it is urgent\n"
+
+
+def test_a_delete_waits_until_the_finalizers_of_the_tool_are_done(todo: Console) -> None:
+    reconcilers: list[CleaningReconciler] = []
+
+    def setup(manager: pt.Manager) -> None:
+        reconcilers.append(CleaningReconciler(manager))
+        pt.ControllerBuilder(manager).for_(Todo).complete(reconcilers[-1])
+
+    todo.tool.setup = setup
+    todo.output("create", "todo", "milk", "--set", "spec.text=x")
+    todo.output("delete", "todo", "milk")
+    assert reconcilers[-1].cleaned == ["milk"]
+    assert todo.run("get", "todo", "milk").code == 3

@@ -122,3 +122,37 @@ def _streams(stdin: str) -> Iterator[tuple[io.StringIO, io.StringIO]]:
 
 def todo_tool(folder: Path) -> kit.Tool:
     return kit.Tool("todo", kinds=[Todo], setup=setup, storage=f"sqlite:{folder}/todo.db")
+
+
+class TodoWebhook:
+    """Refuses what the schema cannot express."""
+
+    async def validate_create(self, todo: Todo) -> list[str]:
+        if todo.spec.text == todo.metadata.name:
+            raise pt.Invalid.of(todo, pt.field.invalid("spec.text", todo.spec.text, "must not be the name"))
+        return ["it is urgent"] if todo.spec.priority > 8 else []
+
+    async def validate_update(self, old: Todo, todo: Todo) -> list[str]:
+        return []
+
+    async def validate_delete(self, todo: Todo) -> list[str]:
+        return []
+
+
+class CleaningReconciler:
+    """Has a finalizer: something outside of the storage is cleaned up before an object is gone."""
+
+    def __init__(self, manager: pt.Manager) -> None:
+        self.client = manager.client
+        self.finalizers: pt.Finalizers[Todo] = pt.Finalizers()
+        self.finalizers.register("todo.example.com/cleaning", self.clean)
+        self.cleaned: list[str] = []
+
+    async def clean(self, todo: Todo) -> None:
+        self.cleaned.append(todo.metadata.name)
+
+    async def reconcile(self, request: pt.Request) -> pt.Result:
+        todo = await self.client.get(Todo, request)
+        if (await self.finalizers.finalize(todo)).updated:
+            await self.client.update(todo)
+        return pt.Result()

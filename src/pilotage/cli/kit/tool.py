@@ -63,15 +63,16 @@ class Tool:
         return piped(lambda: self._run(arguments))
 
     def _run(self, arguments: Sequence[str] | None) -> int:
-        parser = self.parser()
-        options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+        words = sys.argv[1:] if arguments is None else arguments
+        parser = self.parser([word for word in words[:1] if word in self._commands])
+        options = parser.parse_args(words)
         if not hasattr(options, "run"):
             parser.print_help()
             return 0
         return int(options.run(options) or 0)
 
-    def parser(self) -> argparse.ArgumentParser:
-        """The parser of its command line."""
+    def parser(self, names: Sequence[str] = ()) -> argparse.ArgumentParser:
+        """The parser of its command line, or of the commands with these names: to make all takes a while."""
         from pilotage.cli.parsing import Parser
 
         plural = next((kind.__resource__.plural for kind in self.kinds), "namespaces")
@@ -82,18 +83,20 @@ class Tool:
             formatter_class=HelpFormatter,
         )
         commands = root.add_subparsers(title="commands", metavar="COMMAND")
-        self.add_commands(commands)
-        register_completion(commands, self)
+        self.add_commands(commands, names or None)
+        if not names:
+            register_completion(commands, self)
         return root
+
+    @property
+    def _commands(self) -> dict[str, Command]:
+        return COMMANDS if self.setup is None else {**COMMANDS, RECONCILE.name: RECONCILE}
 
     def add_commands(self, subparsers: Any, names: Iterable[str] | None = None) -> None:
         """Add its commands, or those with these names, to the command line of an application. `options.run(options)`
         runs the one that was parsed."""
-        available = dict(COMMANDS)
-        if self.setup is not None:
-            available["reconcile"] = RECONCILE
-        for name in available if names is None else names:
-            command = available[name]
+        for name in self._commands if names is None else names:
+            command = self._commands[name]
             parser = command.add_parser(subparsers)
             self._add_place(parser, command)
             parser.set_defaults(run=partial(execute, self, command))

@@ -21,7 +21,7 @@ from pilotage.rest.request import ListOptions
 _ELSEWHERE = {"name", "namespace", "labels", "annotations", "managedFields"}
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _ACRONYMS = ("API", "URL", "UID", "GUID")
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|-")
+_WORDS = re.compile(r"[A-Z]{3,}[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|-")
 _LONGEST = 140
 
 
