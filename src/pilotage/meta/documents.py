@@ -9,6 +9,7 @@ import msgspec
 Document = dict[str, Any]
 """An object as decoded from JSON: keys as they are on the wire."""
 _encode = msgspec.json.Encoder().encode
+_INTEGERS = 2**63
 
 
 def copied(value: Any) -> Any:
@@ -56,3 +57,14 @@ def nulls_in(value: Any) -> list[tuple[Document, str]]:
         elif isinstance(part, list):
             pending += part
     return found
+
+
+def make_whole(value: Any) -> None:
+    """Make floats without a fraction integers, in place, as Go writes them: a client may read `1.0` into no integer."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        if type(item) is float:
+            if item.is_integer() and abs(item) < _INTEGERS:
+                value[key] = int(item)
+        elif isinstance(item, dict | list):
+            make_whole(item)

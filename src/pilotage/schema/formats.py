@@ -28,18 +28,26 @@ def _uuid(version: str, variant: str) -> Check:
     return _pattern(rf"[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{version}-?{variant}-?[0-9a-f]{{12}}", re.ASCII | re.IGNORECASE)
 
 
+_LONGEST = 1024
+"""The characters of a text that are searched for durations."""
 _DIGITS = "0123456789"
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _DATE_TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)([.,]\d+)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII
 )
 _GO_DURATION = re.compile(r"[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+")
-_WORD_DURATION = re.compile(
-    r"(\d+(\.\d+)?)\s*(d|day|days|h|hour|hours|m|min|mins|minute|minutes|s|sec|secs|second|seconds|ms|milli|millis"
-    r"|millisecond|milliseconds|us|micro|micros|microsecond|microseconds|ns|nano|nanos|nanosecond|nanoseconds"
-    r"|w|week|weeks)",
-    re.ASCII | re.IGNORECASE,
+_WORDS_DURATION = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
+_NANOSECONDS = (
+    (("ns",), "nano", 1),
+    (("us", "µs"), "micro", 10**3),
+    (("ms",), "milli", 10**6),
+    (("s",), "sec", 10**9),
+    (("m",), "min", 60 * 10**9),
+    (("h", "hr"), "hour", 3600 * 10**9),
+    (("d",), "day", 24 * 3600 * 10**9),
+    (("w", "wk"), "week", 7 * 24 * 3600 * 10**9),
 )
+"""The units of durations in words: short names, and how long ones begin."""
 _ATOM = re.compile(r"[^\s.@()<>\[\]:;,\\\"\x00-\x1f\x7f]+")
 _QUOTED_LOCAL = re.compile(r'"[^"\\\x00-\x1f]*"')
 _CARD = re.compile(
@@ -181,7 +189,26 @@ def _date_time(text: str) -> bool:
 
 
 def _duration(text: str) -> bool:
-    return text == "0" or any(pattern.fullmatch(text) for pattern in (_GO_DURATION, _WORD_DURATION))
+    return go_duration(text) is not None
+
+
+def go_duration(text: str) -> str | None:
+    """A duration as Go writes it, such as `90m`; None for what is not one.
+
+    As in Kubernetes, numbers with units anywhere in a text are a duration, too: `1 day 2 hours`.
+    """
+    if text == "0" or _GO_DURATION.fullmatch(text):
+        return text
+    counts = [(int(number), _nanoseconds(unit.lower())) for number, unit in _WORDS_DURATION.findall(text[:_LONGEST])]
+    if any(number >= 2**63 for number, _ in counts) or not any(unit for _, unit in counts):
+        return None
+    return f"{sum(number * unit for number, unit in counts)}ns"
+
+
+def _nanoseconds(unit: str) -> int:
+    """How long a unit is; 0 if there is none of this name."""
+    found = (size for names, start, size in _NANOSECONDS if unit in names or unit.startswith(start))
+    return next(found, 0)
 
 
 def _long_name(text: str) -> bool:

@@ -11,18 +11,18 @@ import re
 from typing import Any
 
 from pilotage.errors import Cause, RequestTooLarge
-from pilotage.meta.documents import Document, copied, nulls_in
+from pilotage.meta.documents import Document, copied, make_whole, nulls_in
 from pilotage.rest.request import PatchType, Request
 from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import metadata as meta
+from pilotage.server.strategies.metadatachecks import UNCHECKED
 from pilotage.server.strategies.strategy import copy_field
 from pilotage.server.verbs.fieldproblems import FieldProblems
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 _FRACTION = re.compile(rb"[0-9](?:\.[0-9]|[eE])")
 """A number that may be read as a float; texts have it, too."""
-_INTEGERS = 2**63
 
 
 def default(
@@ -50,17 +50,6 @@ def default(
     warnings = problems.report(request, info)
     info.strategy.default(document)
     return warnings
-
-
-def make_whole(value: Any) -> None:
-    """Make floats without a fraction integers, in place, as Go writes them: a client may read `1.0` into no integer."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, item in items:
-        if type(item) is float:
-            if item.is_integer() and abs(item) < _INTEGERS:
-                value[key] = int(item)
-        elif isinstance(item, dict | list):
-            make_whole(item)
 
 
 def prepare_create(info: ResourceInfo, document: Document, *, now: str, uid: str) -> list[str]:
@@ -114,9 +103,10 @@ def _drop_empty_lists(info: ResourceInfo, document: Document) -> None:
 def validate_create(info: ResourceInfo, request: Request, document: Document) -> list[Cause]:
     """Everything that is wrong with a new object; a valid one is brought into its stored form."""
     strategy = info.strategy
-    causes = meta.create_causes(document["metadata"], strategy, namespaced=info.namespaced)
-    causes += schema_causes(info, request, document, None, causes)
-    causes += strategy.validate(document)
+    metadata = meta.create_causes(document["metadata"], strategy, namespaced=info.namespaced)
+    causes = schema_causes(info, request, document, None, metadata) + strategy.validate(document)
+    if not causes or strategy.metadata_checks.update != UNCHECKED:  # else it is checked after the rest
+        causes = metadata + causes
     if not causes:
         strategy.canonicalize(document)
     return causes

@@ -261,8 +261,8 @@ def test_patches_do_what_kubernetes_does(schema: MergeSchema, document: Any, pat
             ".containers",
         ),
         ({"containers": [{"$patch": "delete"}]}, "does not contain declared merge key: name", ".containers"),
-        ({"containers": ["x"]}, "does not contain declared merge key: name", ".containers"),
-        ({"finalizers": [{"a": 1}]}, "it has no merge key", ".finalizers"),
+        ({"containers": ["x"]}, "list element types are not identical: [[map[name:a]] [x]]", ".containers"),
+        ({"finalizers": [{"a": 1}]}, "list element types are not identical: [[f] [map[a:1]]]", ".finalizers"),
         ({"$setElementOrder/containers": {}}, "invalid patch format of setElementOrder list", ".containers"),
         (
             {"$setElementOrder/containers": named("a"), "containers": named("b")},

@@ -10,6 +10,7 @@ from .deleting import COLLECTIONS, DELETING, DELETING_BUILT_INS
 from .formats import FORMATS, QUERIES
 from .fuzzed import FUZZED
 from .fuzzedoptions import FUZZED_OPTIONS
+from .fuzzedwrites import FUZZED_WRITES
 from .kindrules import CONFIG_MAP_RULES, EVENT_RULES, LEASE_RULES, SECRET_RULES
 from .namespaces import FINALIZING, NAMESPACE
 from .patching import BUILT_IN_PATCHES, JSON_PATCHES, MERGING
@@ -62,4 +63,5 @@ SCENARIOS: tuple[Scenario, ...] = (
     PATHS,
     FUZZED,
     FUZZED_OPTIONS,
+    FUZZED_WRITES,
 )

@@ -50,6 +50,8 @@ class ListRule:
     def merged(self, original: list[Any], patch: list[Any], order: list[Any] | None = None) -> list[Any]:
         """`original` with the items of `patch`, in the order of the patch or, where given, of `order`."""
         objects = any(isinstance(item, dict) for item in (*original, *patch))
+        if objects:
+            self._check_items(original, patch)
         directives = [_directive(item, self.path) for item in patch if isinstance(item, dict)]
         if any(isinstance(item, dict) and item.get(PATCH) == "merge" for item in patch):
             raise MalformedDirective("merging lists cannot yet be specified in the patch", path=self.path, code=500)
@@ -63,6 +65,12 @@ class ListRule:
         added = self._objects(entries, patch) if objects else _scalars(entries, patch)
         names = [identity(item, self.key) for item in added]
         return arranged(entries, names if order is None else self._checked_order(added, order))
+
+    def _check_items(self, original: list[Any], patch: list[Any]) -> None:
+        """Raise MalformedDirective unless all items are objects."""
+        if not all(isinstance(item, dict) for item in (*original, *patch)):
+            message = f"list element types are not identical: {go_text([original, patch])}"
+            raise MalformedDirective(message, path=self.path, code=500)
 
     def _objects(self, entries: list[MergedItem], patch: list[Any]) -> list[Any]:
         """Merge the patch's items into the entries, or remove them; what was merged or added is returned."""

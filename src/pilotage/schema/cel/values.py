@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pilotage.schema.cel.source import names_in_rules
+from pilotage.schema.formats import go_duration
 from pilotage.schema.structural.lists import identity, key_of
 from pilotage.schema.structural.node import Node
 
@@ -30,6 +31,8 @@ def converter(node: Node, *, resource: bool = False) -> Convert | None:
         return lambda value: float(value) if type(value) is int else value
     if node.type == "integer":
         return lambda value: int(value) if type(value) is float and value.is_integer() else value
+    if node.type == "string" and node.schema.get("format") == "duration":
+        return lambda value: go_duration(value) or value if isinstance(value, str) else value
     if node.type == "array" and node.items is not None:
         item = converter(node.items, resource=node.items.embedded)
         return _list(item) if item is not None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -10,17 +11,26 @@ import msgspec
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.schema.cel.expression import CompileError
+from pilotage.schema.cel.expression import CompileError, compile_expression
 from pilotage.schema.definition.keywords import Place
 from pilotage.schema.structural import StructuralSchema
 from pilotage.schema.structural.embedded import resource_causes
+from pilotage.schema.structural.node import Node, Tree
 from pilotage.schema.structural.validate import NON_VALIDATING, SCALARS
 
 Schema = Mapping[str, Any]
 
 _RULES = "x-kubernetes-validations"
 _IGNORED = NON_VALIDATING - {_RULES}
-_TYPE_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
+_TYPE_NAMES = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
 _EMBEDDED = "x-kubernetes-embedded-resource"
 
 
@@ -33,26 +43,42 @@ def default_causes(schema: Schema, place: Place, *, ruled: bool = True) -> Itera
     if place.in_metadata and (problem := _metadata_problem(default, place)):
         yield causes.invalid(at, default, f"must result in valid metadata: {problem}", whole=True)
         return
-    compiled, broken_rule = _compiled_rules(schema if ruled else _with_rules(schema, None), place)
+    compiled, broken = _compiled_rules(schema if ruled else _with_rules(schema, None), place)
     if not place.in_metadata and compiled.has_unknown_fields(default):
         yield causes.invalid(at, default, "must not have unknown fields", whole=True)
     found = compiled.validate_default(default)
-    if broken_rule and not found:
-        shown = causes.json_shown(_TYPE_NAMES[type(default)])
-        yield Cause("FieldValueInvalid", f"Invalid value: {shown}: rule compile error: {broken_rule}", at)
+    if broken and not found:
+        node = Tree(None).node(schema, root=place.root)
+        yield from _broken_rules(node, default, at, resource=place.resource)
     for cause in found:
         yield _moved(cause, at)
 
 
-def _compiled_rules(schema: Schema, place: Place) -> tuple[StructuralSchema, str]:
-    """The compiled schema; without its rules if one does not compile, and why."""
-    problem = ""
+def _compiled_rules(schema: Schema, place: Place) -> tuple[StructuralSchema, bool]:
+    """The compiled schema, and whether a rule does not compile: then it is without its rules."""
     for candidate in (schema, _with_rules(schema, "messageExpression")):
+        with suppress(CompileError):
+            return _compiled(candidate, place), False
+    return _compiled(_with_rules(schema, None), place), True
+
+
+def _broken_rules(node: Node, value: Any, at: str, *, resource: bool = False) -> Iterator[Cause]:
+    """The rules that do not compile, at each part of the default that they are for."""
+    for rule in node.schema.get(_RULES) or ():
         try:
-            return _compiled(candidate, place), ""
+            compile_expression(rule["rule"], node, resource=resource, optional_old=rule.get("optionalOldSelf") is True)
         except CompileError as error:
-            problem = error.failure
-    return _compiled(_with_rules(schema, None), place), problem
+            yield causes.invalid(at, _TYPE_NAMES[type(value)], f"rule compile error: {error.failure}")
+    if isinstance(value, dict):
+        for name, each in value.items():
+            child = node.properties.get(name)
+            if child is not None:
+                yield from _broken_rules(child, each, f"{at}.{name}", resource=child.embedded)
+            elif node.additional is not None:
+                yield from _broken_rules(node.additional, each, f"{at}[{name}]", resource=node.additional.embedded)
+    elif isinstance(value, list) and node.items is not None:
+        for index, each in enumerate(value):
+            yield from _broken_rules(node.items, each, f"{at}[{index}]", resource=node.items.embedded)
 
 
 def _with_rules(schema: Schema, dropped: str | None) -> Schema:

@@ -17,6 +17,9 @@ Schema = Mapping[str, Any]
 
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _RULES = "x-kubernetes-validations"
+_UNTYPED = (
+    f"failed to construct type information for {_RULES} rules: unable to convert structural schema to CEL declarations"
+)
 
 
 def rule_form_causes(schema: Schema, place: Place) -> Iterator[Cause]:
@@ -30,6 +33,9 @@ def rule_compile_causes(schema: Schema, place: Place, costs: RuleCosts) -> Itera
     if place.branch:
         return
     node = Tree(None).node(schema, root=place.root)
+    if schema.get(_RULES) and not node.type and not node.int_or_string:
+        yield Cause("InternalError", f"Internal error: internal error: {_UNTYPED}", f"{place.at}.{_RULES}")
+        return
     for index, rule in enumerate(schema.get(_RULES) or ()):
         at = f"{place.at}.{_RULES}[{index}]"
         optional = rule.get("optionalOldSelf")

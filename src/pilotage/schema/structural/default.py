@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from pilotage.meta.documents import copied, make_whole
 from pilotage.schema.structural.node import OBJECT_META, Node
 from pilotage.schema.structural.prune import Pruner
 
@@ -111,13 +112,13 @@ class Defaulter:
         assert item is not None
         named = self._object(node) if node.properties else None
         names = node.properties.keys()
-        inside, make, nullable = self.compile(item), _maker(item.default), item.nullable
-        size = _size("", item.default)
+        given, nullable = _default(item), item.nullable
+        inside, make, size = self.compile(item), _maker(given), _size("", given)
 
         def default(value: dict[str, Any], budget: DefaultBudget) -> None:
             if not nullable and None in value.values():
                 for name in [name for name, each in value.items() if each is None and name not in names]:
-                    if item.default is None:
+                    if given is None:
                         del value[name]
                     else:
                         budget.spend(size)
@@ -135,8 +136,9 @@ class Defaulter:
         item = node.items
         if item is None:
             return None
-        inside, make = self.compile(item), _maker(item.default)
-        replaces, size = item.default is not None and not item.nullable, _size("", item.default)
+        given = _default(item)
+        inside, make = self.compile(item), _maker(given)
+        replaces, size = given is not None and not item.nullable, _size("", given)
         if inside is None and not replaces:
             return None
 
@@ -162,10 +164,19 @@ def _is_metadata(node: Node, name: str) -> bool:
 
 def _defaults(node: Node, *, metadata: bool) -> dict[str, Any]:
     """The defaults of an object's fields, without unknown fields in the metadata of embedded resources."""
-    given = {name: child.default for name, child in node.properties.items() if child.default is not None}
+    given = {name: _default(child) for name, child in node.properties.items() if child.default is not None}
     if metadata:
         return {name: default for name, default in given.items() if name in OBJECT_META}
     return {name: _known(node, name, default) for name, default in given.items()}
+
+
+def _default(node: Node) -> Any:
+    """The default of a node as it is stored: numbers without a fraction are integers."""
+    if not isinstance(node.default, float | dict | list):
+        return node.default
+    holder = [copied(node.default)]
+    make_whole(holder)
+    return holder[0]
 
 
 def _known(node: Node, name: str, default: Any) -> Any:

@@ -93,7 +93,7 @@ class _Types:
         if node.embedded and not node.root:
             raise _InexpressibleError
         if node.int_or_string:
-            return int | str
+            return Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | str
         match node.type:
             case "string":
                 return _string(node)

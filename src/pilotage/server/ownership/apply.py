@@ -25,8 +25,10 @@ KUBECTL = "kubectl"
 """The manager that may take over what kubectl's client-side apply has set, which an annotation records."""
 
 
-def applied(info: ResourceInfo, request: Request, live: Document, config: Document, now: str) -> Document:
-    """The live object after an apply, with its managed fields; the live document becomes a part of it.
+def applied(info: ResourceInfo, request: Request, live: Document, config: Document, now: str) -> tuple[Document, bool]:
+    """The live object after an apply, with its managed fields, and whether more than those changes.
+
+    The live document becomes a part of it.
 
     Raises Conflict if other managers own what would change, unless the request forces it.
     """
@@ -47,7 +49,7 @@ def applied(info: ResourceInfo, request: Request, live: Document, config: Docume
     metadata.pop("managedFields", None)
     if outcome.managers:
         metadata["managedFields"] = managing.write(outcome.managers)
-    return document
+    return document, outcome.changed
 
 
 class _Application:

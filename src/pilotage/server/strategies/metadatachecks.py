@@ -26,9 +26,11 @@ class MetadataChecks(NamedTuple):
     status: Checks = Checks()
 
 
+UNCHECKED = Checks(0, 0)
+"""Of a kind that leaves its metadata to the part that all kinds share."""
 _BOTH = MetadataChecks(Checks(1, 1))
 _WHOLE = MetadataChecks(Checks(0, 1))
-_NONE = MetadataChecks(Checks(0, 0), Checks(0, 0))
+_NONE = MetadataChecks(UNCHECKED, UNCHECKED)
 
 CHECKS: Mapping[GroupResource, MetadataChecks] = {
     GroupResource(group, resource): checks

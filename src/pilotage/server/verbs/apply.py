@@ -37,9 +37,11 @@ class Applier:
 
         def next_state(old: Document, data: bytes) -> tuple[Document, list[str]]:
             live = records.decode(info.strategy.decorate(data))
-            document, problems = _next_state(info, request, live, config, self.context.now())
+            document, problems, changed = _next_state(info, request, live, config, self.context.now())
             warnings = configuration.report_duplicates(request, duplicates)
             check_version(info, document, old, request.name)
+            if info.custom and not changed:  # nor gets it the defaults of a version that is not stored
+                return document, warnings
             return document, warnings + steps.default(info, request, document, problems)
 
         while True:
@@ -55,7 +57,7 @@ class Applier:
 
     async def _create(self, info: ResourceInfo, request: Request, config: Document, duplicates: list[str]) -> Response:
         now, size = self.context.now(), len(request.body)
-        document, problems = await self.context.converter.run_async(
+        document, problems, _ = await self.context.converter.run_async(
             lambda: offload(size, _next_state, info, request, kinds.empty_object(info), config, now)
         )
         warnings = configuration.report_duplicates(request, duplicates)
@@ -69,11 +71,12 @@ class Applier:
 
 def _next_state(
     info: ResourceInfo, request: Request, live: Document, config: Document, now: str
-) -> tuple[Document, FieldProblems]:
+) -> tuple[Document, FieldProblems, bool]:
     problems = FieldProblems()
+    document, changed = applied(info, request, live, config, now)
     try:
-        document = bodies.fitted(applied(info, request, live, config, now), info, request, problems)
+        document = bodies.fitted(document, info, request, problems)
     except Undecodable as error:
         raise configuration.unconvertible(config, error.why) from None
     check_identity(info, request, document, None)
-    return document, problems
+    return document, problems, changed

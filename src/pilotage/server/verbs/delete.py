@@ -61,7 +61,7 @@ class Deleter:
         request, old = attributes.request, attributes.old
         assert old is not None, "a delete has an old object"
         outcome = deletion.decide(info, old, request.delete, now=self.context.now())
-        if not admitted and not deletion.is_pending(old, request.delete):
+        if not admitted and not deletion.is_pending(info, old, request.delete):
             await self._admit(info, attributes)
         dry_run = request.delete.dry_run
         if isinstance(outcome, deletion.Remove):

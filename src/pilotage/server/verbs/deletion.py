@@ -44,7 +44,7 @@ def decide(info: ResourceInfo, document: Document, options: DeleteOptions, *, no
     check_preconditions(info, document, options)
     before, strategy = document["metadata"], info.strategy
     terminating = "deletionTimestamp" in before
-    if terminating and (strategy.blocks_removal(document) or _is_pending(before, options)):
+    if terminating and (strategy.blocks_removal(document) or is_pending(info, document, options)):
         return Mark(document, changed=False)
     metadata = {key: value for key, value in before.items() if key != "finalizers"}
     if finalizers := with_policy(list(before.get("finalizers", ())), policy_of(info, before, options)):
@@ -53,10 +53,10 @@ def decide(info: ResourceInfo, document: Document, options: DeleteOptions, *, no
     grace = rules.grace_seconds(info.group_resource, document, options.grace_period_seconds)
     if not terminating:
         mark(info, result, now, grace or 0)
-    elif before.get("deletionGracePeriodSeconds"):
+    elif grace is not None and before.get("deletionGracePeriodSeconds"):
         _shorten(metadata, rules.clamped(options.grace_period_seconds or 0), now)
     elif strategy.grace_period:
-        metadata.setdefault("deletionGracePeriodSeconds", 0)  # it was applied with a time of its deletion
+        metadata["deletionGracePeriodSeconds"] = 0  # it was applied with a time of its deletion
     if metadata.get("finalizers") or strategy.blocks_removal(result) or metadata.get("deletionGracePeriodSeconds"):
         return Mark(result, changed=result != document)
     graceful = grace is not None and before.get("deletionGracePeriodSeconds") != 0
@@ -71,14 +71,12 @@ def with_grace_period(info: ResourceInfo, document: Document, request: Request) 
     return replace(request, delete=replace(request.delete, grace_period_seconds=grace))
 
 
-def is_pending(document: Document, options: DeleteOptions) -> bool:
+def is_pending(info: ResourceInfo, document: Document, options: DeleteOptions) -> bool:
     """Whether a graceful deletion is in progress that the options do not shorten: nothing is decided then."""
-    metadata = document["metadata"]
-    return "deletionTimestamp" in metadata and _is_pending(metadata, options)
-
-
-def _is_pending(metadata: Document, options: DeleteOptions) -> bool:
-    period, requested = metadata.get("deletionGracePeriodSeconds") or 0, options.grace_period_seconds
+    metadata, requested = document["metadata"], options.grace_period_seconds
+    if "deletionTimestamp" not in metadata or rules.grace_seconds(info.group_resource, document, requested) is None:
+        return False
+    period = metadata.get("deletionGracePeriodSeconds") or 0
     return period > 0 and (requested is None or rules.clamped(requested) >= period)
 
 
@@ -116,7 +114,7 @@ def policy_of(info: ResourceInfo, metadata: Document, options: DeleteOptions) ->
     if not rules.has_dependents(info.group_resource):
         return "Background"
     if options.orphan_dependents is not None:
-        return "Orphan" if options.orphan_dependents else "Background"
+        return "Orphan" if options.orphan_dependents else rules.dependents_policy(info.group_resource)
     if options.propagation_policy:
         return options.propagation_policy
     finalizers = metadata.get("finalizers", ())

@@ -53,6 +53,11 @@ def default_policy(resource: GroupResource) -> str:
     return "Orphan" if resource in _ORPHANING else "Background"
 
 
+def dependents_policy(resource: GroupResource) -> str:
+    """What `orphanDependents: false` stands for."""
+    return "Foreground" if resource == NAMESPACES else "Background"
+
+
 def grace_seconds(resource: GroupResource, document: Document, requested: int | None) -> int | None:
     """How long an object stays when its deletion is requested; None if the kind has no graceful deletion.
 

@@ -66,9 +66,12 @@ class Scaler:
             if request.verb is Verb.PATCH and not has_replicas(old, paths):
                 current["spec"]["replicas"] = _UNSET
             scale, warnings = read(current, old)
-            check_version(of_scale, scale, old, request.name)
+            if info.custom:
+                check_version(of_scale, scale, old, request.name)
             document = _next_object(info, old, scale, paths)
-            if info.custom:  # what the path of the replicas leads through may be new, and has defaults
+            if not info.custom:  # an invalid Scale of a built-in kind is refused as such, of whatever version
+                check_version(of_scale, scale, old, request.name)
+            elif info.stored is info:  # what the path of the replicas leads through may be new, and has defaults
                 steps.default(info, request, document, FieldProblems())
             return document, warnings
 

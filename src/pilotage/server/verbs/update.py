@@ -22,6 +22,7 @@ from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs import patch as patching
 from pilotage.server.verbs.create import Creator
+from pilotage.server.verbs.deletion import finished
 from pilotage.server.verbs.identity import check_identity, check_version
 from pilotage.server.verbs.read import shaped
 from pilotage.server.verbs.refusals import Undecodable, with_warnings
@@ -171,7 +172,7 @@ class Updater:
                     await admission.validate(_attributes(info, request, document, old, warnings, view))
                 if mutated:
                     steps.drop_unknown(info, document)
-                if not unchanged:
+                if not unchanged or finished(info.strategy, document):
                     try:
                         dry_run, fences = request.write.dry_run, request.fences
                         data = await store.update(self.context, info, document, entry, dry_run=dry_run, fences=fences)
