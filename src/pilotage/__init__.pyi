@@ -17,6 +17,8 @@ from pilotage.cache import ResourceEventHandler as ResourceEventHandler
 from pilotage.cache import SharedInformerFactory as SharedInformerFactory
 from pilotage.cache import strip_managed_fields as strip_managed_fields
 from pilotage.cli.run.main import run as run
+from pilotage.cli.target import Target as Target
+from pilotage.cli.target import load_target as load_target
 from pilotage.client.client import Client as Client
 from pilotage.client.conflicts import Backoff as Backoff
 from pilotage.client.conflicts import retry_on_conflict as retry_on_conflict

@@ -149,7 +149,7 @@ def test_what_cannot_work_is_said_with_file_and_entry(
     ("text", "complaint"),
     [
         ("", "no current-context, and none was named; its contexts are: none"),
-        ("[1, 2]", "is not a mapping"),
+        ("[1, 2]", "is not a kubeconfig: it must be a mapping with clusters, users and contexts"),
         ("a: [", "cannot be read"),
         ("clusters: 5", "clusters must be a list"),
         ("clusters: [{cluster: {}}]", r"clusters\[0\] has no name"),
@@ -168,6 +168,13 @@ def test_a_file_that_is_none_is_said_to_be_none(tmp_path: Path, text: str, compl
     with pytest.raises(InvalidDefinition, match=complaint) as caught:
         Kubeconfig.load(str(path)).config()
     assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_is_named_once(tmp_path: Path) -> None:
+    path = tmp_path / "k"
+    with pytest.raises(InvalidDefinition) as caught:
+        Kubeconfig.load(str(path))
+    assert str(caught.value) == f"the kubeconfig {path} cannot be read: No such file or directory"
 
 
 def test_anchors_and_aliases_are_fine_in_a_file_of_ones_own(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
         description="Controllers and Kubernetes-style resources in Python, with an embedded API server.",
         epilog=examples(
             "pilotage demo --once",
-            "pilotage run operator.py --storage memory:",
+            "pilotage run greetings.py --storage memory:",
             "pilotage serve --storage sqlite:demo.db",
             "pilotage run --help",
         ),
@@ -72,7 +72,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         named = [CREATE_OBJECTS]
     options = parser(named or COMMANDS).parse_args(words)
     try:
-        return int(options.run(options) or 0)
+        code = int(options.run(options) or 0)
+        if code and named == [CREATE_OBJECTS]:
+            _suggest_scaffold(words[1])
+        return code
     except PilotageError as error:
         from pilotage.cli.terminal import BOLD, RED, standard_error
 
@@ -81,6 +84,14 @@ def _run(arguments: Sequence[str] | None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _suggest_scaffold(word: str) -> None:
+    """After `pilotage create apii Guestbook`, which has looked for a type of objects."""
+    from difflib import get_close_matches
+
+    if meant := get_close_matches(word, SCAFFOLDS, n=1):
+        print(f"did you mean `pilotage create {meant[0]}`?", file=sys.stderr)
 
 
 class _Version(argparse.Action):

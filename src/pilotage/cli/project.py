@@ -117,7 +117,7 @@ def chosen_target(given: str, folder: Path) -> tuple[str, Project | None]:
         return given, project
     if project is None:
         raise CommandError(
-            f"no TARGET is given, such as guestbook.operator or operator.py, and no {FILE} here or above has a table "
+            f"no TARGET is given, such as guestbook.operator or greetings.py, and no {FILE} here or above has a table "
             "[tool.pilotage]"
         )
     if not project.target:

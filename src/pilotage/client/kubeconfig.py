@@ -85,12 +85,17 @@ class Kubeconfig:
         """Read one file."""
         try:
             document = yamltext.read(read_file(path), aliases=True)
-        except (OSError, ValueError, DecodeError) as error:
+        except OSError as error:
+            reason = error.strerror or error
+            raise InvalidDefinition(f"the kubeconfig {path} cannot be read: {reason}") from error
+        except (ValueError, DecodeError) as error:
             raise InvalidDefinition(f"the kubeconfig {path} cannot be read: {error}") from error
         if document is None:
             document = {}
         if not isinstance(document, dict):
-            raise InvalidDefinition(f"the kubeconfig {path} is not a mapping: is it a kubeconfig at all?")
+            raise InvalidDefinition(
+                f"the kubeconfig {path} is not a kubeconfig: it must be a mapping with clusters, users and contexts"
+            )
         current = document.get("current-context")
         return cls(
             (path,),

@@ -84,9 +84,9 @@ class Server:
                 context = None if self._certificate is None else await self._certificate.open(self._bind[0])
                 server = await stack.enter_async_context(serve(self._handler, *self._bind, ssl=context, limits=_LIMITS))
             except (OSError, OverflowError) as error:
-                host, port = self._bind
+                reason = (getattr(error, "strerror", None) or str(error)).partition(" (while")[0]  # asyncio's addition
                 raise AddressUnavailable(
-                    f"{self.name} cannot be served at {host}:{port}: {error}; choose another address"
+                    f"the {self.name} cannot listen on {address_text(*self._bind)}: {reason}; choose another address"
                 ) from error
             self._address = server.address
             self._opened = stack.pop_all()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pilotage import cli
 from pilotage.cli import parser
 from pilotage.cli.completion import bash, fish, zsh
 from pilotage.cli.completion.commands import described
@@ -113,8 +114,6 @@ def read_until(terminal: int, expected: str) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_command_prints_the_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    from pilotage import cli
-
     assert cli.main(["completion", shell]) == 0
     assert f"Completion of pilotage for {shell}" in capsys.readouterr().out
 
@@ -126,3 +125,9 @@ def test_every_command_and_option_is_in_every_script() -> None:
             assert command.words[-1] in script
             for option in command.options:
                 assert all(flag.lstrip("-") in script for flag in option.flags)
+
+
+def test_without_a_shell_only_the_shell_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["completion"])
+    assert capsys.readouterr().err.endswith("error: the following arguments are required: SHELL\n")

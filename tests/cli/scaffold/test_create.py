@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from pilotage import cli
+
 from .conftest import Pilotage
 
 OPERATOR = "src/guestbook/operator.py"
@@ -159,3 +161,13 @@ def test_conversion_needs_a_second_version(refused: Pilotage, pilotage: Pilotage
     assert refused("create webhook Guestbook --conversion")[-1] == (
         "Guestbook has one version only; add another with `pilotage create api Guestbook --version v2`"
     )
+
+
+def test_a_misspelled_part_of_a_project_is_suggested(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    assert cli.main(["create", "apii", "Guestbook"]) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "did you mean `pilotage create api`?"
+    assert cli.main(["create", "todo", "milk"]) == 1
+    assert "did you mean" not in capsys.readouterr().err

@@ -64,6 +64,7 @@ def test_the_image_runs_the_program_as_a_user_without_privileges(project: Path) 
     [
         ("--name Books!", "'Books!' cannot be the name of a project"),
         ("--name a --package json", "'json' is the name of another module: give another one with --package"),
+        ("--name test", "'test' is the name of another module: give another one with --package"),
         ("--name 2048", "'2048' cannot be the name of a package: give an identifier with --package"),
         ("--name a --group books", "'books' is not an API group: use a domain of your own"),
         ("--name a --domain k8s.io", "the group 'a.k8s.io' belongs to the Kubernetes project"),

@@ -32,7 +32,7 @@ def register(subparsers: Any) -> None:
 def add_shell(command: argparse.ArgumentParser) -> None:
     """The arguments of the command. The scripts call it with `objects` and the words before the cursor."""
     command.add_argument("shell", choices=_Shells(SHELLS), metavar="SHELL", help=f"the shell: {', '.join(SHELLS)}")
-    command.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    command.add_argument("words", nargs="*", default=[], help=argparse.SUPPRESS)  # a default: not required
 
 
 class _Shells(tuple[str, ...]):

@@ -27,7 +27,7 @@ def register(subparsers: Any) -> None:
         "NetworkPolicy and webhooks, as plain YAML, as a kustomize base with overlays, and as a Helm chart. In a "
         "project they are written to its deploy folder, elsewhere the plain YAML goes to standard output.",
         epilog=examples(
-            "pilotage manifests operator.py --output deploy",
+            "pilotage manifests greetings.py --output deploy",
             "pilotage manifests --check",
             "pilotage manifests --device --image registry.example/pilotage:1 | kubectl apply -f -",
         ),

@@ -17,13 +17,13 @@ def register(subparsers: Any) -> None:
         "run",
         help="run an operator, on an API server in this process or on a cluster",
         description="Run an operator until Ctrl-C or SIGTERM. TARGET is a module (guestbook.operator) or a file "
-        "(operator.py), whose function setup(manager), or else all reconciler classes, are run; or a name in it "
-        "(operator.py:start): a function that is given a manager, reconciler classes, or a manager. Without "
+        "(greetings.py), whose function setup(manager), or else all reconciler classes, are run; or a name in it "
+        "(greetings.py:start): a function that is given a manager, reconciler classes, or a manager. Without "
         "TARGET it is that of the project, [tool.pilotage] in pyproject.toml. Each option can be set by an "
         "environment variable, PILOTAGE_ and its name (PILOTAGE_LOG_LEVEL); the option wins.",
         epilog=examples(
-            "pilotage run operator.py --storage memory: -f objects.yaml --until-idle",
-            "pilotage run operator.py --storage sqlite:demo.db --serve 127.0.0.1:6443 --reload",
+            "pilotage run greetings.py --storage memory: -f objects.yaml --until-idle",
+            "pilotage run greetings.py --storage sqlite:demo.db --serve 127.0.0.1:6443 --reload",
             "pilotage run guestbook.operator --kubeconfig ~/.kube/config --install",
             "pilotage run guestbook.operator --leader-elect --metrics-bind-address :8080 --log-format json",
         ),

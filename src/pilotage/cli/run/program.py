@@ -139,7 +139,7 @@ class Program:
                 await manager.ready()
         except ManagerStopped:
             return
-        log.info("Ready" if not self.terminal.isatty() else "Ready; press Ctrl-C to stop")
+        log.info("Ready" if not self.terminal.isatty() else "Ready; press Ctrl-C to stop, twice to stop at once")
 
 
 def _pending(error: NotIdle, flags: Flags) -> str:

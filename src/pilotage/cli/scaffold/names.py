@@ -98,6 +98,6 @@ def check_package(package: str) -> str:
     """The name of a Python package. Raises CommandError."""
     if not package.isidentifier() or keyword.iskeyword(package) or not package.isascii():
         raise CommandError(f"{package!r} cannot be the name of a package: give an identifier with --package")
-    if package in sys.stdlib_module_names or package in ("pilotage", "tests", "src"):
+    if package in sys.stdlib_module_names or package in ("pilotage", "test", "tests", "src"):
         raise CommandError(f"{package!r} is the name of another module: give another one with --package")
     return package

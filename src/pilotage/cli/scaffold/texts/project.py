@@ -83,7 +83,7 @@ addopts = "--strict-markers --strict-config"
     def _readme(self) -> str:
         return f"""# {self.name}
 
-A Kubernetes operator, written with [Pilotage](https://github.com/pilotage/pilotage).
+A Kubernetes operator, written with Pilotage, the controller runtime for Python.
 
     make setup      # a virtual environment in .venv, with the tools
     make check      # format, lint, types
@@ -106,12 +106,12 @@ A Kubernetes operator, written with [Pilotage](https://github.com/pilotage/pilot
     def _test(self) -> str:
         return f'''"""The whole program, set up as `pilotage run` does it."""
 
-from pilotage.cli.target import load_target
+import pilotage as pt
 from pilotage.testing import Environment
 
 
 async def test_the_operator_starts_and_becomes_idle(pilotage_env: Environment) -> None:
-    target = load_target("{self.package}.operator:setup")
+    target = pt.load_target("{self.package}.operator:setup")
     await pilotage_env.cluster.install(*target.kinds)
     await target.setup(pilotage_env.manager)
     await pilotage_env.run_until_idle()
