@@ -216,3 +216,25 @@ def test_a_delete_waits_until_the_finalizers_of_the_tool_are_done(todo: Console)
     todo.output("delete", "todo", "milk")
     assert reconcilers[-1].cleaned == ["milk"]
     assert todo.run("get", "todo", "milk").code == 3
+
+
+def test_a_name_that_cannot_be_a_command_is_refused() -> None:
+    with pytest.raises(pt.InvalidDefinition, match="lower-case letters"):
+        kit.Tool("My Tool", kinds=[Todo], storage="memory:")
+
+
+def test_pilotage_without_a_server_says_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "PILOTAGE_STORAGE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    refused = captured(lambda: cli.main(["get", "pods"]))
+    assert refused.code == 1
+    assert refused.errors.startswith("error: no server: give --storage sqlite:PATH for a storage, or --kubeconfig FILE")
+    both = captured(lambda: cli.main(["get", "pods", "--storage", "memory:", "--context", "a"]))
+    assert both.errors == "error: --storage is a storage, --kubeconfig and --context are a server: give one\n"
+
+
+def test_the_storage_of_pilotage_may_be_a_variable(todo: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    todo.output("create", "todo", "milk", "--set", "spec.text=x", "--no-reconcile")
+    monkeypatch.setenv("PILOTAGE_STORAGE", todo.tool.storage)
+    assert captured(lambda: cli.main(["get", "todos", "-o", "name"])).output == "todo.todo.example.com/milk\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,6 +15,7 @@ from pilotage.cli.help import HelpFormatter, examples
 from pilotage.cli.kit.arguments import COMMANDS, RECONCILE, Command
 from pilotage.cli.kit.completing import register as register_completion
 from pilotage.cli.kit.execution import command_function, execute
+from pilotage.errors import InvalidDefinition
 
 if TYPE_CHECKING:
     from pilotage.cli.kit.session import Session
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pilotage.meta.models import Resource
     from pilotage.rest.transport import Transport
 
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?")
 TIMEOUT = 60.0
 """Seconds that reconcilers may take after a command."""
 
@@ -45,6 +48,11 @@ class Tool:
         description: str = "",
         namespace: str = "default",
     ) -> None:
+        if not _NAME.fullmatch(name):
+            raise InvalidDefinition(
+                f"kit.Tool({name!r}): the name of a tool has lower-case letters, digits and minus signs: it is a "
+                "command, and part of the names of objects"
+            )
         self.name = name
         self.kinds = tuple(kinds)
         self.setup = setup
@@ -147,7 +155,7 @@ class Tool:
             from pilotage.cli.kit.logs import logged
             from pilotage.cli.kit.reconciling import Reconciling, with_reconcilers
 
-            checkpoint = "" if getattr(options, "every_object", False) else self.name.lower().replace("_", "-")
+            checkpoint = "" if getattr(options, "every_object", False) else self.name
             how = Reconciling(self.setup, options.reconcile_timeout, session.errors, checkpoint)
             with logged(session.log_file, options.log_level, session.errors):
                 return await with_reconcilers(cluster, how, lambda: run(session, options))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 from collections.abc import Callable
 
 from pilotage.cli.errors import CommandError
@@ -17,6 +18,8 @@ from pilotage.errors import PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.jsonpath import UnfitValueError
 from pilotage.rest.request import ListOptions, Request, Verb
+
+_PATH_AND_VALUE = re.compile(r"'?(\{.*\}|[^=]+)'?(?:=(.+))?", re.DOTALL)
 
 Condition = Callable[[Document | None], bool]
 """Whether an object is as it should be; None: it does not exist."""
@@ -88,18 +91,12 @@ def _has_condition(document: Document, name: str, status: str) -> bool:
 
 
 def _jsonpath(text: str) -> Condition:
-    end = text.rfind("}")
-    path, wanted = (
-        (text[: end + 1], text[end + 1 :])
-        if end >= 0
-        else (text.partition("=")[0], text[len(text.partition("=")[0]) :])
-    )
-    if wanted and (not wanted.startswith("=") or wanted == "="):
+    match = _PATH_AND_VALUE.fullmatch(text)
+    if match is None:
         raise CommandError(
             "jsonpath wait has to have a value after equal sign, as in --for=jsonpath='{.status.phase}'=Running"
         )
-    value = wanted[1:].strip("'\"")
-    parsed = relaxed(path.strip("'\""))
+    parsed, value = relaxed(match[1].strip("'\"")), (match[2] or "").strip("'\"")
 
     def holds(document: Document | None) -> bool:
         try:
