@@ -11,9 +11,10 @@ from types import ModuleType
 import pytest
 
 import pilotage
-from pilotage import cluster, device, testing
+from pilotage import client, cluster, device, rest, testing
+from pilotage.storage import sqlite
 
-PACKAGES = [pilotage, cluster, device, testing]
+PACKAGES = [pilotage, client, cluster, device, rest, sqlite, testing]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -230,6 +230,8 @@ from pilotage.meta.unstructured import PartialObjectMetadata as PartialObjectMet
 from pilotage.meta.unstructured import Unstructured as Unstructured
 from pilotage.meta.unstructured import metadata_only as metadata_only
 from pilotage.rest.request import PatchType as PatchType
+from pilotage.server.tenants import delete_tenant as delete_tenant
+from pilotage.server.tenants import tenants as tenants
 from pilotage.telemetry.logs import configure_logging as configure_logging
 from pilotage.telemetry.logs import log_context as log_context
 from pilotage.telemetry.logs import logger as logger

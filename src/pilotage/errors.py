@@ -44,8 +44,7 @@ PilotageError
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol, Self
 
 
 class PilotageError(Exception):
@@ -63,37 +62,95 @@ class Identified(Protocol):
     def metadata(self) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Record:
+    """A value with the fields of its class: immutable, compared and shown by them.
+
+    Written out, because every program imports this module, and neither dataclasses nor structs come for nothing.
+    """
+
+    __slots__: ClassVar[tuple[str, ...]] = ()
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with other values in some of its fields."""
+        return type(self)(**{name: getattr(self, name) for name in self.__slots__} | changes)
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def _set(self, *values: Any) -> None:
+        for name, value in zip(self.__slots__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def __eq__(self, other: object) -> bool:
+        return self._values() == other._values() if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({shown})"
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+        return type(self), self._values()
+
+
+class Cause(Record):
     """One of the reasons for an error: what is wrong (`message`) and where (`field`)."""
 
-    reason: str = ""
-    message: str = ""
-    field: str = ""
+    __slots__ = __match_args__ = ("reason", "message", "field")
+
+    reason: str
+    message: str
+    field: str
+
+    def __init__(self, reason: str = "", message: str = "", field: str = "") -> None:
+        self._set(reason, message, field)
 
 
-@dataclass(frozen=True, slots=True)
-class StatusDetails:
+class StatusDetails(Record):
     """What an error is about. `kind` is the plural resource for storage errors and the Kind for validation errors."""
 
-    name: str = ""
-    group: str = ""
-    kind: str = ""
-    uid: str = ""
-    causes: tuple[Cause, ...] = ()
-    retry_after_seconds: int = 0
+    __slots__ = __match_args__ = ("name", "group", "kind", "uid", "causes", "retry_after_seconds")
+
+    name: str
+    group: str
+    kind: str
+    uid: str
+    causes: tuple[Cause, ...]
+    retry_after_seconds: int
+
+    def __init__(
+        self,
+        name: str = "",
+        group: str = "",
+        kind: str = "",
+        uid: str = "",
+        causes: tuple[Cause, ...] = (),
+        retry_after_seconds: int = 0,
+    ) -> None:
+        self._set(name, group, kind, uid, causes, retry_after_seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Record):
     """The Kubernetes Status object: how an API server reports a failure."""
+
+    __slots__ = __match_args__ = ("code", "reason", "message", "details", "continue_token")
 
     code: int
     reason: str
     message: str
-    details: StatusDetails | None = None
-    continue_token: str = ""
+    details: StatusDetails | None
+    continue_token: str
     """A continue token, where the one sent has expired."""
+
+    def __init__(
+        self, code: int, reason: str, message: str, details: StatusDetails | None = None, continue_token: str = ""
+    ) -> None:
+        self._set(code, reason, message, details, continue_token)
 
     def document(self) -> dict[str, Any]:
         """The wire form, as a plain document."""
@@ -446,39 +503,31 @@ class StorageError(PilotageError):
     """The storage could not do what was asked."""
 
 
-@dataclass
 class RevisionConflict(StorageError):
     """A condition of a commit did not hold: `key` is at `revision` (0: it does not exist). Nothing was written."""
 
-    key: str
-    revision: int
-
-    def __post_init__(self) -> None:
-        super().__init__(
-            f"{self.key} is at revision {self.revision}, which is not the revision that the writer expected"
-        )
+    def __init__(self, key: str, revision: int) -> None:
+        self.key = key
+        self.revision = revision
+        super().__init__(f"{key} is at revision {revision}, which is not the revision that the writer expected")
 
 
-@dataclass
 class Compacted(StorageError):
     """The history before `oldest` was compacted, so `revision` cannot be read, nor watched from."""
 
-    revision: int
-    oldest: int
+    def __init__(self, revision: int, oldest: int) -> None:
+        self.revision = revision
+        self.oldest = oldest
+        super().__init__(f"revision {revision} is compacted; the oldest kept is {oldest}")
 
-    def __post_init__(self) -> None:
-        super().__init__(f"revision {self.revision} is compacted; the oldest kept is {self.oldest}")
 
-
-@dataclass
 class FutureRevision(StorageError):
     """`revision` has not happened yet; the storage is at `current`."""
 
-    revision: int
-    current: int = field(default=0)
-
-    def __post_init__(self) -> None:
-        super().__init__(f"revision {self.revision} is in the future; the storage is at {self.current}")
+    def __init__(self, revision: int, current: int = 0) -> None:
+        self.revision = revision
+        self.current = current
+        super().__init__(f"revision {revision} is in the future; the storage is at {current}")
 
 
 class StorageFull(StorageError):

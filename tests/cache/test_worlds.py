@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import pilotage as pt
 from pilotage.cache.cache import Cache
@@ -32,7 +32,7 @@ GVK = GroupVersionKind("", "v1", "ConfigMap")
 
 async def collection(world: World, kind: Kind = ConfigMap, *, streaming: bool = True) -> RestListerWatcher:
     found = await world.client.lister_watcher(kind, namespace=world.namespace)
-    return dataclasses.replace(found, streaming=streaming)
+    return replace(found, streaming=streaming)
 
 
 async def informer(world: World, kind: Any = ConfigMap, *, streaming: bool = True, **options: Any) -> Informer[Any]:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
+import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from pilotage.errors import InvalidDefinition, NotFound
+from pilotage.errors import ApiError, InvalidDefinition, NotFound
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest import ListOptions, PatchType, Request, Verb
 from pilotage.server.context import RegistryContext
+from pilotage.server.registry import Registry
+from pilotage.server.tenants import delete_tenant, tenants
+from pilotage.server.verbs import tokens
+from pilotage.storage import Entry, Operation, Snapshot, Watch
 from pilotage.storage.memory import MemoryStorage
 
 from .registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, WIDGETS, definition, opened, widget
@@ -83,3 +93,85 @@ async def test_two_that_keep_house_together_do_no_harm() -> None:
         assert await one.names(CONFIG_MAPS) == []
         with pytest.raises(NotFound):
             await one.get(NAMESPACES, "mine")
+
+
+async def test_tenants_are_listed_and_deleted_whole() -> None:
+    storage = MemoryStorage()
+    for tenant in ("b", "a", "a-b", "a0"):
+        async with opened(storage, tenant=tenant):
+            pass
+    async with opened(storage, tenant="b") as kept:
+        for number in range(120):
+            await kept.create(CONFIG_MAPS, {"metadata": {"name": f"c{number}"}}, "default")
+        assert await tenants(storage) == ["a", "a-b", "a0", "b"]
+        before = (await storage.list("/b/")).entries
+        count = len((await storage.list("/a/")).entries)
+        assert await delete_tenant(storage, "a") == count
+        assert await tenants(storage) == ["a-b", "a0", "b"]
+        assert await delete_tenant(storage, "a") == 0
+        assert (await storage.list("/b/")).entries == before
+    assert await delete_tenant(storage, "b") == len(before)
+    with pytest.raises(InvalidDefinition, match="invalid tenant"):
+        await delete_tenant(storage, "a-b/core")
+
+
+class GuardedStorage(MemoryStorage):
+    """Refuses every access to the keys of another tenant."""
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__()
+        self._prefix = prefix
+
+    async def get(self, key: str) -> Entry | None:
+        assert key.startswith(self._prefix), key
+        return await super().get(key)
+
+    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
+        assert prefix.startswith(self._prefix), prefix
+        return await super().list(prefix, start=start, limit=limit, revision=revision)
+
+    async def commit(self, *operations: Operation) -> int:
+        assert all(operation.key.startswith(self._prefix) for operation in operations)
+        return await super().commit(*operations)
+
+    def watch(self, prefix: str, *, since: int) -> Watch:
+        assert prefix.startswith(self._prefix) or not prefix, prefix
+        return super().watch(prefix, since=since)
+
+
+HOSTILE = st.one_of(
+    st.sampled_from(
+        ["", "default", "../two", "..", "/two/core/configmaps/default/a", "a/../../two", "two", "a\0", "%2e"]
+    ),
+    st.text(max_size=8),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    verb=st.sampled_from([Verb.GET, Verb.LIST, Verb.CREATE, Verb.UPDATE, Verb.PATCH, Verb.DELETE]),
+    resource=st.sampled_from([CONFIG_MAPS, NAMESPACES, GroupVersionResource("../two", "v1", "../two/core")]),
+    namespace=HOSTILE,
+    name=HOSTILE,
+    token=st.sampled_from(["", tokens.write(tokens.ContinueToken(-1, "../../two/"))]),
+)
+def test_no_request_reaches_the_keys_of_another_tenant(
+    verb: Verb, resource: GroupVersionResource, namespace: str, name: str, token: str
+) -> None:
+    registry = Registry(RegistryContext(GuardedStorage("/one/"), "one", namespace_lifecycle=False))
+    document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}}
+    request = Request(
+        verb,
+        resource,
+        namespace,
+        "" if verb in (Verb.LIST, Verb.CREATE) else name,
+        options=ListOptions(continue_token=token if verb is Verb.LIST else ""),
+        body=msgspec.json.encode(document) if verb in (Verb.CREATE, Verb.UPDATE, Verb.PATCH) else b"",
+        content_type=PatchType.MERGE.value if verb is Verb.PATCH else "",
+    )
+
+    async def send() -> None:
+        with suppress(ApiError):
+            await (registry.list(request) if verb is Verb.LIST else registry.call(request))
+
+    asyncio.run(send())

@@ -20,7 +20,7 @@ OBJECT_COMMANDS = (
 )
 """The subcommands that work on objects: kubectl's, from `cli.kit`."""
 COMMANDS = (
-    *("init", "create", "run", "demo", "serve", "device", "crd", "types", "manifests", "rbac", "store"),
+    *("init", "create", "run", "demo", "serve", "device", "crd", "types", "manifests", "rbac", "store", "tenants"),
     *OBJECT_COMMANDS,
     "completion",
 )

@@ -1,19 +1,8 @@
 """Talk to an API server: the client, in process or over HTTP.
 
-`HTTPTransport` is in `pilotage.client.http`, which loads TLS and the HTTP client when it is imported.
+Names are loaded when they are first used, and listed in `__init__.pyi`. `HTTPTransport` is in `pilotage.client.http`.
 """
 
-from pilotage.client.client import Client
-from pilotage.client.patch import Patch, merge_from, raw_patch, strategic_merge_from
-from pilotage.client.watching import WatchedEvent
-from pilotage.meta.objectlist import ObjectList
+from pilotage.lazyexports import lazy_exports
 
-__all__ = [
-    "Client",
-    "ObjectList",
-    "Patch",
-    "WatchedEvent",
-    "merge_from",
-    "raw_patch",
-    "strategic_merge_from",
-]
+__all__, __getattr__ = lazy_exports(__name__)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+
+from msgspec.structs import replace
 
 from pilotage.client.reader import Reader
-from pilotage.client.restmapper import DynamicRESTMapper
 from pilotage.client.session import Catalogue, Defaults, Session
-from pilotage.client.subresources import SubresourceClient
 from pilotage.client.warnings import LoggedOnce, WarningHandler
 from pilotage.client.writer import Writer
 from pilotage.meta.forms import Kind, Object
@@ -20,8 +19,11 @@ from pilotage.meta.models import Resource
 from pilotage.meta.scheme import Scheme
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import Transport
-from pilotage.rest.listing import SILENCE_SECONDS, RestListerWatcher
-from pilotage.rest.users import ActingTransport, acting_user
+from pilotage.rest.transport import SILENCE_SECONDS
+
+if TYPE_CHECKING:  # loaded on use: a program that reads an object or two starts sooner
+    from pilotage.client.subresources import SubresourceClient
+    from pilotage.rest.listing import RestListerWatcher
 
 R = TypeVar("R", bound=Resource)
 
@@ -46,10 +48,9 @@ class Client(Reader, Writer):
         warning_handler: WarningHandler | None = None,
     ) -> None:
         self.scheme = scheme if scheme is not None else Scheme()
-        mapper = rest_mapper if rest_mapper is not None else DynamicRESTMapper(transport)
         self._session = Session(
             transport,
-            Catalogue(mapper),
+            Catalogue(_mapper_of(transport) if rest_mapper is None else rest_mapper),
             Defaults(user_agent=user_agent, field_owner=field_owner),
             warning_handler if warning_handler is not None else LoggedOnce(),
         )
@@ -83,6 +84,8 @@ class Client(Reader, Writer):
 
         A watch that is silent for `silence_seconds` is closed and opened again.
         """
+        from pilotage.rest.listing import RestListerWatcher
+
         target = await self._session.catalogue.target(kind)
         return RestListerWatcher(
             self._session.transport,
@@ -119,6 +122,8 @@ class Client(Reader, Writer):
 
         Without a class its bodies are Unstructured.
         """
+        from pilotage.client.subresources import SubresourceClient
+
         return SubresourceClient(self._session, name, body)
 
     def as_user(
@@ -131,6 +136,8 @@ class Client(Reader, Writer):
         roles and bindings that the embedded server has. Over HTTP, the user of the kubeconfig needs the right to
         impersonate.
         """
+        from pilotage.rest.users import ActingTransport, acting_user
+
         user = acting_user(name, groups, uid=uid, extra=extra)
         return self.live._with(replace(self._session, transport=ActingTransport(self._session.transport, user)))
 
@@ -138,3 +145,9 @@ class Client(Reader, Writer):
         made = copy.copy(self)
         made._session = session
         return made
+
+
+def _mapper_of(transport: Transport) -> RESTMapper:
+    from pilotage.client.restmapper import DynamicRESTMapper
+
+    return DynamicRESTMapper(transport)

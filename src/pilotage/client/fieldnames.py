@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pilotage.client.patch import Patch
 from pilotage.client.session import Place, about
@@ -11,15 +12,18 @@ from pilotage.meta.forms import Kind, Object, gvk_of
 from pilotage.meta.models import Resource
 from pilotage.meta.scheme import Scheme
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
-from pilotage.meta.wirenames import Misnamed, misnamed_fields, misnamed_operations
 from pilotage.rest import PatchType
-from pilotage.types import builtin
+
+if TYPE_CHECKING:
+    from pilotage.meta.wirenames import Misnamed
 
 
 def check_patch(patch: Patch, patched: Object | Kind, place: Place, scheme: Scheme) -> None:
     """Raise BadRequest where the patch's document has fields under their Python names."""
     if patch.document is None:
         return
+    from pilotage.meta.wirenames import misnamed_fields, misnamed_operations
+
     model = _model(patched, scheme)
     if patch.type is not PatchType.JSON:
         _refuse("patch", misnamed_fields(patch.document, model), place)
@@ -30,6 +34,8 @@ def check_patch(patch: Patch, patched: Object | Kind, place: Place, scheme: Sche
 def check_document(verb: str, obj: Object, place: Place, scheme: Scheme) -> None:
     """The same for an object without a class, which is written as it is."""
     if isinstance(obj, Unstructured):
+        from pilotage.meta.wirenames import misnamed_fields
+
         _refuse(verb, misnamed_fields(obj.document, _model(obj, scheme)), place)
 
 
@@ -41,6 +47,8 @@ def _model(kind: Object | Kind, scheme: Scheme) -> type[Resource]:
         return kind
     if isinstance(kind, MetadataOnly | PartialObjectMetadata):
         return Resource
+    from pilotage.types import builtin
+
     gvk = gvk_of(kind)
     return scheme.type_for(gvk) or builtin.type_for(gvk) or Resource
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -12,7 +11,6 @@ from pilotage.errors import InvalidDefinition
 from pilotage.meta import objects
 from pilotage.meta.forms import Object
 from pilotage.meta.models import Resource
-from pilotage.meta.patches import merge_diff, strategic_diff
 from pilotage.meta.unstructured import Unstructured
 from pilotage.meta.values import Value
 from pilotage.rest import PatchType
@@ -60,6 +58,8 @@ def merge_from(before: Object, *, optimistic_lock: bool = False) -> Patch:
     base = _Base.of(before)
 
     def data(after: Object | None) -> bytes:
+        from pilotage.meta.patches import merge_diff
+
         old, new = base.documents(after)
         return _encoded(merge_diff(old, new), base.version if optimistic_lock else "")
 
@@ -78,6 +78,8 @@ def strategic_merge_from(before: Resource, *, optimistic_lock: bool = False) -> 
     base, model = _Base.of(before), type(before)
 
     def data(after: Object | None) -> bytes:
+        from pilotage.meta.patches import strategic_diff
+
         old, new = base.documents(after)
         return _encoded(strategic_diff(old, new, model), base.version if optimistic_lock else "")
 
@@ -98,8 +100,7 @@ def patch_of(patch: Patch | Mapping[str, Any] | Sequence[Any]) -> Patch:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Base:
+class _Base(Value, frozen=True):
     """An object as it was: its bytes with what was changed until then, and the bytes it had been read from."""
 
     now: bytes

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from msgspec.structs import replace
@@ -29,8 +27,7 @@ _REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
 """Reviews are answered and not stored: they need no name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
+class Defaults(Value, frozen=True):
     """The defaults of a call."""
 
     namespace: str = ""
@@ -92,8 +89,7 @@ class Place(Value, frozen=True):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Value, frozen=True):
     """Sends requests, and puts on each error what the call was about."""
 
     transport: Transport
@@ -102,7 +98,7 @@ class Session:
     warn: WarningHandler
 
     def with_defaults(self, **changes: Any) -> Session:
-        return dataclasses.replace(self, defaults=dataclasses.replace(self.defaults, **changes))
+        return replace(self, defaults=replace(self.defaults, **changes))
 
     async def collection(self, kind: Kind, namespace: str) -> Place:
         """All objects of a kind, in a namespace or (where none is given) everywhere."""

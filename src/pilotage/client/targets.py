@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from typing import Generic
@@ -15,12 +14,12 @@ from pilotage.meta.forms import Object
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.typevars import T_co
 from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured
+from pilotage.meta.values import Value
 from pilotage.rest import Bytes, Form
 from pilotage.rest.answers import Expected
 
 
-@dataclass(frozen=True)
-class Target(Generic[T_co]):
+class Target(Value, Generic[T_co], frozen=True, dict=True):
     """A kind for the client: where it is served, in which form it is requested, how it is decoded."""
 
     gvk: GroupVersionKind

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.telemetry.logs import Logger, logger
+from pilotage.meta.values import Value
+
+if TYPE_CHECKING:
+    from pilotage.telemetry.logs import Logger
 
 _KEPT = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class ServerWarning:
+class ServerWarning(Value, frozen=True):
     """A warning in the answer to a call, and the object of that call. Its text form names both."""
 
     text: str
@@ -42,7 +44,7 @@ class LoggedOnce:
     """
 
     def __init__(self, log: Logger | None = None) -> None:
-        self._log = log or logger("pilotage.client")
+        self._log = log
         self._seen: dict[tuple[GroupVersionKind, str], None] = {}
 
     def __call__(self, warning: ServerWarning) -> None:
@@ -52,4 +54,8 @@ class LoggedOnce:
         if len(self._seen) >= _KEPT:
             del self._seen[next(iter(self._seen))]
         self._seen[key] = None
+        if self._log is None:
+            from pilotage.telemetry.logs import logger  # hardly any program is warned
+
+            self._log = logger("pilotage.client")
         self._log.warning(str(warning))

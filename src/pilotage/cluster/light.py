@@ -13,7 +13,6 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from pilotage.client.client import Client
 from pilotage.cluster.immediate import run_now
 from pilotage.errors import InvalidDefinition, NoMatch, StorageError
 from pilotage.meta import times
@@ -21,14 +20,15 @@ from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapper, RESTMapping
 from pilotage.meta.models import Resource
 from pilotage.meta.names import tenant_problem
-from pilotage.meta.scheme import Scheme
 from pilotage.rest.request import Form, Request, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server.stored import NeedsServer, StoredReader
 from pilotage.storage.interface import Storage
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # loaded on use: this is what a short command waits for
+    from pilotage.client.client import Client
     from pilotage.cluster.handover import FullServer
+    from pilotage.meta.scheme import Scheme
 
 T = TypeVar("T")
 
@@ -37,7 +37,9 @@ class LightCluster:
     """Open from its creation to `close`, or to the end of a `with` block. Belongs to one thread.
 
     `storage` is `sqlite:PATH`, or `memory:` for a new storage that ends with the program. `kinds` are the kinds of the
-    program: their definitions are installed where they are missing or have changed.
+    program: their definitions are installed where they are missing, and by the first write where they have changed.
+    Each `tenant` of a storage sees only its own objects. `scheme` has the classes of kinds. `clock` returns the
+    server's time, with a time zone.
 
         with LightCluster("sqlite:todo.db", kinds=[Todo]) as cluster:
             todo = cluster.run(cluster.client.get(Todo, "milk", namespace="default"))
@@ -56,9 +58,14 @@ class LightCluster:
             raise InvalidDefinition(problem)
         self._storage = open_direct(storage)
         self.transport = LightTransport(self._storage, tuple(kinds), tenant, clock)
-        mapper = LightRESTMapper(self.transport)
-        self.client = Client(self.transport, scheme=scheme, rest_mapper=mapper)
+        self._scheme = scheme
+
+    @cached_property
+    def client(self) -> Client:
         """Every call of it but `watch` can be run with `run`."""
+        from pilotage.client.client import Client
+
+        return Client(self.transport, scheme=self._scheme, rest_mapper=LightRESTMapper(self.transport))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """The result of a coroutine over this cluster's client or transport."""

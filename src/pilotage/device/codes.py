@@ -7,7 +7,6 @@ tables are for clients and servers that know only the codes, such as NVIDIA's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -172,9 +171,9 @@ def _portable(status: Status) -> bytes:
     document = msgspec.json.encode(status.document())
     if len(document) <= LONGEST_STATUS:
         return document
-    details = replace(status.details, causes=()) if status.details is not None else None
+    details = status.details.replace(causes=()) if status.details is not None else None
     for candidate in (details, None):
-        short = replace(status, message=_shortened(status.message), details=candidate, continue_token="")
+        short = status.replace(message=_shortened(status.message), details=candidate, continue_token="")
         document = msgspec.json.encode(short.document())
         if len(document) <= LONGEST_STATUS:
             return document

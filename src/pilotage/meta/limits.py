@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pilotage.errors import DecodeError
+from pilotage.meta.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Value, frozen=True):
     """`size` in bytes of text; `depth` in objects and lists inside one another."""
 
     size: int = 3 * 1024 * 1024

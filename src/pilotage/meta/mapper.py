@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from pilotage.errors import NoMatch
 from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
+from pilotage.meta.values import Value
 from pilotage.meta.versions import version_priority
 
 
-@dataclass(frozen=True, slots=True)
-class RESTMapping:
+class RESTMapping(Value, frozen=True):
     """A kind, the resource that serves it, its scope and its other names."""
 
     gvk: GroupVersionKind

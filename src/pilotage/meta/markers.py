@@ -1,14 +1,13 @@
 """What a field's or a class's annotations say about its schema, as plain values.
 
 A marker stands in `Annotated[int, Minimum(1)]` for a field, or in the options of a class. Here they are only data;
-`pilotage.schema` reads them. Each has the name of kubebuilder's marker. (Structs where they can be, because a module of
-forty dataclasses takes 15 ms to import.)
+`pilotage.schema` reads them. Each has the name of kubebuilder's marker. (No dataclasses: a module of forty takes 15 ms
+to import.)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -17,6 +16,28 @@ class Marker:
     """The base of what may stand in `Annotated`."""
 
     __slots__ = ()
+
+
+class Several(Marker):
+    """A marker that is given any number of values. Immutable, and compared by them."""
+
+    __slots__ = ()
+    _compared: ClassVar[tuple[str, ...]] = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self._compared)
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, name) for name in self._compared))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._compared)
+        return f"{type(self).__name__}({shown})"
 
 
 class Minimum(msgspec.Struct, Marker, frozen=True):
@@ -87,10 +108,10 @@ class Pattern(msgspec.Struct, Marker, frozen=True):
     value: str
 
 
-@dataclass(frozen=True)
-class Enum(Marker):
+class Enum(Several):
     """Allowed values. `Literal[…]` and `enum.Enum` say the same."""
 
+    __slots__ = _compared = ("values",)
     values: tuple[Any, ...]
 
     def __init__(self, *values: Any) -> None:
@@ -152,12 +173,12 @@ class ExternalDocs(msgspec.Struct, Marker, frozen=True):
     description: str = ""
 
 
-@dataclass(frozen=True)
-class ListType(Marker):
+class ListType(Several):
     """How writers share a list: `map` (items by `keys`), `set` (scalars), `atomic` (one writer has it all)."""
 
+    __slots__ = _compared = ("value", "keys")
     value: Literal["map", "set", "atomic"]
-    keys: tuple[str, ...] = ()
+    keys: tuple[str, ...]
 
     def __init__(self, value: Literal["map", "set", "atomic"], *keys: str) -> None:
         object.__setattr__(self, "value", value)
@@ -193,10 +214,10 @@ class Immutable(msgspec.Struct, Marker, frozen=True):
     """The value may be set once and never changed."""
 
 
-@dataclass(frozen=True)
-class Items(Marker):
+class Items(Several):
     """Markers for the items of a list (or the values of a map), where the item's type cannot carry them."""
 
+    __slots__ = _compared = ("markers",)
     markers: tuple[Marker, ...]
 
     def __init__(self, *markers: Marker) -> None:
@@ -227,44 +248,48 @@ class Rule(msgspec.Struct, Marker, frozen=True):
     """Whether the rule also runs where there is no old value; `oldSelf` is then an optional."""
 
 
-@dataclass(frozen=True)
-class AtMostOneOf(Marker):
+class AtMostOneOf(Several):
     """At most one of these fields (wire names) may be set."""
 
+    __slots__ = _compared = ("fields",)
     fields: tuple[str, ...]
 
     def __init__(self, *fields: str) -> None:
         object.__setattr__(self, "fields", fields)
 
 
-@dataclass(frozen=True, init=False)
 class ExactlyOneOf(AtMostOneOf):
     """Exactly one of these fields (wire names) must be set."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True, init=False)
+
 class AtLeastOneOf(AtMostOneOf):
     """At least one of these fields (wire names) must be set."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True)
-class AllOf(Marker):
+
+class AllOf(Several):
     """All of these schemas, as plain data, accept the value, too. They may only restrict what its type allows."""
 
+    __slots__ = _compared = ("schemas",)
     schemas: tuple[Any, ...]
 
     def __init__(self, *schemas: Any) -> None:
         object.__setattr__(self, "schemas", schemas)
 
 
-@dataclass(frozen=True, init=False)
 class AnyOf(AllOf):
     """At least one of these schemas accepts the value: `AnyOf({"required": ["a"]}, {"required": ["b"]})`."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True, init=False)
+
 class OneOf(AllOf):
     """Exactly one of these schemas accepts the value. For fields of a class, `ExactlyOneOf` has clearer errors."""
+
+    __slots__ = ()
 
 
 class Not(msgspec.Struct, Marker, frozen=True):

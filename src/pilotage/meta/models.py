@@ -14,7 +14,6 @@ from __future__ import annotations
 import copy
 import typing
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
@@ -24,6 +23,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import Column, ListType, Marker, PatchMerge, PreserveUnknownFields, Rule, Scale
 from pilotage.meta.redaction import LAST_APPLIED, hidden_fields, shown_annotations
+from pilotage.meta.values import Value
 
 T = TypeVar("T")
 R = TypeVar("R", bound="type[Resource]")
@@ -85,8 +85,7 @@ class Model(msgspec.Struct, metaclass=ModelMeta, gc=False):
     __markers__: ClassVar[tuple[Marker, ...]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Value, frozen=True):
     """What is known of one field: its wire name and how to walk into its value."""
 
     name: str
@@ -288,8 +287,7 @@ class Condition(Model):
     observed_generation: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceInfo:
+class ResourceInfo(Value, frozen=True):
     """The definition of a kind in the API: its names, scope and everything of a CRD but the schema."""
 
     gvk: GroupVersionKind
@@ -310,8 +308,8 @@ class ResourceInfo:
     skip: bool = False
     deprecated: bool = False
     deprecation_warning: str = ""
-    annotations: dict[str, str] = field(default_factory=dict)
-    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = {}
+    labels: dict[str, str] = {}
 
 
 class Resource(Model, dict=True):

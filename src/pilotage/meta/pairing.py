@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 from pilotage.meta.documents import canonical
+from pilotage.meta.values import Value
 
 Origins: TypeAlias = "list[int | None]"
 """For each item after, the index of the same item before; None for a new one."""
@@ -18,8 +18,7 @@ class Ambiguous(Exception):
     """An item with unknown fields may be any of several items, or none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lists:
+class Lists(Value, frozen=True):
     """A list before and after, each item as canonical bytes."""
 
     before: list[bytes]

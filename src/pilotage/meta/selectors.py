@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
+
+from msgspec.structs import force_setattr
 
 from pilotage.errors import BadRequest
 from pilotage.meta.names import label_value, qualified_name
 from pilotage.meta.selectorlanguage import Operator, bad, parse
+from pilotage.meta.values import Value
 
 MAX_LENGTH = 4096
 """Characters that a selector may have as text."""
@@ -26,8 +28,7 @@ _SINGLE = ("=", "==", "!=")
 Predicate = Callable[[Mapping[str, str]], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Value, frozen=True):
     """One condition on a label. `values` are sorted, and none is there twice."""
 
     key: str
@@ -35,7 +36,7 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", tuple(sorted(set(self.values))))
+        force_setattr(self, "values", tuple(sorted(set(self.values))))
         if messages := _requirement_messages(self):
             raise BadRequest(messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]")
 
@@ -53,18 +54,31 @@ class Requirement:
         return f"{self.key}{self.operator}{self.values[0]}"
 
 
-@dataclass(frozen=True, slots=True)
 class Selector:
-    """A label selector: all of its requirements. Without any it selects everything."""
+    """A label selector: all of its requirements. Without any it selects everything. Immutable."""
 
-    requirements: tuple[Requirement, ...] = ()
-    matches: Predicate = field(init=False, repr=False, compare=False)
+    __slots__ = ("matches", "requirements")
+
+    requirements: tuple[Requirement, ...]
+    matches: Predicate
     """Whether an object with these labels is selected."""
 
-    def __post_init__(self) -> None:
-        ordered = tuple(sorted(self.requirements, key=_canonical_order))
+    def __init__(self, requirements: tuple[Requirement, ...] = ()) -> None:
+        ordered = tuple(sorted(requirements, key=_canonical_order))
         object.__setattr__(self, "requirements", ordered)
         object.__setattr__(self, "matches", _all([_predicate(requirement) for requirement in ordered]))
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a Selector is immutable")
+
+    def __eq__(self, other: object) -> bool:
+        return self.requirements == other.requirements if isinstance(other, Selector) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.requirements)
+
+    def __repr__(self) -> str:
+        return f"Selector(requirements={self.requirements!r})"
 
     @classmethod
     def parse(cls, text: str) -> Selector:
@@ -110,8 +124,7 @@ class Selector:
         return Selector, (self.requirements,)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class FieldRequirement:
+class FieldRequirement(Value, frozen=True, order=True):
     """One condition on a field."""
 
     field: str
@@ -126,14 +139,13 @@ class FieldRequirement:
         return f"{self.field}{self.operator}{_escaped(self.value)}"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSelector:
+class FieldSelector(Value, frozen=True):
     """A field selector: all of its requirements. Which fields there are depends on the kind."""
 
     requirements: tuple[FieldRequirement, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "requirements", tuple(sorted(self.requirements)))
+        force_setattr(self, "requirements", tuple(sorted(self.requirements)))
 
     @classmethod
     def parse(cls, text: str) -> FieldSelector:

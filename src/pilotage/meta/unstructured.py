@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ from pilotage.meta.documents import canonical
 from pilotage.meta.hooks import enc_hook
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta, Resource
+from pilotage.meta.values import Value
 
 
 class Unstructured(MutableMapping[str, Any]):
@@ -241,12 +241,22 @@ def _wrong_way(path: tuple[str | int, ...], depth: int, value: Any) -> TypeError
     return TypeError(f"{where} is of type {type(value).__name__}, so there is no {path[depth]!r} in it")
 
 
-@dataclass
 class PartialObjectMetadata:
     """The metadata of an object, without the rest. `gvk` is the kind of the object that it stands for."""
 
-    gvk: GroupVersionKind
-    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+    __hash__ = None  # type: ignore[assignment]  # its metadata may change
+
+    def __init__(self, gvk: GroupVersionKind, metadata: ObjectMeta | None = None) -> None:
+        self.gvk = gvk
+        self.metadata = ObjectMeta() if metadata is None else metadata
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PartialObjectMetadata):
+            return NotImplemented
+        return (self.gvk, self.metadata) == (other.gvk, other.metadata)
+
+    def __repr__(self) -> str:
+        return f"PartialObjectMetadata(gvk={self.gvk!r}, metadata={self.metadata!r})"
 
     @classmethod
     def from_bytes(cls, gvk: GroupVersionKind, data: objects.Bytes) -> PartialObjectMetadata:
@@ -266,8 +276,7 @@ class PartialObjectMetadata:
         return {"apiVersion": self.api_version, "kind": self.kind, "metadata": _known(self.metadata)}
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataOnly:
+class MetadataOnly(Value, frozen=True):
     """Stands where a type stands, and gives `PartialObjectMetadata`."""
 
     gvk: GroupVersionKind

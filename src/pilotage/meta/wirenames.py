@@ -8,16 +8,15 @@ class does not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pilotage.meta.markers import PreserveUnknownFields
 from pilotage.meta.models import Model, Resource, Shape, shapes
 from pilotage.meta.patches.json_patch import pointer, pointer_text
+from pilotage.meta.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Misnamed:
+class Misnamed(Value, frozen=True):
     """A field under its Python name: the path as it was written, and with the name that the API has for it."""
 
     path: str

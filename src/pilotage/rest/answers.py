@@ -7,7 +7,6 @@ would be an empty list, and an informer would delete all its objects.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
@@ -17,6 +16,7 @@ from pilotage.errors import ApiError, DecodeError, Status, UnexpectedAnswer, fro
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.redaction import reason_of
+from pilotage.meta.values import Value
 from pilotage.rest.request import Form
 from pilotage.rest.response import Bytes, Page
 
@@ -27,8 +27,7 @@ _SHOWN = 160
 """Characters of an unexpected answer that an error shows: it may be anything."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Value, frozen=True):
     """What answers must be: objects of one kind, in one form, of any version."""
 
     gvk: GroupVersionKind

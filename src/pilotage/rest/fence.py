@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from urllib.parse import quote, unquote
 
 from pilotage.errors import BadRequest
+from pilotage.meta.values import Value
 
 HEADER = "pilotage-lease"
 """The header with the terms of a write. Other API servers ignore it."""
@@ -14,8 +13,7 @@ MAX_TERMS = 4
 _SEPARATOR = ","
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Value, frozen=True):
     """One holder's tenure of a Lease. It ends when the holder or the number of transitions changes."""
 
     namespace: str
@@ -31,18 +29,25 @@ def _allow() -> None:
     """The check of a write that was received: its sender has checked its own deadline."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fence:
+class Fence(Value, frozen=True, eq=False):
     """Allows a write while a lease is held.
 
     `check` is called right before a write is sent or committed, and refuses it by raising: the holder's own deadline.
     `term` is sent along, and the API server that has the lease refuses the write when the term has ended.
     """
 
+    __unshown__ = frozenset({"check", "server"})
+
     term: Term | None = None
-    check: Callable[[], None] = field(default=_allow, repr=False)
-    server: object = field(default=None, compare=False, repr=False)
+    check: Callable[[], None] = _allow
+    server: object = None
     """The API server that has the lease. Only requests to it carry the term."""
+
+    def __eq__(self, other: object) -> bool:
+        return (self.term, self.check) == (other.term, other.check) if isinstance(other, Fence) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.term, self.check))
 
     def toward(self, server: object) -> Fence:
         """The fence of a request to `server`."""
@@ -69,11 +74,15 @@ def parse_header(value: str) -> tuple[Fence, ...]:
 
 
 def _text(term: Term) -> str:
+    from urllib.parse import quote  # most programs have no lease to name in a header
+
     namespace, name, holder = (quote(part, safe="") for part in (term.namespace, term.name, term.holder))
     return f"{namespace}/{name}/{term.transitions}/{holder}"
 
 
 def _term(text: str) -> Term:
+    from urllib.parse import unquote
+
     match text.strip().split("/"):
         case [namespace, name, number, holder] if number.isascii() and number.isdecimal() and len(number) <= 10:
             return Term(unquote(namespace), unquote(name), unquote(holder), int(number))

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.values import Value
 from pilotage.rest.answers import Expected
 from pilotage.rest.request import Form, ListOptions, Request, Verb
 from pilotage.rest.response import Page, WatchEvent
+from pilotage.rest.transport import SILENCE_SECONDS as SILENCE_SECONDS
 from pilotage.rest.transport import Transport
-
-SILENCE_SECONDS = 75.0
-"""How long a watch may be silent before it is considered dead: kube-apiserver sends a bookmark each minute."""
 
 EMBEDDED_SILENCE_SECONDS = 10.0
 """The same for the embedded API server, which sends a bookmark every three seconds."""
@@ -23,8 +21,7 @@ BOOKMARK_SECONDS_ANNOTATION = "pilotage.dev/bookmark-seconds"
 """On a bookmark: how often the server sends one, from which a client over HTTP computes its deadline."""
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffOptions:
+class BackoffOptions(Value, frozen=True):
     """The waits between retries of a list or a watch that failed: client-go's numbers, in seconds."""
 
     first: float = 0.8
@@ -76,8 +73,7 @@ class Recounting(Protocol):
         """Whether it may: then two objects with equal versions may differ."""
 
 
-@dataclass(frozen=True, slots=True)
-class RestListerWatcher:
+class RestListerWatcher(Value, frozen=True):
     """A collection of an API server, behind a transport."""
 
     transport: Transport

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from pilotage.errors import Cause
 from pilotage.meta.forms import Kind
@@ -116,15 +115,17 @@ class DeleteOptions(Value, frozen=True):
     """What is wrong with the options of a request over HTTP."""
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Value, frozen=True):
     """Who sends a request, as the server has authenticated it."""
 
     name: str = ""
     groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, tuple[str, ...]] = {}
     """What the authenticator knows besides."""
     uid: str = ""
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.groups, self.uid))
 
 
 class Deadline(Value, frozen=True):

@@ -10,6 +10,9 @@ from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import Request
 from pilotage.rest.response import Page, Response, WatchEvent
 
+SILENCE_SECONDS = 75.0
+"""How long a watch may be silent before it is considered dead: kube-apiserver sends a bookmark each minute."""
+
 
 class Transport(Protocol):
     """Carries requests to an API server. All methods raise ApiError if the server refuses the request."""

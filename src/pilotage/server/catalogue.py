@@ -7,8 +7,9 @@ resource is served from the commit of its definition on, whichever process made 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
+
+from msgspec.structs import replace
 
 from pilotage.errors import NotFound
 from pilotage.meta.kinds import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import msgspec
 
@@ -61,4 +60,4 @@ async def _unchanged(context: RegistryContext, term: Term) -> Check:
         if spec.holder_identity == term.holder and (spec.lease_transitions or 0) == term.transitions:
             return Check(key, entry.revision)
     message = f"the request was sent under {term}, and that has ended; nothing was written"
-    raise Forbidden(message, details=replace(leases.details(term.name), causes=(Cause(STALE_LEADER, message),)))
+    raise Forbidden(message, details=leases.details(term.name).replace(causes=(Cause(STALE_LEADER, message),)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.validation import MAX_CAUSES
+from pilotage.meta.values import Value
 from pilotage.rest.request import Verb
 
 if TYPE_CHECKING:  # compiled on use: a program that touches three kinds pays for three
@@ -25,20 +25,21 @@ _MAX_TEXT = 2000
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
-@dataclass(frozen=True, eq=False)
-class ResourceInfo:
+class ResourceInfo(Value, frozen=True, eq=False, dict=True):
     """One resource at one version: its names and scope, its strategy and its schema."""
+
+    __unshown__ = frozenset({"compile_schema", "openapi", "openapi_schema", "versions"})
 
     mapping: RESTMapping
     strategy: Strategy
-    compile_schema: Callable[[], StructuralSchema | None] = field(repr=False)
+    compile_schema: Callable[[], StructuralSchema | None]
     custom: bool = False
     """Defined by a CRD."""
-    openapi: Mapping[str, Any] | None = field(default=None, repr=False)
+    openapi: Mapping[str, Any] | None = None
     """The schema of the CRD, as it is written there."""
     storage: ResourceInfo | None = None
     """In whose form and under whose name objects are kept, where not in this one's own."""
-    versions: Mapping[str, ResourceInfo] = field(default_factory=dict, repr=False)
+    versions: Mapping[str, ResourceInfo] = {}
     """All versions of the kind by their apiVersion, where there are several."""
     served: bool = True
     """False for a version of a CRD in which objects may be stored, but not requested."""
@@ -52,7 +53,7 @@ class ResourceInfo:
     """Objects written before this may not fit the schema of today."""
     definition_bytes: int = 0
     """The size of the CRD: how long it takes to compile the schema."""
-    openapi_schema: Document | None = field(default=None, repr=False)
+    openapi_schema: Document | None = None
     """The schema of a CRD's version, as it is declared."""
     printer_columns: Sequence[Document] = ()
     """The columns of a CRD's version, in a Table."""
@@ -152,12 +153,12 @@ class ResourceInfo:
 
     def forbidden(self, name: str, reason: str, *causes: Cause) -> Forbidden:
         subject = f'{self.group_resource} "{name}"' if name else str(self.group_resource)
-        return Forbidden(f"{subject} is forbidden: {reason}", details=replace(self.details(name), causes=causes))
+        return Forbidden(f"{subject} is forbidden: {reason}", details=self.details(name).replace(causes=causes))
 
     def invalid(self, name: str, causes: Iterable[Cause]) -> Invalid:
         """The 422 for an object; bounded, however much there is wrong with how large an object."""
         found = list(causes)
-        shown = [replace(cause, message=_cut(cause.message), field=_cut(cause.field)) for cause in found[:MAX_CAUSES]]
+        shown = [cause.replace(message=_cut(cause.message), field=_cut(cause.field)) for cause in found[:MAX_CAUSES]]
         if len(found) > MAX_CAUSES:
             shown.append(
                 Cause("FieldValueTooMany", f"there are more than {MAX_CAUSES} causes; the others are left out")

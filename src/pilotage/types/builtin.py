@@ -6,12 +6,10 @@ schemas only those that are asked for are decoded.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -19,6 +17,7 @@ import msgspec
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.models import Resource
+from pilotage.meta.values import Value
 
 __all__ = [
     "REFERENCE",
@@ -43,11 +42,10 @@ __all__ = [
 REFERENCE = "#/components/schemas/"
 """What stands before a definition's name in a `$ref`."""
 
-_DATA = Path(__file__).parent / "data"
+_DATA = f"{os.path.dirname(__file__)}/data"
 
 
-@dataclass(frozen=True, slots=True)
-class Subresource:
+class Subresource(Value, frozen=True):
     """A part of a resource with an address of its own: `pods/log`, `deployments/scale`."""
 
     name: str
@@ -56,8 +54,7 @@ class Subresource:
     verbs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TableColumn:
+class TableColumn(Value, frozen=True):
     """A column that a resource prints, as the API server's tables declare it."""
 
     name: str
@@ -185,9 +182,14 @@ class _Resource(msgspec.Struct, rename="camel"):
 _Row = tuple[str, Literal["string", "integer", "number", "boolean", "date"], str, int]
 
 
+def _data(name: str) -> bytes:
+    with open(f"{_DATA}/{name}", "rb") as file:  # without pathlib, which takes long to import
+        return file.read()
+
+
 @cache
 def _served() -> tuple[_Resource, ...]:
-    return msgspec.json.decode((_DATA / "resources.json").read_bytes(), type=tuple[_Resource, ...])
+    return msgspec.json.decode(_data("resources.json"), type=tuple[_Resource, ...])
 
 
 @cache
@@ -220,30 +222,32 @@ def _subresources() -> dict[GroupVersionResource, tuple[Subresource, ...]]:
 
 @cache
 def _kinds() -> dict[str, str]:
-    return msgspec.json.decode((_DATA / "kinds.json").read_bytes(), type=dict[str, str])
+    return msgspec.json.decode(_data("kinds.json"), type=dict[str, str])
 
 
 @cache
 def _definitions() -> dict[str, msgspec.Raw]:
-    return msgspec.json.decode((_DATA / "definitions.json").read_bytes(), type=dict[str, msgspec.Raw])
+    return msgspec.json.decode(_data("definitions.json"), type=dict[str, msgspec.Raw])
 
 
 @cache
 def _fingerprint() -> bytes:
     files = ("definitions.json", "resources.json")
-    return hashlib.sha256(b"".join((_DATA / name).read_bytes() for name in files)).digest()
+    import hashlib  # it loads OpenSSL
+
+    return hashlib.sha256(b"".join(_data(name) for name in files)).digest()
 
 
 @cache
 def _encodings() -> dict[str, Encoding]:
-    return msgspec.json.decode((_DATA / "encoding.json").read_bytes(), type=dict[str, Encoding])
+    return msgspec.json.decode(_data("encoding.json"), type=dict[str, Encoding])
 
 
 @cache
 def _columns() -> dict[str, tuple[_Row, ...]]:
-    return msgspec.json.decode((_DATA / "columns.json").read_bytes(), type=dict[str, tuple[_Row, ...]])
+    return msgspec.json.decode(_data("columns.json"), type=dict[str, tuple[_Row, ...]])
 
 
 @cache
 def _descriptions() -> dict[str, dict[str, str]]:
-    return msgspec.json.decode((_DATA / "descriptions.json").read_bytes(), type=dict[str, dict[str, str]])
+    return msgspec.json.decode(_data("descriptions.json"), type=dict[str, dict[str, str]])

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -154,7 +153,7 @@ class _Counting(Strategy):
 
 
 async def test_a_strategy_validates_a_status_that_is_written() -> None:
-    info = dataclasses.replace(await built_in(), strategy=_Counting(subresources=("status",)))
+    info = replace(await built_in(), strategy=_Counting(subresources=("status",)))
     request = replace(UPDATE, subresource="status")
     old = stored() | {"status": {"count": 2}}
     assert not steps.validate_update(info, request, old | {"status": {"count": 3}}, old)

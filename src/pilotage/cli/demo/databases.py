@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Annotated, Literal
+
+import msgspec
 
 from pilotage.cli.demo.gpus import GPUs
 from pilotage.cli.demo.output import IDLE_SECONDS, print_line
@@ -183,5 +184,5 @@ async def _install(cluster: Cluster) -> None:
         await cluster.install(Database)
     except MissingExtra as error:
         print_line(f"  (skipping its CEL rule: {error})")
-        Database.__resource__ = dataclasses.replace(Database.__resource__, rules=())
+        Database.__resource__ = msgspec.structs.replace(Database.__resource__, rules=())
         await cluster.install(Database)

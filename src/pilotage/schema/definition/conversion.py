@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from pilotage.errors import Cause
@@ -33,7 +32,7 @@ def conversion_causes(conversion: Mapping[str, Any]) -> Iterator[Cause]:
         yield causes.required(f"{at}.webhookClientConfig", "required when strategy is set to Webhook")
     else:
         for cause in client_config_causes(client, f"{at}.webhookClientConfig"):
-            yield replace(cause, field=_SWAPPED.get(cause.field, cause.field))
+            yield cause.replace(field=_SWAPPED.get(cause.field, cause.field))
     yield from _review_causes(reviews, f"{at}.conversionReviewVersions")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pilotage.errors import Cause
@@ -84,4 +84,4 @@ def _metadata_causes(metadata: Any, at: str) -> list[Cause]:
         return [causes.invalid(at, metadata, "must be an object")]
     named = metadata if metadata.get("name") else {**metadata, "name": "none"}
     found = object_meta_causes(named, namespaced=bool(metadata.get("namespace")), name="path")
-    return [replace(cause, field=at + cause.field.removeprefix("metadata")) for cause in found]
+    return [cause.replace(field=at + cause.field.removeprefix("metadata")) for cause in found]

@@ -263,7 +263,7 @@ def _moved_below(key: str | None, problems: Problems) -> Iterator[None]:
 def _below(key: str, problem: Problem) -> Problem:
     cause = problem.cause
     field = key if cause.field in ("", NO_FIELD) else f"{key}.{cause.field}"
-    return replace(problem, steps=(key, *problem.steps), spine=problem.spine + 1, cause=replace(cause, field=field))
+    return replace(problem, steps=(key, *problem.steps), spine=problem.spine + 1, cause=cause.replace(field=field))
 
 
 def _of_default(cause: Cause) -> Cause:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
+
+from msgspec.structs import replace
 
 from pilotage.errors import BadRequest
 from pilotage.meta.gojson import quoted

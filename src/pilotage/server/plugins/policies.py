@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -195,8 +195,8 @@ def _error(attributes: Attributes, refusal: _Refusal) -> ApiError:
     message = f"ValidatingAdmissionPolicy '{policy.name}'{where} denied request: {refusal.message}"
     status = forbidden(attributes, message).status
     assert status.details is not None
-    details = replace(status.details, causes=(Cause(message=message),))
-    return from_status(replace(status, code=_CODES.get(refusal.reason, 422), reason=refusal.reason, details=details))
+    details = status.details.replace(causes=(Cause(message=message),))
+    return from_status(status.replace(code=_CODES.get(refusal.reason, 422), reason=refusal.reason, details=details))
 
 
 def _mutation_error(attributes: Attributes, refusals: list[_Refusal]) -> ApiError:
@@ -205,8 +205,8 @@ def _mutation_error(attributes: Attributes, refusals: list[_Refusal]) -> ApiErro
     assert status.details is not None
     causes = tuple(Cause(message=_mutation_message(each)) for each in refusals)
     reason = refusals[0].reason or status.reason
-    details = replace(status.details, causes=causes)
-    return from_status(replace(status, reason=reason, message=causes[0].message, details=details))
+    details = status.details.replace(causes=causes)
+    return from_status(status.replace(reason=reason, message=causes[0].message, details=details))
 
 
 def _mutation_message(refusal: _Refusal) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pilotage.errors import Cause, Forbidden
 from pilotage.meta.documents import Document
 from pilotage.meta.quantity import Quantity
@@ -55,5 +53,5 @@ def _missing(spec: Document, allocatable: Document) -> list[str]:
 def _refused(attributes: Attributes, message: str, reason: str) -> Forbidden:
     error = forbidden(attributes, message)
     assert error.status.details is not None
-    details = replace(error.status.details, causes=(Cause(reason),))
+    details = error.status.details.replace(causes=(Cause(reason),))
     return Forbidden(error.status.message, details=details)

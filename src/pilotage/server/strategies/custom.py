@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from msgspec.structs import replace
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document

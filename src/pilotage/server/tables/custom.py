@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
@@ -79,6 +78,8 @@ def _string(value: Any, now: datetime) -> Cell:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict | list):
+        import json  # sorts keys, as the API server does
+
         return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     if isinstance(value, float):
         return number_text(value)

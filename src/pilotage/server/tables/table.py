@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import msgspec
 
 from pilotage.errors import BadRequest
 from pilotage.meta.documents import Document
+from pilotage.meta.values import Value
 from pilotage.rest.response import Bytes, Page, WatchEvent
 from pilotage.server import records
 from pilotage.server.tables import custom
@@ -25,8 +25,7 @@ _INCLUDED = ("", "Metadata", "Object", "None")
 _encode = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True)
-class TableWriter:
+class TableWriter(Value, frozen=True, dict=True):
     """Writes objects of one resource as Tables."""
 
     info: ResourceInfo
@@ -137,8 +136,7 @@ _SCALE_COLUMNS = {
 """What the columns of a Scale mean that no other Table has."""
 
 
-@dataclass(frozen=True)
-class _ScaleWriter(TableWriter):
+class _ScaleWriter(TableWriter, frozen=True, dict=True):
     """Writes the Scale of an object as a Table."""
 
     @cached_property

@@ -12,7 +12,6 @@ from pilotage.errors import (
 from pilotage.meta.causes import invalid, invalid_error
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
-from pilotage.rest.query import parse_int
 from pilotage.rest.request import Request
 
 if TYPE_CHECKING:
@@ -64,6 +63,8 @@ def check_version(info: ResourceInfo, document: Document, current: Document, nam
         return
     if given == current["metadata"]["resourceVersion"]:
         return
+    from pilotage.rest.query import parse_int  # a read that names no version does without it
+
     try:
         parse_int(given, "ParseUint", _UINT64)
     except ValueError as error:
@@ -73,6 +74,8 @@ def check_version(info: ResourceInfo, document: Document, current: Document, nam
 
 def version_number(text: str) -> int:
     """The resource version of a query as the revision that it is; anything but a number is a 500, as in Kubernetes."""
+    from pilotage.rest.query import parse_int  # a read that names no version does without it
+
     try:
         return min(parse_int(text, "ParseUint", _UINT64), _LAST_REVISION)
     except ValueError as error:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
 
 from pilotage.errors import (
     ApiError,
@@ -19,6 +20,7 @@ from pilotage.errors import (
 )
 from pilotage.meta.causes import forbidden, invalid_error, not_supported
 from pilotage.meta.kinds import GroupKind
+from pilotage.meta.values import Value
 from pilotage.rest.request import Form, ListOptions, Request
 from pilotage.rest.response import Page, Response
 from pilotage.server import records
@@ -54,8 +56,7 @@ class ReadContext(Protocol):
         """The object that a request names. Raises NotFound."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(Value, frozen=True):
     """Answers get and list."""
 
     context: ReadContext
@@ -156,8 +157,7 @@ class Reader:
             raise too_large(revision, storage.revision) from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Selected:
+class _Selected(Value, frozen=True):
     revision: int
     entries: Sequence[Entry]
     next_key: str

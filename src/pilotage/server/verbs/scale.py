@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -142,9 +141,9 @@ def _next_object(info: ResourceInfo, old: Document, scale: Document, paths: Scal
 
 def _scale_info(info: ResourceInfo) -> ResourceInfo:
     """What bodies and patches of a scale are read by: the kind is Scale, the resource that of the object."""
-    return dataclasses.replace(
+    return replace(
         info,
-        mapping=dataclasses.replace(info.mapping, gvk=SCALE),
+        mapping=replace(info.mapping, gvk=SCALE),
         strategy=Strategy(),
         compile_schema=lambda: None,
         custom=False,

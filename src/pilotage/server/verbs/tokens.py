@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass
 
 import msgspec
 
 from pilotage.errors import BadRequest
-from pilotage.meta import gojson
+from pilotage.meta.values import Value
 
 _OUTSIDE = re.compile(r"[^A-Za-z0-9_-]")
 _VERSION = "meta.k8s.io/v1"
@@ -23,8 +22,7 @@ class _Token(msgspec.Struct):
     start: str
 
 
-@dataclass(frozen=True, slots=True)
-class ContinueToken:
+class ContinueToken(Value, frozen=True):
     """The key (below the list's prefix) at which the next page starts, and the snapshot's revision."""
 
     revision: int
@@ -44,6 +42,8 @@ def read(text: str) -> ContinueToken:
     try:
         token = msgspec.json.decode(data, type=_Token)
     except (msgspec.MsgspecError, UnicodeError) as error:
+        from pilotage.meta import gojson
+
         raise invalid(gojson.syntax_error(data) or str(error)) from None
     if token.v != _VERSION:
         raise invalid(f"server does not recognize this encoded version {token.v[:40]}")

@@ -1,3 +1,5 @@
-"""Storage in a SQLite file."""
+"""Storage in a SQLite file. Names are loaded when they are first used, and listed in `__init__.pyi`."""
 
-from .storage import SqliteStorage as SqliteStorage
+from pilotage.lazyexports import lazy_exports
+
+__all__, __getattr__ = lazy_exports(__name__)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 from pilotage.errors import StorageBroken
 
@@ -67,7 +66,6 @@ def first_id(revision: int) -> int:
     return revision * MAX_COMMIT_OPERATIONS
 
 
-@dataclass
 class Replay:
     """Reads rows in order into the state at `oldest`, the commits after it, and the superseded rows.
 
@@ -75,14 +73,15 @@ class Replay:
     state to begin with, where it is not the empty one.
     """
 
-    oldest: int
-    find: Callable[[str], Entry | None] | None = None
-    entries: dict[str, Entry] = field(default_factory=dict)
-    commits: list[Commit] = field(default_factory=list)
-    garbage: list[tuple[int, str]] = field(default_factory=list)
-    """Rows that compaction has not removed yet, as revision and key."""
-    _now: dict[str, Entry | None] = field(default_factory=dict)
-    _open: list[Event] = field(default_factory=list)
+    def __init__(self, oldest: int, find: Callable[[str], Entry | None] | None = None) -> None:
+        self.oldest = oldest
+        self.find = find
+        self.entries: dict[str, Entry] = {}
+        self.commits: list[Commit] = []
+        self.garbage: list[tuple[int, str]] = []
+        """Rows that compaction has not removed yet, as revision and key."""
+        self._now: dict[str, Entry | None] = {}
+        self._open: list[Event] = []
 
     def add(self, row: Row) -> None:
         verify(row)

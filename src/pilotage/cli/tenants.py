@@ -1,0 +1,99 @@
+"""`pilotage tenants`: the tenants of a storage."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.help import examples
+
+if TYPE_CHECKING:
+    from pilotage.storage.interface import Storage
+
+T = TypeVar("T")
+
+
+def register(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "tenants",
+        help="list or delete the tenants of a storage",
+        description="List the tenants of a storage, or delete one with all of its objects. Tenants share a storage and "
+        "see nothing of each other; one exists as soon as a program has opened it.",
+        epilog=examples(
+            "pilotage tenants list --storage sqlite:demo.db",
+            "pilotage tenants delete team-a --storage sqlite:demo.db",
+        ),
+    )
+    actions = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    listing: argparse.ArgumentParser = actions.add_parser(
+        "list",
+        help="print the names of the tenants",
+        description="Print the names of the tenants of a storage, one on a line.",
+        epilog=examples("pilotage tenants list --storage sqlite:demo.db"),
+    )
+    deletion: argparse.ArgumentParser = actions.add_parser(
+        "delete",
+        help="delete a tenant with all of its objects",
+        description="Delete a tenant with all of its objects. No program may use the tenant meanwhile. Finalizers are "
+        "not waited for.",
+        epilog=examples("pilotage tenants delete team-a --storage sqlite:demo.db"),
+    )
+    deletion.add_argument("tenant", metavar="TENANT", help="the name of the tenant")
+    for action, run in ((listing, list_tenants), (deletion, delete)):
+        action.add_argument(
+            "--storage",
+            required=True,
+            metavar="URL",
+            help="the storage: sqlite:PATH or etcd://HOST:PORT",
+        )
+        action.set_defaults(run=run)
+
+
+def list_tenants(options: argparse.Namespace) -> int:
+    """Print the names, one on a line."""
+    from pilotage.server.tenants import tenants
+
+    for name in _on_storage(options.storage, tenants):
+        print(name)
+    return 0
+
+
+def delete(options: argparse.Namespace) -> int:
+    """Delete one. A name that has no objects is an error: it may be misspelt."""
+    from pilotage.server.tenants import delete_tenant
+
+    async def deleted(storage: Storage) -> int:
+        return await delete_tenant(storage, options.tenant)
+
+    count = _on_storage(options.storage, deleted)
+    if not count:
+        from pilotage.storage import url_without_password
+
+        url = url_without_password(options.storage)
+        raise CommandError(f"{url} has no tenant {options.tenant}; see pilotage tenants list --storage {url}")
+    print(f"tenant {options.tenant} deleted ({count:,} objects)")
+    return 0
+
+
+def _on_storage(url: str, action: Callable[[Storage], Awaitable[T]]) -> T:
+    """Run an action on the storage, which must exist: a misspelt path must not create a file."""
+    import asyncio
+    import os
+
+    from pilotage.storage import open_storage
+
+    scheme, _, path = url.partition(":")
+    if scheme == "sqlite" and not os.path.exists(os.path.expanduser(path)):
+        raise CommandError(f"{path} does not exist: give the file of a storage, such as sqlite:demo.db")
+
+    async def run() -> T:
+        storage = await open_storage(url)
+        try:
+            return await action(storage)
+        finally:
+            await storage.close()
+
+    return asyncio.run(run())
