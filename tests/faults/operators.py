@@ -23,6 +23,8 @@ from examples import (
 from examples.cronjob.__main__ import job_template
 from examples.cronjob.kinds import CronJob, CronJobSpec
 from examples.cronjob.reconciler import CronJobReconciler
+from examples.inventory.inventory.kinds import Category, CategorySpec, Item, ItemSpec
+from examples.inventory.inventory.reconcilers import CategoryReconciler, ItemReconciler
 from pilotage.cli.demo import databases as demo
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.types.apps.v1 import ReplicaSet, StatefulSet
@@ -289,6 +291,31 @@ TODO = Operator(
     (todo.Todo,),
 )
 
+# Counts of a category, and conditions of its items: two controllers in one manager
+
+
+async def _setup_inventory(manager: pt.Manager) -> None:
+    for reconciler in (ItemReconciler(manager), CategoryReconciler(manager)):
+        reconciler.setup_with_manager(manager)
+
+
+def _item(name: str, quantity: int) -> Item:
+    spec = ItemSpec(name=name, category="tools", quantity=quantity, price=1299)
+    return Item(metadata=pt.ObjectMeta(name=name), spec=spec)
+
+
+INVENTORY = Operator(
+    _setup_inventory,
+    (
+        _create(lambda: _item("saw", 9)),
+        _create(lambda: Category(metadata=pt.ObjectMeta(name="tools"), spec=CategorySpec(name="Tools"))),
+        _patch(Item, "saw", {"spec": {"quantity": 2}}),
+    ),
+    (Item, Category),
+    (Item, Category),
+    times=("lastUpdated", "lastTransitionTime"),
+)
+
 OPERATORS = {
     "builtin_kinds": REPLICA_SET,
     "chaospod": CHAOS_POD,
@@ -296,6 +323,7 @@ OPERATORS = {
     "database": DATABASE,
     "demo": DEMO,
     "gpu_agent": GPU_AGENT,
+    "inventory": INVENTORY,
     "several_clusters": SYNC,
     "test_greetings": GREETING,
     "todo": TODO,
