@@ -164,6 +164,13 @@ def test_delete_selects_by_name_label_and_file(filled: Console) -> None:
     assert filled.output("delete", "-f", "-", "--ignore-not-found", stdin=OBJECTS) == ""
 
 
+def test_words_and_options_stand_in_any_order_and_switches_have_values(filled: Console) -> None:
+    assert filled.output("get", "--no-headers", "todo", "-o", "name", "milk") == "todo.todo.example.com/milk\n"
+    assert filled.output("get", "--no-headers=false", "td", "-l", "shop=corner").startswith("NAME ")
+    assert "Events:" not in filled.output("describe", "--show-events=false", "todo/milk")
+    assert filled.run("get", "td", "--nothing=true").code == 2
+
+
 def test_wait_ends_with_the_value_or_the_timeout(filled: Console) -> None:
     waited = filled.output("wait", "todo/milk", "--for=jsonpath={.spec.priority}=2")
     assert waited == "todo.todo.example.com/milk condition met\n"

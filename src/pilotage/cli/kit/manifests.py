@@ -49,7 +49,11 @@ def _objects(path: str, named: bool) -> Iterator[Manifest]:
     for document in _documents(path):
         for each in _items(document, path):
             _check(each, path, named)
-            yield Manifest(each, "STDIN" if path == STANDARD_INPUT else path)
+            yield Manifest(each, _shown(path))
+
+
+def _shown(path: str) -> str:
+    return "STDIN" if path == STANDARD_INPUT else path
 
 
 def _documents(path: str) -> list[Any]:
@@ -80,8 +84,8 @@ def _check(document: Any, path: str, named: bool) -> None:
         raise CommandError(f"error parsing {path}: an item of the list is not an object")
     for key in ("apiVersion", "kind"):
         if not isinstance(document.get(key), str) or not document[key]:
-            raise CommandError(f"error validating {path}: {key} not set")
+            raise CommandError(f'error validating "{_shown(path)}": error validating data: {key} not set')
     metadata = document.get("metadata")
     has_name = isinstance(metadata, dict) and (metadata.get("name") or (not named and metadata.get("generateName")))
     if not has_name:
-        raise CommandError(f"error validating {path}: {document['kind']}: metadata.name is not set")
+        raise CommandError(f'error validating "{_shown(path)}": {document["kind"]}: metadata.name is not set')

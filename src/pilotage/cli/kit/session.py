@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.terminal import Terminal
 from pilotage.errors import NoMatch, NotFound, PilotageError
 from pilotage.meta.documents import Document
@@ -40,16 +39,12 @@ class Session:
     """Schemas of kinds that were read before."""
 
     async def mapping(self, gvk: GroupVersionKind) -> RESTMapping:
-        """The resource of a kind, which may have become served in this command."""
+        """The resource of a kind, which may have become served in this command. Raises NoMatch."""
         try:
             return self.mapper.rest_mapping(gvk)
         except NoMatch:
             self.mapper.replace(await self.transport.resources())
-        try:
-            return self.mapper.rest_mapping(gvk)
-        except NoMatch as error:
-            hint = "ensure CRDs are installed first"
-            raise CommandError(f"resource mapping not found: {error}\n{hint}") from None
+        return self.mapper.rest_mapping(gvk)
 
     async def get(self, mapping: RESTMapping, name: str, namespace: str = "") -> Document:
         """One object. Raises NotFound."""

@@ -36,18 +36,31 @@ class Command:
             epilog=examples(*(f"{program} {self.name} {each}".strip() for each in self.examples)),
         )
         self.add(parser)
-        if any(action.dest == "resources" for action in parser._actions):
-            # An instance's own: the parser's class is that of the application.
-            parser.parse_known_args = partial(_parse_mixed, parser)  # type: ignore[method-assign]
+        # An instance's own: the parser's class is that of the application.
+        parser.parse_known_args = partial(_parse, parser)  # type: ignore[method-assign]
         return parser
 
 
-def _parse_mixed(parser: argparse.ArgumentParser, args: Any = None, namespace: Any = None) -> Any:
-    """Parse words that stand before, between and after options: argparse takes only one run of them."""
-    options, unknown = argparse.ArgumentParser.parse_known_args(parser, args, namespace)
-    options.resources = [*options.resources, *(word for word in unknown if not word.startswith("-"))]
-    if wrong := [word for word in unknown if word.startswith("-")]:
-        parser.error(f"unrecognized arguments: {' '.join(wrong)}")
+def _parse(parser: argparse.ArgumentParser, args: Any = None, namespace: Any = None) -> Any:
+    """Parse as kubectl does: words stand before, between and after options, and a switch may have a value, as in
+    `--wait=false`. argparse takes only one run of words, and no value."""
+    switches = {flag: action for action in parser._actions if action.nargs == 0 for flag in action.option_strings}
+    given: dict[str, bool] = {}
+    left: list[str] = []
+    for word in args or ():
+        flag, equals, value = word.partition("=")
+        if equals and value in ("true", "false") and flag in switches:
+            given[switches[flag].dest] = value == "true"
+        else:
+            left.append(word)
+    options, unknown = argparse.ArgumentParser.parse_known_args(parser, left, namespace)
+    if hasattr(options, "resources"):
+        options.resources = [*options.resources, *(word for word in unknown if not word.startswith("-"))]
+        unknown = [word for word in unknown if word.startswith("-")]
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    for name, value in given.items():
+        setattr(options, name, value)
     return options, []
 
 
@@ -119,12 +132,6 @@ def set_values(parser: argparse.ArgumentParser) -> None:
         metavar="PATH=VALUE",
         help="a field, with the type that the schema gives it: spec.size=3; may be repeated",
     )
-
-
-def boolean(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
-    return text == "true"
 
 
 def number(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.kit.arguments import flags
-from pilotage.cli.kit.arguments.flags import Command, boolean, duration, number
+from pilotage.cli.kit.arguments.flags import Command, duration, number
 
 
 def add_get(parser: argparse.ArgumentParser) -> None:
@@ -53,12 +53,9 @@ def add_describe(parser: argparse.ArgumentParser) -> None:
     flags.selectors(parser)
     parser.add_argument(
         "--show-events",
-        type=boolean,
-        nargs="?",
-        const=True,
+        action="store_true",
         default=True,
-        metavar="BOOL",
-        help="the events of the object (default: true)",
+        help="the events of the object (default: true; --show-events=false)",
     )
 
 
@@ -93,13 +90,7 @@ def add_api_resources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-headers", action="store_true", help="no line of headings")
     parser.add_argument("--api-group", default=None, metavar="GROUP", help="only resources of this group")
     parser.add_argument(
-        "--namespaced",
-        type=boolean,
-        nargs="?",
-        const=True,
-        default=None,
-        metavar="BOOL",
-        help="only with a namespace, or only without",
+        "--namespaced", action="store_true", default=None, help="only with a namespace, or (--namespaced=false) without"
     )
     parser.add_argument("--verbs", action="append", default=[], metavar="VERBS", help="only resources with these verbs")
     parser.add_argument("--categories", action="append", default=[], metavar="NAMES", help="only of these categories")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.kit.arguments import flags
-from pilotage.cli.kit.arguments.flags import Command, boolean, duration
+from pilotage.cli.kit.arguments.flags import Command, duration
 
 
 def add_create(parser: argparse.ArgumentParser) -> None:
@@ -78,12 +78,9 @@ def add_delete(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="without a grace period")
     parser.add_argument(
         "--wait",
-        type=boolean,
-        nargs="?",
-        const=True,
+        action="store_true",
         default=True,
-        metavar="BOOL",
-        help="wait until the objects are gone (default: true)",
+        help="wait until the objects are gone (default: true; --wait=false)",
     )
     parser.add_argument(
         "--timeout", type=duration, default=0.0, metavar="TIME", help="how long to wait: 30s, 5m (default: no limit)"

@@ -8,6 +8,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.manifests import Manifest, read_manifests
 from pilotage.cli.kit.selection import Selected
 from pilotage.cli.kit.session import Session, gvk_of
+from pilotage.errors import NoMatch
 from pilotage.meta.mapper import RESTMapping
 
 
@@ -26,8 +27,12 @@ async def placed(session: Session, manifest: Manifest, options: argparse.Namespa
     document = manifest.document
     try:
         mapping = await session.mapping(gvk_of(document))
-    except CommandError as error:
-        raise CommandError(f'unable to recognize "{manifest.source}": {error}') from None
+    except NoMatch as error:
+        metadata = document["metadata"]
+        raise CommandError(
+            f'resource mapping not found for name: "{metadata.get("name") or ""}" namespace: '
+            f'"{metadata.get("namespace") or ""}" from "{manifest.source}": {error}\nensure CRDs are installed first'
+        ) from None
     metadata = document["metadata"]
     if not mapping.namespaced:
         metadata.pop("namespace", None)

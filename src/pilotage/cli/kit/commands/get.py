@@ -12,7 +12,7 @@ from pilotage.cli.kit.printers.output import is_table, printer_of
 from pilotage.cli.kit.printers.table import Columns, TableOptions, TablePrinter
 from pilotage.cli.kit.selection import Selected, selected
 from pilotage.cli.kit.session import Session, decode
-from pilotage.errors import ApiError, NotFound, PilotageError
+from pilotage.errors import ApiError, BadRequest, NotFound, PilotageError, Status
 from pilotage.meta.documents import Document
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import Form, ListOptions, Request, Verb
@@ -142,12 +142,27 @@ async def _tables(
             )
             yield decode((await session.transport.call(request)).body)
         except ApiError as error:
-            _keep(error, options, errors)
+            _keep(error if each.name else about_list(error, mapping, options), options, errors)
 
 
 def _keep(error: ApiError, options: argparse.Namespace, errors: list[PilotageError]) -> None:
     if not (options.ignore_not_found and isinstance(error, NotFound)):
         errors.append(error)
+
+
+def about_list(error: ApiError, mapping: RESTMapping, options: argparse.Namespace) -> ApiError:
+    """The error of a list, with its selectors."""
+    if not isinstance(error, BadRequest | NotFound):
+        return error
+    resource = f"{mapping.resource.group_version}, Resource={mapping.resource.resource}"
+    what = f'Unable to list "{resource}"'
+    if options.selector or options.field_selector:
+        what = (
+            f'Unable to find "{resource}" that match label selector "{options.selector}", field selector '
+            f'"{options.field_selector}"'
+        )
+    status = error.status
+    return type(error)(status=Status(status.code, status.reason, f"{what}: {status.message}", status.details))
 
 
 def _merged(tables: list[Document]) -> Document:
@@ -199,5 +214,5 @@ async def documents_of(
                 found += items
         except ApiError as error:
             if not (getattr(options, "ignore_not_found", False) and isinstance(error, NotFound)):
-                errors.append(error)
+                errors.append(error if each.name else about_list(error, each.mapping, options))
     return found, errors

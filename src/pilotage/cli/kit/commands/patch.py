@@ -48,7 +48,9 @@ async def _patch(session: Session, options: argparse.Namespace, each: Selected) 
     write = session.write_options(is_server_dry_run(options))
     key = each.namespace, each.name
     new, _ = await session.patch(each.mapping, key, patch, kind, write, options.subresource)
-    print_written(session, options, each.mapping, new, "patched" if _changed(old, new) else "patched (no change)")
+    done = "patched" if options.dry_run != "none" or _changed(old, new) else "patched (no change)"
+    options = argparse.Namespace(**{**vars(options), "dry_run": "none"})  # kubectl does not mention it here
+    print_written(session, options, each.mapping, new, done)
 
 
 async def _content(session: Session, options: argparse.Namespace, each: Selected) -> tuple[Any, PatchType]:

@@ -44,14 +44,17 @@ def printer_of(output: str, *, headers: bool = True, managed_fields: bool = Fals
             return lambda items, _: "".join(f"{kind_of(gvk_of(item))}/{item['metadata']['name']}\n" for item in items)
         case "jsonpath" | "jsonpath-file" | "jsonpath-as-json" | "custom-columns" | "custom-columns-file":
             if not argument:
-                raise CommandError(f"{name} format specified but no {_ARGUMENTS[name.partition('-file')[0]]} given")
+                raise CommandError(_NO_ARGUMENT["custom-columns" if name.startswith("custom") else "jsonpath"])
             return _with_argument(name, argument, headers, shown)
     raise CommandError(
         f'unable to match a printer suitable for the output format "{output}", allowed formats are: {",".join(FORMATS)}'
     )
 
 
-_ARGUMENTS = {"jsonpath": "template", "jsonpath-as-json": "template", "custom-columns": "custom columns"}
+_NO_ARGUMENT = {
+    "jsonpath": "template format specified but no template given",
+    "custom-columns": "custom-columns format specified but no custom columns given",
+}
 
 
 def _with_argument(name: str, argument: str, headers: bool, shown: Callable[[Document], Document]) -> Printer:
