@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import statistics
 import time
 from collections.abc import Awaitable, Callable
 
@@ -12,7 +13,7 @@ from pilotage.controller.controller import Controller
 from pilotage.manager.work import WorkTracker
 
 Reconcile = Callable[[pt.Request], Awaitable[None]]
-ROUNDS = 11
+ROUNDS = 20
 
 
 async def tracking() -> None:
@@ -36,16 +37,17 @@ async def tracking() -> None:
 
 
 async def _compare(name: str, reconcile: Reconcile, count: int) -> None:
-    """The least CPU time of each; rounds alternate, because the speed of the machine changes."""
-    plain, tracked = [], []
-    for _ in range(ROUNDS):
-        plain.append(await _cpu(reconcile, count, None))
-        tracked.append(await _cpu(reconcile, count, WorkTracker(limit=1000)))
-    without, with_it = min(plain), min(tracked)
-    print(
-        f"  {name:<46} {without * 1e6:>9.1f} us CPU, with work tracking {with_it * 1e6:.1f} us: "
-        f"ratio {with_it / without:.3f}"
-    )
+    """The median of each, and of the ratios of the rounds. The order alternates: the history of the server grows."""
+    rounds: list[tuple[float, float]] = []
+    for number in range(ROUNDS):
+        if number % 2:
+            tracked = await _cpu(reconcile, count, WorkTracker(limit=1000))
+            rounds.append((await _cpu(reconcile, count, None), tracked))
+        else:
+            rounds.append((await _cpu(reconcile, count, None), await _cpu(reconcile, count, WorkTracker(limit=1000))))
+    without, with_it = (statistics.median(each) * 1e6 for each in zip(*rounds, strict=True))
+    ratio = statistics.median(tracked / plain for plain, tracked in rounds)
+    print(f"  {name:<46} {without:>9.1f} us CPU, with work tracking {with_it:.1f} us: ratio {ratio:.3f}")
 
 
 async def _cpu(reconcile: Reconcile, count: int, tracker: WorkTracker | None) -> float:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, ControllerOptions, Request
+from pilotage.manager.errors import ShuttingDown
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
+from pilotage.manager.work import WorkTracker
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.core.v1 import ConfigMap, Event, Secret
 
@@ -124,3 +127,44 @@ async def test_events_of_the_last_reconcile_are_stored_and_then_storage_and_file
     await record_events_while_stopping(place, 20)
     assert (open_files(), len(asyncio.all_tasks())) == (files, tasks)
     assert await stored_events(place) == 20
+
+
+@pytest.mark.covers("K45")
+async def test_whoever_waits_sees_all_work_that_was_admitted() -> None:
+    tracker = WorkTracker()
+    loop, many, ended = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    late: list[str] = []
+
+    def work() -> None:
+        try:
+            while True:
+                if tracker.statistics().finished > 1000:
+                    loop.call_soon_threadsafe(many.set)
+                with tracker.track("upload", "a"):
+                    if ended.is_set():
+                        late.append("work was active after the wait had ended")
+        except ShuttingDown:
+            return
+
+    threads = [asyncio.create_task(asyncio.to_thread(work)) for _ in range(4)]
+    await many.wait()
+    tracker.stop_accepting()
+    assert await tracker.wait_idle(30)
+    ended.set()
+    await asyncio.gather(*threads)
+    assert late == []
+
+
+@pytest.mark.virtual_time
+@pytest.mark.covers("K46", "K47")
+async def test_a_shutdown_without_work_takes_no_time_though_watches_are_open() -> None:
+    async with Cluster.embedded() as cluster:
+        async with Manager(cluster) as manager:
+
+            async def reconcile(request: Request) -> None:
+                pass
+
+            ControllerBuilder(manager).for_(Secret).owns(ConfigMap).complete(reconcile)
+            await manager.run_until_idle()
+            began = asyncio.get_running_loop().time()
+        assert asyncio.get_running_loop().time() == began
