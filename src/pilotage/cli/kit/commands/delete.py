@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.commands.get import check_names, list_options, scope
+from pilotage.cli.kit.commands.get import check_names, listed
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.selection import Selected, selected
 from pilotage.cli.kit.session import Session, kind_of
@@ -53,16 +53,7 @@ async def _chosen(session: Session, options: argparse.Namespace) -> list[Selecte
         if options.all:
             raise CommandError("name cannot be provided when --all is specified")
         return found
-    if not (options.selector or options.field_selector or options.all):
-        raise CommandError("resource(s) were provided, but no name was specified")
-    listed: list[Selected] = []
-    for each in found:
-        namespace = scope(session, each.mapping, options)
-        items, _ = await session.list(each.mapping, namespace, list_options(options))
-        listed += [
-            Selected(each.mapping, item["metadata"]["name"], item["metadata"].get("namespace") or "") for item in items
-        ]
-    return listed
+    return await listed(session, options, found)
 
 
 async def _delete(session: Session, options: argparse.Namespace, each: Selected) -> Document:

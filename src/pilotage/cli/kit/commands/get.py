@@ -50,6 +50,19 @@ async def chosen_by(session: Session, options: argparse.Namespace) -> list[Selec
     return await selected_by_files(session, options)
 
 
+async def listed(session: Session, options: argparse.Namespace, chosen: list[Selected]) -> list[Selected]:
+    """The objects of the types that are chosen, each by its name: those with the labels and fields of the options, or
+    with `--all`. Raises CommandError."""
+    if not (options.selector or options.field_selector or options.all):
+        raise CommandError("resource(s) were provided, but no name was specified")
+    found: list[Selected] = []
+    for each in chosen:
+        items, _ = await session.list(each.mapping, scope(session, each.mapping, options), list_options(options))
+        names = [(item["metadata"]["name"], item["metadata"].get("namespace") or "") for item in items]
+        found += [Selected(each.mapping, name, namespace) for name, namespace in names]
+    return found
+
+
 def check_names(options: argparse.Namespace) -> None:
     """Refuse options that select objects beside their names."""
     if getattr(options, "all_namespaces", False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.commands.get import list_options, scope
+from pilotage.cli.kit.commands.get import listed
 from pilotage.cli.kit.commands.written import is_server_dry_run, print_written
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.selection import Selected, selected
@@ -65,15 +65,7 @@ async def _chosen(session: Session, options: argparse.Namespace, words: list[str
     found = selected(session, words)
     if all(each.name for each in found):
         return found
-    if not (options.all or options.selector or options.field_selector):
-        raise CommandError("resource(s) were provided, but no name was specified")
-    listed: list[Selected] = []
-    for each in found:
-        items, _ = await session.list(each.mapping, scope(session, each.mapping, options), list_options(options))
-        listed += [
-            Selected(each.mapping, item["metadata"]["name"], item["metadata"].get("namespace") or "") for item in items
-        ]
-    return listed
+    return await listed(session, options, found)
 
 
 async def _change(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.commands.get import chosen_by, list_options, scope
+from pilotage.cli.kit.commands.get import chosen_by, listed
 from pilotage.cli.kit.commands.written import print_written
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.template import relaxed, value_text
@@ -52,14 +52,7 @@ async def _chosen(session: Session, options: argparse.Namespace) -> list[Selecte
     chosen = await chosen_by(session, options)
     if all(each.name for each in chosen):
         return chosen
-    if not (options.selector or options.field_selector or options.all):
-        raise CommandError("resource(s) were provided, but no name was specified")
-    found: list[Selected] = []
-    for each in chosen:
-        items, _ = await session.list(each.mapping, scope(session, each.mapping, options), list_options(options))
-        found += [
-            Selected(each.mapping, item["metadata"]["name"], item["metadata"].get("namespace") or "") for item in items
-        ]
+    found = await listed(session, options, chosen)
     if not found and options.condition != "delete":
         raise CommandError("no matching resources found")
     return found
