@@ -114,11 +114,11 @@ def _one_sided(real: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
 
 
 def _without_dependent_causes(real: Mapping[str, Any], ours: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The errors of a definition without their causes, if both servers report some cause: others may follow from it."""
+    """The errors of a definition without their causes, if both report a wrong type: others may follow from it."""
     if at(real, "body.details.kind") != "CustomResourceDefinition":
         return real, ours
     first, second = _causes(real), _causes(ours)
-    if first == second or not first & second:
+    if first == second or not any(field.endswith((".type", ".openAPIV3Schema")) for field, _ in first & second):
         return real, ours
     return _without_causes(real), _without_causes(ours)
 

@@ -149,6 +149,21 @@ FUZZED_WRITES = Scenario(
             "a rule that does not compile, for a part of a default",
             a={**_object(b=_ruled(_TEXT, "self +"), c={"type": "array", "items": _TEXT}), "default": {"b": "x"}},
         ),
+        _defined(
+            "rules are compiled unless something is wrong in the part that they are for",
+            a=_ruled(_TEXT, "self +"),
+            b=_ruled(_object(c={**_TEXT, "x-kubernetes-list-type": "set"}), "self +"),
+        ),
+        _defined("a default is checked by the rules that compile", a={**_ruled(_NUMBER, "", "self > 1"), "default": 1}),
+        _defined("also beside one that does not", a={**_ruled(_NUMBER, "selff", "self > 1"), "default": 1}),
+        _defined(
+            "unknown fields that are not kept", a={"default": {"b": 1}, "x-kubernetes-preserve-unknown-fields": False}
+        ),
+        post(
+            "two versions of one name",
+            f"{DEFINITIONS}?dryRun=All",
+            definition("parts", "Part", _version("v1", a=_TEXT), _version("v1", a=_TEXT)),
+        ),
     ],
     [definition("widgets", "Widget", _V1, _V2)],
     managed_fields=True,

@@ -31,11 +31,12 @@ _TYPE_NAMES = {
     dict: "object",
     type(None): "null",
 }
+_FIELD_PATH = "fieldPath"
 _EMBEDDED = "x-kubernetes-embedded-resource"
 
 
-def default_causes(schema: Schema, place: Place, *, ruled: bool = True) -> Iterator[Cause]:
-    """A default must be valid, and must not have fields that pruning would drop. `ruled`: rules can be compiled."""
+def default_causes(schema: Schema, place: Place, *, well_formed: bool = True) -> Iterator[Cause]:
+    """A default must be valid, and must not have fields that pruning would drop. `well_formed`: the rules are."""
     default = schema.get("default")
     if default is None or place.branch or ".additionalProperties" in place.at:  # as in Kubernetes, not checked there
         return
@@ -43,13 +44,14 @@ def default_causes(schema: Schema, place: Place, *, ruled: bool = True) -> Itera
     if place.in_metadata and (problem := _metadata_problem(default, place)):
         yield causes.invalid(at, default, f"must result in valid metadata: {problem}", whole=True)
         return
-    compiled, broken = _compiled_rules(schema if ruled else _with_rules(schema, None), place)
+    compiled, broken = _compiled_rules(schema if well_formed else _with_rules(schema, _FIELD_PATH), place)
     if not place.in_metadata and compiled.has_unknown_fields(default):
         yield causes.invalid(at, default, "must not have unknown fields", whole=True)
     found = compiled.validate_default(default)
     if broken and not found:
-        node = Tree(None).node(schema, root=place.root)
+        node = Tree(None).node(_with_rules(schema, "messageExpression"), root=place.root)
         yield from _broken_rules(node, default, at, resource=place.resource)
+        found = _compiled(_sound(node, resource=place.resource), place).validate_default(default)
     for cause in found:
         yield _moved(cause, at)
 
@@ -65,10 +67,8 @@ def _compiled_rules(schema: Schema, place: Place) -> tuple[StructuralSchema, boo
 def _broken_rules(node: Node, value: Any, at: str, *, resource: bool = False) -> Iterator[Cause]:
     """The rules that do not compile, at each part of the default that they are for."""
     for rule in node.schema.get(_RULES) or ():
-        try:
-            compile_expression(rule["rule"], node, resource=resource, optional_old=rule.get("optionalOldSelf") is True)
-        except CompileError as error:
-            yield causes.invalid(at, _TYPE_NAMES[type(value)], f"rule compile error: {error.failure}")
+        if problem := _problem(rule, node, resource=resource):
+            yield causes.invalid(at, node.type or _TYPE_NAMES[type(value)], f"rule compile error: {problem}")
     if isinstance(value, dict):
         for name, each in value.items():
             child = node.properties.get(name)
@@ -81,11 +81,35 @@ def _broken_rules(node: Node, value: Any, at: str, *, resource: bool = False) ->
             yield from _broken_rules(node.items, each, f"{at}[{index}]", resource=node.items.embedded)
 
 
+def _sound(node: Node, *, resource: bool = False) -> Schema:
+    """The schema of a node without the rules that do not compile, on all levels."""
+    result = dict(node.schema)
+    rules = node.schema.get(_RULES) or ()
+    result[_RULES] = [rule for rule in rules if not _problem(rule, node, resource=resource)]
+    if node.properties:
+        properties = node.properties.items()
+        result["properties"] = {name: _sound(child, resource=child.embedded) for name, child in properties}
+    for key, below in (("items", node.items), ("additionalProperties", node.additional)):
+        if below is not None:
+            result[key] = _sound(below, resource=below.embedded)
+    return result
+
+
+def _problem(rule: Mapping[str, Any], node: Node, *, resource: bool) -> str:
+    """Why a rule does not compile."""
+    try:
+        compile_expression(rule["rule"], node, resource=resource, optional_old=rule.get("optionalOldSelf") is True)
+    except CompileError as error:
+        return error.failure
+    return ""
+
+
 def _with_rules(schema: Schema, dropped: str | None) -> Schema:
-    """A copy whose rules, on all levels, do not have a key; without rules for None."""
+    """A copy whose rules, on all levels, do not have a key; without empty rules, and without all for None."""
     result = {key: value for key, value in schema.items() if key != _RULES}
     if dropped is not None and schema.get(_RULES):
-        result[_RULES] = [{key: rule[key] for key in rule if key != dropped} for rule in schema[_RULES]]
+        rules = [rule for rule in schema[_RULES] if str(rule.get("rule") or "").strip()]
+        result[_RULES] = [{key: rule[key] for key in rule if key != dropped} for rule in rules]
     if schema.get("properties"):
         result["properties"] = {name: _with_rules(child, dropped) for name, child in schema["properties"].items()}
     for key in ("items", "additionalProperties"):

@@ -95,6 +95,8 @@ def is_convertible(schema: Schema) -> bool:
     """Whether the keywords of one schema allow to look at its structure, defaults and rules at all."""
     if any(schema.get(keyword) not in (None, "", {}, []) for keyword in _UNSUPPORTED) or "additionalItems" in schema:
         return False
+    if schema.get("x-kubernetes-preserve-unknown-fields") is False:
+        return False
     return not (isinstance(schema.get("items"), list) and schema["items"])
 
 

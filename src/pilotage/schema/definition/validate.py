@@ -96,12 +96,14 @@ def stored_version_causes(definition: Any) -> Iterator[Cause]:
         yield causes.invalid(at, None, "must have at least one stored version")
         return
     versions = (definition.get("spec") or {}).get("versions") or []
-    names = {version.get("name") or "": version.get("storage") is True for version in versions}
-    for name, storage in names.items():
-        if storage and name not in stored:
+    left = set(stored)
+    for version in versions:
+        name = version.get("name") or ""
+        if version.get("storage") is True and name not in left:  # also if another version has the same name
             yield causes.invalid(at, stored, f"must have the storage version {name}", whole=True)
+        left.discard(name)
     for index, name in enumerate(stored):
-        if name not in names:
+        if name in left:
             text = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in "
                 f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
@@ -245,30 +247,37 @@ def _schema_causes(version: Mapping[str, Any], at: str, limits: _RuleLimits) -> 
     if schema.get("nullable"):
         yield causes.forbidden(f"{where}.nullable", "nullable cannot be true at the root")
     every = list(places(schema, Place(where, root=True, resource=True)))
-    keywords = [cause for each, place in every for cause in keyword_causes(each, place)]
-    forms = [cause for each, place in every for cause in rule_form_causes(each, place)]
+    keywords = [(cause, place) for each, place in every for cause in keyword_causes(each, place)]
+    forms = [(cause, place) for each, place in every for cause in rule_form_causes(each, place)]
     # As in Kubernetes: defaults are validated only if the schema is structural, and rules are not reported if a default
-    # is wrong. Defaults are validated by rules, so that these are compiled first, within their limits.
+    # is wrong, or the part of the schema that they are for. Defaults are validated by rules, so that these are compiled
+    # first, within their limits.
     structural: list[Cause] = []
     defaults: list[Cause] = []
     compiled: list[Cause] = []
     convertible = all(is_convertible(each) for each, _ in every)
     if convertible:
         structural = structure_causes(schema, where)
-    ruled = convertible and not (structural or keywords or forms)
-    if ruled:
+    if convertible and not structural:
         costs = limits.costs(version.get("name"), schema)
-        compiled = [cause for each, place in every for cause in rule_compile_causes(each, place, costs)]
+        wrong = {at for _, place in (*keywords, *forms) for at in _around(place.at)}
+        sound = [(each, place) for each, place in every if place.at not in wrong]
+        compiled = [cause for each, place in sound for cause in rule_compile_causes(each, place, costs)]
         compiled += costs.causes(where)
     if convertible and not structural and not limits.programs.exceeded:
-        defaults = [cause for each, place in every for cause in default_causes(each, place, ruled=ruled)]
+        defaults = [cause for each, place in every for cause in default_causes(each, place, well_formed=not forms)]
     if defaults:
         compiled = []
     yield from structural
     yield from defaults
-    yield from keywords
-    yield from forms
+    yield from (cause for cause, _ in (*keywords, *forms))
     yield from compiled
+
+
+def _around(at: str) -> Iterator[str]:
+    """A path and those of all schemas around it."""
+    steps = at.split(".")
+    return (".".join(steps[:length]) for length in range(1, len(steps) + 1))
 
 
 def _schemas(definition: Any) -> dict[str, Any]:
