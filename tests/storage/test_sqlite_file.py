@@ -326,3 +326,9 @@ def _state(folder: Path) -> dict[str, tuple[int, int]]:
 async def test_a_device_is_not_a_storage() -> None:
     with pytest.raises(StorageError, match="/dev/null is not a file"):
         await SqliteStorage.open("/dev/null")
+
+
+async def test_a_file_that_cannot_be_created_is_named(tmp_path: Path) -> None:
+    path = f"/proc/{tmp_path.name}.db"
+    with pytest.raises(StorageError, match=rf"^{path} cannot be opened: {path}-lock: No such file or directory$"):
+        await SqliteStorage.open(path)

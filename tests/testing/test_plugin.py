@@ -66,6 +66,25 @@ def test_a_failed_test_shows_the_errors_of_reconcilers_and_the_seed_that_repeats
     assert _order(again.stdout) == _order(first.stdout)
 
 
+CALLS = """
+import pilotage as pt
+from pilotage.testing import Environment
+from pilotage.types.core.v1 import ConfigMap
+
+
+async def test_of_an_object_that_is_not_there(pilotage_env: Environment) -> None:
+    await pilotage_env.client.get(ConfigMap, "missing", namespace="default")
+"""
+
+
+def test_a_traceback_ends_at_the_line_of_the_test_unless_all_of_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(CALLS)
+    shown = run(tmp_path).stdout
+    assert '>       await pilotage_env.client.get(ConfigMap, "missing", namespace="default")\nE   ' in shown
+    assert "/pilotage/" not in shown
+    assert "/pilotage/client/" in run(tmp_path, "--full-trace").stdout
+
+
 def _order(output: str) -> str:
     return next(line for line in output.splitlines() if line.startswith("order "))
 

@@ -84,12 +84,18 @@ async def connect(
             connection.connection_made(secured)
     except OSError as error:  # what name lookup, sockets, TLS and time-outs raise
         connection.abort()
-        reason = step if isinstance(error, TimeoutError) and not error.args else str(error) or step
+        reason = step if isinstance(error, TimeoutError) and not error.args else _reason(error) or step
         raise ConnectionLost(f"cannot connect to {address}: {reason}", sent=False) from error
     except BaseException:
         connection.abort()
         raise
     return connection
+
+
+def _reason(error: OSError) -> str:
+    """What happened. asyncio hides a refused connection behind `Connect call failed ('127.0.0.1', 6443)`."""
+    is_refused = isinstance(error, ConnectionRefusedError)
+    return "Connection refused; does a server listen there?" if is_refused else str(error)
 
 
 _HAPPY_EYEBALLS_SECONDS = 0.25

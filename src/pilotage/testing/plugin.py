@@ -7,9 +7,13 @@ used. Async tests and fixtures that do not use these fixtures are left to other 
 from __future__ import annotations
 
 import inspect
+import os
 import random
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from pilotage.testing.environment import Environment
     from pilotage.testing.testloop import TestLoop
 
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _FIXTURE = "pilotage_env"
 _LOOP_FIXTURE = "_pilotage_loop"
 _LOOP = pytest.StashKey["TestLoop"]()
@@ -161,11 +166,33 @@ def pytest_fixture_setup(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
+    with _own_frames_hidden(call.excinfo.value if call.excinfo is not None and _is_ours(item) else None):
+        report = yield
     environment = item.stash.get(_ENVIRONMENT, None)
     if report.failed and environment is not None:
         report.sections.append(("pilotage", _report(environment, item.config)))
     return report
+
+
+@contextmanager
+def _own_frames_hidden(error: BaseException | None) -> Iterator[None]:
+    """Let tracebacks end at the line of the test, or of the program, that called Pilotage. `--full-trace` shows all.
+
+    pytest leaves out a frame whose module has `__tracebackhide__`.
+    """
+    chain: list[BaseException] = []
+    while error is not None and not any(error is each for each in chain):
+        chain.append(error)
+        error = error.__cause__ or error.__context__
+    frames = [frame for each in chain for frame, _ in walk_tb(each.__traceback__)]
+    modules = [frame.f_globals for frame in frames if frame.f_code.co_filename.startswith(_PACKAGE)]
+    for module in modules:
+        module["__tracebackhide__"] = True
+    try:
+        yield
+    finally:
+        for module in modules:
+            module.pop("__tracebackhide__", None)
 
 
 def _leave_assertions(pluginmanager: pytest.PytestPluginManager) -> None:

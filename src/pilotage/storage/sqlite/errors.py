@@ -58,7 +58,7 @@ def _of_system(error: OSError, path: str) -> StorageError:
         return StorageError(
             f"{where} cannot be written ({error.strerror}): look at its owner and mode, and its folder's"
         )
-    return StorageError(f"{where}: {error.strerror or error}")
+    return StorageError(f"{path} cannot be opened: {where}: {error.strerror or error}")
 
 
 def _full(path: str) -> StorageFull:
