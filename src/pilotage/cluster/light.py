@@ -133,7 +133,10 @@ class LightTransport:
         self._refuse_watch()
 
     async def resources(self) -> Sequence[RESTMapping]:
-        return await self._server.resources()
+        try:
+            return await self._stored.resources(self._kinds)
+        except NeedsServer:
+            return await self._server.resources()
 
     async def close(self) -> None:
         """Nothing: the storage belongs to the cluster."""

@@ -7,6 +7,7 @@ changed since they were written, a reader sees exactly these bytes, with their v
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
@@ -14,12 +15,16 @@ import msgspec
 from pilotage.meta import times
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.models import Resource
+from pilotage.meta.models import ResourceInfo as KindInfo
 from pilotage.rest.request import Form, Request, Verb
 from pilotage.rest.response import Page, Response
 from pilotage.server.definitions import DEFINITIONS, is_established, mapping_of
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.read import Reader
 from pilotage.storage.interface import Entry, Storage
+from pilotage.types import builtin
 
 if TYPE_CHECKING:
     from pilotage.server.strategies.strategy import Strategy
@@ -55,6 +60,25 @@ class StoredReader:
             raise NeedsServer
         return await self._reader.list(await self._info(request), request)
 
+    async def resources(self, kinds: Sequence[type[Resource]]) -> Sequence[RESTMapping]:
+        """Everything that is served, as the registry lists it. Raises NeedsServer where a kind is not installed, or
+        with other columns or names than its class has."""
+        entries = (await self._context.storage.list(self._context.prefix + DEFINITIONS)).entries
+        definitions = [_decode(entry.value) for entry in entries]
+        by_name = {definition["metadata"]["name"]: definition for definition in definitions}
+        for kind in kinds:
+            info = kind.__resource__
+            if not _shows(by_name.get(f"{info.plural}.{info.gvk.group}"), info):
+                raise NeedsServer
+        custom = [
+            mapping_of(definition, version)
+            for definition in sorted(definitions, key=lambda definition: str(definition["spec"]["group"]))
+            if is_established(definition)
+            for version in definition["spec"]["versions"]
+            if version.get("served")
+        ]
+        return [*builtin.resources(), *custom]
+
     async def _table(self, request: Request) -> Response:
         from pilotage.server.tables.table import TableWriter
 
@@ -83,6 +107,18 @@ class StoredReader:
         if info.gvr != gvr or not in_scope:
             raise NeedsServer
         return info
+
+
+def _shows(definition: Document | None, info: KindInfo) -> bool:
+    """Whether a stored definition has what people see of a kind. (Its schema is compared when it is written to.)"""
+    if definition is None or not is_established(definition):
+        return False
+    version: Document = next((each for each in definition["spec"]["versions"] if each["name"] == info.gvk.version), {})
+    columns = [(each["name"], each["jsonPath"]) for each in version.get("additionalPrinterColumns") or ()]
+    names = definition["spec"]["names"]
+    return columns == [(each.name, each.json_path) for each in info.columns] and (
+        tuple(names.get("shortNames", ())) == info.short_names
+    )
 
 
 def plain_resource(definition: Document, key: str, revision: int) -> ResourceInfo:

@@ -43,6 +43,9 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 class Anywhere:
     """The place that the flags choose, or their environment variables: PILOTAGE_STORAGE and the others."""
 
+    def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
+        return None  # a storage may have anything, and a server needs the network
+
     async def perform(self, command: Command, options: argparse.Namespace) -> int:
         run = command_function(command.name)
         async with self._session(command, options) as session:

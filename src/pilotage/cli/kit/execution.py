@@ -22,12 +22,18 @@ class Place(Protocol):
     async def perform(self, command: Command, options: argparse.Namespace) -> int:
         """Open a session, run the command on it, and return its exit code."""
 
+    def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
+        """The same without an event loop, which takes longer to load than most commands take; None if it needs one."""
+
 
 def execute(place: Place, command: Command, options: argparse.Namespace) -> int:
     """Run a command; the exit code. Errors are lines on standard error."""
-    import asyncio
-
     try:
+        code = place.perform_now(command, options)
+        if code is not None:
+            return code
+        import asyncio
+
         return asyncio.run(place.perform(command, options))
     except (KeyboardInterrupt, Interrupted):
         return INTERRUPTED

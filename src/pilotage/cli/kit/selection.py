@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.session import Session
 from pilotage.errors import NoMatch
 from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.values import Value
 
 _NO_TYPE = "Required resource not specified."
 _MIXED = (
@@ -17,8 +17,7 @@ _MIXED = (
 )
 
 
-@dataclass(frozen=True)
-class Selected:
+class Selected(Value, frozen=True):
     """A resource, and the name of one of its objects; without a name, all of them."""
 
     mapping: RESTMapping

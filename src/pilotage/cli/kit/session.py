@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -21,8 +20,7 @@ decode = msgspec.json.Decoder().decode
 encode = msgspec.json.Encoder().encode
 
 
-@dataclass
-class Session:
+class Session(msgspec.Struct):
     """Where a command works. Commands are coroutines over it; they do not know what is behind the transport."""
 
     transport: Transport
@@ -35,7 +33,7 @@ class Session:
     field_manager: str = "pilotage"
     log_file: str = ""
     """The file with the log of reconciles; empty: there is none."""
-    schemas: dict[str, Any] = field(default_factory=dict)
+    schemas: dict[str, Any] = {}
     """Schemas of kinds that were read before."""
 
     async def mapping(self, gvk: GroupVersionKind) -> RESTMapping:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pilotage.rest.transport import Transport
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?")
+_LIGHT = ("get", "describe", "explain", "api-resources")
+"""Commands that need no event loop, unless they watch."""
 TIMEOUT = 60.0
 """Seconds that reconcilers may take after a command."""
 
@@ -159,6 +161,22 @@ class Tool:
             how = Reconciling(self.setup, options.reconcile_timeout, session.errors, checkpoint)
             with logged(session.log_file, options.log_level, session.errors):
                 return await with_reconcilers(cluster, how, lambda: run(session, options))
+
+    def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
+        """Run a command that reads a SQLite file and does not watch, without an event loop."""
+        watches = getattr(options, "watch", False) or getattr(options, "watch_only", False)
+        url = self.storage_of(options)
+        if command.name not in _LIGHT or watches or not url.startswith("sqlite:"):
+            return None
+        from pilotage.cluster.light import LightCluster
+
+        run = command_function(command.name)
+        with LightCluster(url, kinds=self._own_kinds, tenant=options.tenant) as cluster:
+
+            async def read() -> int:
+                return await run(await self._session(cluster.transport, options), options)
+
+            return cluster.run(read())
 
     @asynccontextmanager
     async def _reading(self, options: argparse.Namespace) -> AsyncIterator[Session]:

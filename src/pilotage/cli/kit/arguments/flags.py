@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from pilotage.cli.help import examples
 
 Add = Callable[[argparse.ArgumentParser], None]
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command: its help, its flags, and whether it writes."""
 
     name: str

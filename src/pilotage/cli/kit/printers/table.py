@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from pilotage.meta.documents import Document
 from pilotage.meta.mapper import RESTMapping
@@ -37,8 +38,7 @@ class Columns:
         return "".join(cell.ljust(self._widths[number]) for number, cell in enumerate(row[:-1])) + row[-1]
 
 
-@dataclass
-class TableOptions:
+class TableOptions(msgspec.Struct):
     """What a table shows besides the columns of the kind."""
 
     wide: bool = False
@@ -55,13 +55,12 @@ class TableOptions:
     """A column for each of these labels."""
 
 
-@dataclass
-class TablePrinter:
+class TablePrinter(msgspec.Struct):
     """Prints the Tables of one resource: first with headings, then rows of a watch."""
 
     mapping: RESTMapping
     options: TableOptions
-    columns: Columns = field(default_factory=Columns)
+    columns: Columns = msgspec.field(default_factory=Columns)
     _definitions: list[Document] | None = None
     _headed: bool = False
 
