@@ -7,17 +7,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, Request, Result
 from pilotage.errors import InvalidDefinition, NotFound
 from pilotage.manager import checkpoint
-from pilotage.manager.checkpoint import ALL, Record, Seen, bounded, decoded, encoded, merged
+from pilotage.manager.checkpoint import ALL, Record, Seen, bounded, decoded, encoded, merged, version_of
 from pilotage.manager.errors import AlreadyStarted, NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
 from pilotage.meta.models import ObjectMeta, OwnerReference
+from pilotage.meta.objects import Header
 from pilotage.types.core.v1 import ConfigMap, Secret
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -251,3 +253,18 @@ async def test_when_all_objects_are_due_all_are_reconciled(monkeypatch: pytest.M
         program.after = {}
         assert await program.run() == ["a", "b", "c"]
         assert await program.due() == {}
+
+
+async def test_after_the_server_was_reset_to_an_earlier_version_all_objects_are_reconciled() -> None:
+    async with three_secrets() as program:
+        await program.run()
+        stored = await program.cluster.client.get(ConfigMap, "run-secret", namespace="default")
+        seen = decoded(stored.data).seen
+        later = {kind: msgspec.structs.replace(one, version=one.version + 10**6) for kind, one in seen.items()}
+        stored.data = encoded(Record(later))
+        await program.cluster.client.update(stored)
+        assert await program.run() == ["a", "b", "c"]
+
+
+def test_a_version_that_is_no_number_counts_as_changed() -> None:
+    assert version_of(Header(resource_version="opaque")) > version_of(Header(resource_version="9" * 15))

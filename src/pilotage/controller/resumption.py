@@ -112,7 +112,8 @@ class Resumption:
 
     def _is_unclear(self, source: Kind) -> bool:
         seen = self._seen_before(source)
-        return seen is None or was_deleted(seen, _headers(source))
+        is_reset = seen is not None and _version(source) < seen.version  # the storage was restored from a backup
+        return seen is None or is_reset or was_deleted(seen, _headers(source))
 
     def _key(self, source: Kind) -> str:
         return self._beginning.name_of(source.cache) + str(forms.gvk_of(source.kind).group_kind)

@@ -6,6 +6,7 @@ only the lines of the requests that it has reconciled, so that two processes can
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -182,7 +183,8 @@ def was_deleted(seen: Seen, headers: Iterable[Header]) -> bool:
 
 
 def version_of(header: Header) -> int:
-    return int(header.resource_version) if header.resource_version.isdecimal() else 0
+    """The resource version as a number. One that is none counts as newer than all: the object may have changed."""
+    return int(header.resource_version) if header.resource_version.isdecimal() else sys.maxsize
 
 
 def encoded(record: Record) -> dict[str, str]:

@@ -167,8 +167,13 @@ class WorkTracker:
             return {name: kind.statistics() for name, kind in self._kinds.items()}
 
     def _begin(self, work: Work) -> None:
-        work.began = self._clock()
-        work.task, work.fields = _current_task(), logged_fields()
+        task = work.task = _current_task()
+        # The loop of the task: to ask for the running one is a system call in Python 3.11.
+        if task is not None and self._clock is _seconds:
+            work.began = task.get_loop().time()
+        else:
+            work.began = self._clock()
+        work.fields = logged_fields()
         with self._lock:
             # Under the lock, so that a shutdown sees all work that was accepted before `stop_accepting`.
             if not self._accepting and not work.is_part:
