@@ -128,7 +128,7 @@ def test_patch_removes_fields(filled: Console) -> None:
     assert filled.output("get", "todo/eggs", "-o", "jsonpath={.spec.done} {.spec.tags}") in ("true ", "true []")
 
 
-def test_exit_codes_tell_errors_apart(filled: Console) -> None:
+def test_exit_codes_distinguish_errors(filled: Console) -> None:
     assert filled.run("get", "todo", "none").code == 3
     assert filled.run("create", "todo", "milk", "--set", "spec.text=x").code == 4
     assert filled.run("create", "todo", "wrong", "--set", "spec.priority=1").code == 1

@@ -65,7 +65,7 @@ DEFINITION = {
     },
 }
 CODES = {3: 1, 4: 1}
-"""Exit codes of ours that kubectl does not tell apart."""
+"""Exit codes of ours for which kubectl has one."""
 
 
 class Kubectl:
