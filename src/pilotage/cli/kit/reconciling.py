@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -86,15 +86,11 @@ async def _wait_idle(manager: Manager, how: Reconciling, failures: _Failures) ->
             return tuple(failures.terminal.values())
         except NotIdle as error:
             passed = loop.time() - began
-            if passed >= FAILING_SECONDS and failures.recently(loop.time()) and _all_fail(error.busy, failures):
-                return (*failures.terminal.values(), *failures.retried.values())
+            failing = failures.among(error.busy)
+            if passed >= FAILING_SECONDS and failing:
+                return (*failures.terminal.values(), *failing)
             if how.timeout and passed >= how.timeout:
                 return error.busy
-
-
-def _all_fail(busy: tuple[str, ...], failures: _Failures) -> bool:
-    """Whether every reason is a request that fails: nothing else is going on that could help it."""
-    return all(any(f"{key} failed" in reason for key in failures.keys) for reason in busy)
 
 
 def _listed(left: tuple[str, ...]) -> str:
@@ -133,8 +129,6 @@ class _Failures(logging.Handler):
         super().__init__()
         self.retried: dict[tuple[str, str], str] = {}
         self.terminal: dict[tuple[str, str], str] = {}
-        self.keys: set[str] = set()
-        self._last = 0.0
 
     def emit(self, record: logging.LogRecord) -> None:
         event = record.msg
@@ -146,12 +140,13 @@ class _Failures(logging.Handler):
         final = isinstance(error, BaseException) and is_terminal(error)
         where = self.terminal if final else self.retried
         where[str(fields.get("controller")), key] = f"{fields.get('controller')} {key}: {text_of(error)}"
-        self.keys.add(key)
-        self._last = asyncio.get_running_loop().time()
 
-    def recently(self, now: float) -> bool:
-        """Whether a reconcile has failed in the last moments: not only at the beginning."""
-        return bool(self.retried) and now - self._last <= FAILING_SECONDS
+    def among(self, busy: Sequence[str]) -> list[str]:
+        """What fails, if every reason why the reconcilers are not idle is a request that fails; else nothing: what else
+        is going on may help it."""
+        if not all(any(f"{key} failed" in reason for _, key in self.retried) for reason in busy):
+            return []
+        return [text for (_, key), text in self.retried.items() if any(f"{key} failed" in reason for reason in busy)]
 
 
 @contextmanager
