@@ -65,7 +65,6 @@ async def three_secrets() -> AsyncIterator[Program]:
     async with Cluster.embedded() as cluster:
         for name in ("a", "b", "c"):
             await cluster.client.create(secret(name))
-        await asyncio.sleep(1)  # else it is not certain which objects were created after a run
         yield Program(cluster)
 
 
@@ -90,8 +89,8 @@ async def test_a_run_without_a_change_writes_nothing() -> None:
 
 async def test_what_was_changed_or_created_between_two_runs_is_reconciled() -> None:
     async with three_secrets() as program:
-        await program.run()
         await asyncio.sleep(1)
+        await program.run()
         changed = await program.cluster.client.get(Secret, "b", namespace="default")
         changed.metadata.labels["changed"] = "yes"
         await program.cluster.client.update(changed)
@@ -268,3 +267,17 @@ async def test_after_the_server_was_reset_to_an_earlier_version_all_objects_are_
 
 def test_a_version_that_is_no_number_counts_as_changed() -> None:
     assert version_of(Header(resource_version="opaque")) > version_of(Header(resource_version="9" * 15))
+
+
+def test_an_object_that_was_created_in_the_second_of_the_run_existed_or_not_and_a_deleted_one_is_noticed() -> None:
+    def header(uid: str, version: int, seconds: int = 0) -> Header:
+        return Header(uid=uid, resource_version=str(version), creation_timestamp=NOON + timedelta(seconds=seconds))
+
+    before = [header("a", 1, -9), header("b", 2)]
+    seen = checkpoint.seen_of(before, 5, NOON + timedelta(milliseconds=300))
+    changed, new, later = header("b", 6), header("c", 7), header("d", 8, 1)
+    assert not checkpoint.was_deleted(seen, [*before, new, later])
+    assert not checkpoint.was_deleted(seen, [before[0], changed, later])
+    assert checkpoint.was_deleted(seen, [before[0], later])
+    assert checkpoint.was_deleted(seen, [before[0], new, later])
+    assert checkpoint.was_deleted(seen, [before[0], changed, new])  # not certain

@@ -176,10 +176,19 @@ def seen_of(headers: Iterable[Header], version: int, time: datetime) -> Seen:
 
 
 def was_deleted(seen: Seen, headers: Iterable[Header]) -> bool:
-    """Whether an object was deleted since; also True if that is not certain: objects that were created in the second in
-    which the run ended."""
-    known = [header.uid for header in headers if version_of(header) <= seen.version or _is_older(header, seen.time)]
-    return len(known) != seen.objects or _digest(known) != seen.digest
+    """Whether an object was deleted since. Objects that were changed since, and created in the second in which the run
+    ended, may have existed then or not: if neither all nor none of them fit, the answer is True."""
+    second = seen.time.replace(microsecond=0)
+    certain: list[str] = []
+    possible: list[str] = []
+    for header in headers:
+        created = header.creation_timestamp
+        if version_of(header) <= seen.version or (created is not None and created < second):
+            certain.append(header.uid)
+        elif created is not None and created == second:
+            possible.append(header.uid)
+    fitting = (len(uids) == seen.objects and _digest(uids) == seen.digest for uids in (certain, certain + possible))
+    return not any(fitting)
 
 
 def version_of(header: Header) -> int:
@@ -206,11 +215,6 @@ def _decoded_or_empty(data: Mapping[str, str]) -> Record:
         return decoded(data)
     except (ValueError, msgspec.MsgspecError):
         return Record()
-
-
-def _is_older(header: Header, time: datetime) -> bool:
-    created = header.creation_timestamp
-    return created is not None and created < time.replace(microsecond=0)
 
 
 def _digest(uids: Iterable[str]) -> str:
