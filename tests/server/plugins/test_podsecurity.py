@@ -16,6 +16,7 @@ from ..registries import NAMESPACES, Api
 from .environments import PODS, pod, with_plugins
 
 CASES: dict[str, Document] = json.loads((Path(__file__).parent / "podsecurity.json").read_text())
+VERSIONS: Document = json.loads((Path(__file__).parent / "podsecurityversions.json").read_text())
 PREFIX = "pod-security.kubernetes.io/"
 
 
@@ -23,6 +24,22 @@ PREFIX = "pod-security.kubernetes.io/"
 @pytest.mark.parametrize("level", ["baseline", "restricted"])
 def test_a_level_forbids_what_kube_apiserver_forbids(name: str, level: str) -> None:
     assert ", ".join(map(str, violations(level, CASES[name]["spec"]))) == CASES[name][level]
+
+
+@pytest.mark.parametrize("version", VERSIONS["restricted"])
+@pytest.mark.parametrize("level", ["baseline", "restricted"])
+def test_an_older_version_of_a_level_forbids_what_it_forbade(version: str, level: str) -> None:
+    expected = VERSIONS[level][version]
+    found = {name: ", ".join(map(str, violations(level, VERSIONS["pods"][name], version))) for name in expected}
+    assert found == expected
+
+
+async def test_the_version_in_the_labels_of_a_namespace_decides() -> None:
+    sysctls = {"sysctls": [{"name": "net.ipv4.tcp_rmem", "value": "1"}]}
+    async with with_plugins() as api:
+        await namespace(api, enforce="baseline", enforce_version="v1.31")
+        with pytest.raises(Forbidden, match=r"baseline:v1\.31.: forbidden sysctls"):
+            await api.create(PODS, pod(securityContext=sysctls), "mine")
 
 
 def test_the_level_privileged_forbids_nothing() -> None:

@@ -48,7 +48,9 @@ class PodSecurity(Plugin):
         level = _level(labels, "enforce")
         found: dict[str, list[str]] = {}
         for pod in (await self.context.list(_PODS, namespace))[:_MOST_PODS]:
-            if reasons := [one.reason for one in violations(level, section(pod, "spec"))]:
+            if reasons := [
+                one.reason for one in violations(level, section(pod, "spec"), _valid_version(labels, "enforce"))
+            ]:
                 found.setdefault(", ".join(reasons), []).append(pod["metadata"]["name"])
         if not found:
             return []
@@ -90,6 +92,12 @@ def _version(labels: Document, mode: str) -> str:
     return str(labels.get(f"{_PREFIX}{mode}-version", "latest"))
 
 
+def _valid_version(labels: Document, mode: str) -> str:
+    """The version of a mode; the latest one if it is not known."""
+    version = _version(labels, mode)
+    return version if _VERSION.fullmatch(version) else "latest"
+
+
 def _label_causes(labels: Document) -> list[Cause]:
     causes = []
     for mode in _MODES:
@@ -110,7 +118,7 @@ def _label_causes(labels: Document) -> list[Cause]:
 def _problem(labels: Document, mode: str, spec: Document) -> str:
     """What a mode of the labels has to say about a Pod; empty if it allows it."""
     level = _level(labels, mode)
-    found = violations(level, spec)
+    found = violations(level, spec, _valid_version(labels, mode))
     named = f'PodSecurity "{level}:{_version(labels, mode)}"'
     return f"{named}: {', '.join(map(str, found))}" if found else ""
 

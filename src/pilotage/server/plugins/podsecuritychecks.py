@@ -1,11 +1,12 @@
 """The Pod Security Standards: what the levels `baseline` and `restricted` forbid about a Pod. Pure functions.
 
-Messages are those of kube-apiserver. Older versions of the standards are not kept apart: the latest one decides.
+Messages are those of kube-apiserver. A version of the standards has the checks that its minor version had.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from pilotage.meta.documents import Document
@@ -27,23 +28,24 @@ _CAPABILITIES = frozenset(
         "SYS_CHROOT",
     )
 )
-_SYSCTLS = frozenset(
-    (
-        "kernel.shm_rmid_forced",
-        "net.ipv4.ip_local_port_range",
-        "net.ipv4.ip_local_reserved_ports",
-        "net.ipv4.ip_unprivileged_port_start",
-        "net.ipv4.ping_group_range",
-        "net.ipv4.tcp_fin_timeout",
-        "net.ipv4.tcp_keepalive_intvl",
-        "net.ipv4.tcp_keepalive_probes",
-        "net.ipv4.tcp_keepalive_time",
-        "net.ipv4.tcp_rmem",
-        "net.ipv4.tcp_syncookies",
-        "net.ipv4.tcp_wmem",
-    )
+_SYSCTLS = (
+    "kernel.shm_rmid_forced",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.ip_unprivileged_port_start",
+    "net.ipv4.ping_group_range",
+    "net.ipv4.tcp_syncookies",
 )
-_SELINUX_TYPES = ("", "container_t", "container_init_t", "container_kvm_t", "container_engine_t")
+_SYSCTLS_27 = (*_SYSCTLS, "net.ipv4.ip_local_reserved_ports")
+_SYSCTLS_29 = (
+    *_SYSCTLS_27,
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_keepalive_intvl",
+    "net.ipv4.tcp_keepalive_probes",
+    "net.ipv4.tcp_keepalive_time",
+)
+_SYSCTLS_32 = (*_SYSCTLS_29, "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem")
+_SELINUX_TYPES = ("", "container_t", "container_init_t", "container_kvm_t")
+_SELINUX_TYPES_31 = (*_SELINUX_TYPES, "container_engine_t")
 _PROFILES = ("RuntimeDefault", "Localhost")
 _VOLUMES = frozenset(
     ("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret")
@@ -63,10 +65,16 @@ class Violation(NamedTuple):
 Check = Callable[[Document], Violation | None]
 
 
-def violations(level: str, spec: Document) -> list[Violation]:
-    """What a level forbids about the spec of a Pod."""
-    checks = (check for check, levels in _CHECKS if level in levels)
+def violations(level: str, spec: Document, version: str = "latest") -> list[Violation]:
+    """What a level forbids about the spec of a Pod, in a version such as `v1.25` or `latest`."""
+    minor = LATEST if version == "latest" else int(version.partition(".")[2])
+    checks = (one.check for one in _CHECKS if level in one.levels and one.since <= minor < one.until)
     return [found for check in checks if (found := check(spec)) is not None]
+
+
+def _unless(exempt: Callable[[Document], bool], check: Check) -> Check:
+    """A check that some Pods are exempt from."""
+    return lambda spec: None if exempt(spec) else check(spec)
 
 
 def _containers(spec: Document) -> Iterator[Document]:
@@ -176,26 +184,22 @@ def _privileged(spec: Document) -> Violation | None:
 
 
 def _proc_mount(spec: Document) -> Violation | None:
-    return None if _has_own_users(spec) else _proc_mount_of_all(spec)
-
-
-def _proc_mount_of_all(spec: Document) -> Violation | None:
     rule = 'must not set securityContext.procMount to "Unmasked"'
     return _of_containers(spec, "procMount", lambda context: context.get("procMount") == "Unmasked", rule)
 
 
-def _selinux(spec: Document) -> Violation | None:
+def _selinux(spec: Document, allowed: tuple[str, ...] = _SELINUX_TYPES_31) -> Violation | None:
     def options(context: Document) -> Document:
         found: Document = context.get("seLinuxOptions") or {}
         return found
 
     def is_bad(context: Document) -> bool:
         found = options(context)
-        return found.get("type", "") not in _SELINUX_TYPES or bool(found.get("user") or found.get("role"))
+        return found.get("type", "") not in allowed or bool(found.get("user") or found.get("role"))
 
     setters = _setters(spec, is_bad)
     found = [options(_security(one)) for one in (spec, *_containers(spec))]
-    types = sorted({one.get("type", "") for one in found} - set(_SELINUX_TYPES))
+    types = sorted({one.get("type", "") for one in found} - set(allowed))
     parts = [f"type{'s' if len(types) > 1 else ''} {_quoted(types)}"] if types else []
     parts += [f"{field} may not be set" for field in ("user", "role") if any(one.get(field) for one in found)]
     detail = f"{setters} set forbidden securityContext.seLinuxOptions: {'; '.join(parts)}"
@@ -213,9 +217,9 @@ def _seccomp(spec: Document) -> Violation | None:
     return Violation("seccompProfile", detail) if bad else None
 
 
-def _sysctls(spec: Document) -> Violation | None:
+def _sysctls(spec: Document, allowed: tuple[str, ...] = _SYSCTLS_32) -> Violation | None:
     names = [one.get("name", "") for one in _security(spec).get("sysctls") or ()]
-    bad = [name for name in names if name not in _SYSCTLS]
+    bad = [name for name in names if name not in allowed]
     return Violation("forbidden sysctls", ", ".join(bad)) if bad else None
 
 
@@ -235,16 +239,12 @@ def _is_windows(spec: Document) -> bool:
 
 
 def _escalation(spec: Document) -> Violation | None:
-    if _is_windows(spec):
-        return None
     rule = "must set securityContext.allowPrivilegeEscalation=false"
     reason = "allowPrivilegeEscalation != false"
     return _of_containers(spec, reason, lambda context: context.get("allowPrivilegeEscalation") is not False, rule)
 
 
 def _dropped_capabilities(spec: Document) -> Violation | None:
-    if _is_windows(spec):
-        return None
     allowed = frozenset(("NET_BIND_SERVICE",))
     keeping = [
         one["name"]
@@ -273,8 +273,6 @@ def _volume_types(spec: Document) -> Violation | None:
 
 def _non_root(spec: Document) -> Violation | None:
     reason = "runAsNonRoot != true"
-    if _has_own_users(spec):
-        return None
     if setters := _setters(spec, lambda context: context.get("runAsNonRoot") is False):
         return Violation(reason, f"{setters} must not set securityContext.runAsNonRoot=false")
     if _security(spec).get("runAsNonRoot"):
@@ -285,13 +283,11 @@ def _non_root(spec: Document) -> Violation | None:
 
 
 def _root_user(spec: Document) -> Violation | None:
-    setters = _setters(spec, lambda context: context.get("runAsUser") == 0) if not _has_own_users(spec) else ""
+    setters = _setters(spec, lambda context: context.get("runAsUser") == 0)
     return Violation("runAsUser=0", f"{setters} must not set runAsUser=0") if setters else None
 
 
 def _required_seccomp(spec: Document) -> Violation | None:
-    if _is_windows(spec):
-        return None
     if (found := _seccomp(spec)) is not None:
         return found
     if _profile(_security(spec)):
@@ -301,27 +297,51 @@ def _required_seccomp(spec: Document) -> Violation | None:
     return Violation("seccompProfile", f"pod or {_named(names)} {rule}") if names else None
 
 
+LATEST = 1_000_000
+"""The minor version of `latest`."""
 _BASELINE, _RESTRICTED = ("baseline",), ("restricted",)
 _BOTH = _BASELINE + _RESTRICTED
-_CHECKS: tuple[tuple[Check, tuple[str, ...]], ...] = (
-    (_app_armor, _BOTH),
-    (_capabilities, _BASELINE),
-    (_host_namespaces, _BOTH),
-    (_host_paths, _BASELINE),
-    (_host_ports, _BOTH),
-    (_probe_hosts, _BOTH),
-    (_privileged, _BOTH),
-    (_proc_mount, _BASELINE),
-    (_selinux, _BOTH),
-    (_seccomp, _BASELINE),
-    (_sysctls, _BOTH),
-    (_host_process, _BOTH),
-    (_escalation, _RESTRICTED),
-    (_dropped_capabilities, _RESTRICTED),
-    (_proc_mount_of_all, _RESTRICTED),
-    (_volume_types, _RESTRICTED),
-    (_non_root, _RESTRICTED),
-    (_root_user, _RESTRICTED),
-    (_required_seccomp, _RESTRICTED),
+
+
+class _Versioned(NamedTuple):
+    """A check, the levels that have it, and its minor versions: the first, and the first that is without it."""
+
+    check: Check
+    levels: tuple[str, ...]
+    since: int = 0
+    until: int = LATEST + 1
+
+
+_CHECKS: tuple[_Versioned, ...] = (
+    _Versioned(_app_armor, _BOTH),
+    _Versioned(_capabilities, _BASELINE),
+    _Versioned(_capabilities, _RESTRICTED, until=22),
+    _Versioned(_host_namespaces, _BOTH),
+    _Versioned(_host_paths, _BASELINE),
+    _Versioned(_host_ports, _BOTH),
+    _Versioned(_probe_hosts, _BOTH, since=34),
+    _Versioned(_privileged, _BOTH),
+    _Versioned(_proc_mount, _BOTH, until=35),
+    _Versioned(_unless(_has_own_users, _proc_mount), _BASELINE, since=35),
+    _Versioned(partial(_selinux, allowed=_SELINUX_TYPES), _BOTH, until=31),
+    _Versioned(_selinux, _BOTH, since=31),
+    _Versioned(_seccomp, _BASELINE, since=19),
+    _Versioned(partial(_sysctls, allowed=_SYSCTLS), _BOTH, until=27),
+    _Versioned(partial(_sysctls, allowed=_SYSCTLS_27), _BOTH, since=27, until=29),
+    _Versioned(partial(_sysctls, allowed=_SYSCTLS_29), _BOTH, since=29, until=32),
+    _Versioned(_sysctls, _BOTH, since=32),
+    _Versioned(_host_process, _BOTH),
+    _Versioned(_escalation, _RESTRICTED, since=8, until=25),
+    _Versioned(_unless(_is_windows, _escalation), _RESTRICTED, since=25),
+    _Versioned(_dropped_capabilities, _RESTRICTED, since=22, until=25),
+    _Versioned(_unless(_is_windows, _dropped_capabilities), _RESTRICTED, since=25),
+    _Versioned(_proc_mount, _RESTRICTED, since=35),
+    _Versioned(_volume_types, _RESTRICTED),
+    _Versioned(_non_root, _RESTRICTED, until=35),
+    _Versioned(_unless(_has_own_users, _non_root), _RESTRICTED, since=35),
+    _Versioned(_root_user, _RESTRICTED, since=23, until=35),
+    _Versioned(_unless(_has_own_users, _root_user), _RESTRICTED, since=35),
+    _Versioned(_required_seccomp, _RESTRICTED, since=19, until=25),
+    _Versioned(_unless(_is_windows, _required_seccomp), _RESTRICTED, since=25),
 )
-"""In the order in which violations are reported, with the levels that have the check."""
+"""In the order in which violations are reported."""
