@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = (ROOT / "mkdocs.yml").read_text()
-MADE = {"api/index.md", "changelog.md", "examples/README.md"}
+MADE = {"api/index.md", "changelog.md", "examples/README.md", "examples/inventory/README.md"}
 """Pages that `hack/docs/hooks.py` makes."""
 
 
