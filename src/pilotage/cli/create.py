@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _api(changes: Changes, layout: Layout, options: argparse.Namespace) -> list[str]:
     from pilotage.cli.scaffold import create
-    from pilotage.cli.scaffold.kinds import new_subject
+    from pilotage.cli.scaffold.kinds import is_builtin, new_subject
     from pilotage.cli.scaffold.names import check_group, check_kind, check_resource_name, check_version
     from pilotage.cli.scaffold.texts.api import NewKind
 
@@ -123,6 +124,12 @@ def _api(changes: Changes, layout: Layout, options: argparse.Namespace) -> list[
         plural=check_resource_name("plural", options.plural) if options.plural else "",
         short_names=tuple(check_resource_name("short name", name) for name in short_names),
     )
+    if not known and is_builtin(new.kind):
+        print(
+            f"note: Kubernetes has a kind {new.kind}, too. This is another one, in the group {new.group}; a controller "
+            f"for that of Kubernetes is `pilotage create controller {new.kind}`",
+            file=sys.stderr,
+        )
     added = create.add_kind(changes, layout, new)
     module = f"{layout.source}/api/{new.version}.py"
     if any(each.version != new.version for each in known):

@@ -11,7 +11,7 @@ import pytest
 import pilotage as pt
 from pilotage.cli.errors import CommandError
 from pilotage.cli.run.flags import Flags
-from pilotage.cli.run.program import Interrupted, Program
+from pilotage.cli.run.program import Interrupted, NotReconciled, Program
 from pilotage.cli.target import load_target
 from pilotage.cli.terminal import Terminal
 from tests.cli.run.greetings import KIND, OPERATOR, write_object, write_operator
@@ -36,7 +36,7 @@ async def test_a_program_is_installed_given_its_objects_and_run_until_idle(
 @pytest.mark.virtual_time
 async def test_what_is_pending_at_the_timeout_is_listed_with_its_reason(tmp_path: Path) -> None:
     bad = write_object(tmp_path, "a", "bad")
-    with pytest.raises(CommandError) as raised:
+    with pytest.raises(NotReconciled) as raised:
         await program(Flags(storage="memory:", filename=(bad,), until_idle=True, timeout=5)).run()
     heading, *lines = str(raised.value).splitlines()
     assert heading == "not everything is reconciled after 5 s (--timeout); still pending:"

@@ -171,3 +171,15 @@ def test_a_misspelled_part_of_a_project_is_suggested(
     assert capsys.readouterr().err.splitlines()[-1] == "did you mean `pilotage create api`?"
     assert cli.main(["create", "todo", "milk"]) == 1
     assert "did you mean" not in capsys.readouterr().err
+
+
+def test_a_kind_with_a_name_of_kubernetes_is_pointed_out(
+    pilotage: Pilotage, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["create", "api", "Deployment"]) == 0
+    assert capsys.readouterr().err == (
+        "note: Kubernetes has a kind Deployment, too. This is another one, in the group guestbook.example.com; a "
+        "controller for that of Kubernetes is `pilotage create controller Deployment`\n"
+    )
+    assert cli.main(["create", "api", "Guestbook"]) == 0
+    assert capsys.readouterr().err == ""

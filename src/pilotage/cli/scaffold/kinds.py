@@ -87,6 +87,13 @@ def new_subject(layout: Layout, text: str, path: str, kind: str) -> Subject:
     return Subject(found.class_name, found.module, found.namespaced, found)
 
 
+def is_builtin(kind: str) -> bool:
+    """Whether Kubernetes has a kind of this name, in any group."""
+    from pilotage.types import builtin
+
+    return any(mapping.gvk.kind == kind for mapping in builtin.resources())
+
+
 def _listed(layout: Layout) -> str:
     return ", ".join(dict.fromkeys(each.kind for each in layout.kinds)) or "it has none"
 
