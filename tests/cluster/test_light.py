@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import pytest
@@ -24,6 +25,8 @@ from pilotage.errors import (
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.rest import Form, ListOptions, Request, Verb
 from pilotage.types.core.v1 import ConfigMap, Namespace
+
+T = TypeVar("T")
 
 
 class TodoSpec(pt.Model):
@@ -251,3 +254,45 @@ async def _wait() -> None:
         await loop.create_future()
     finally:
         loop.close()
+
+
+def test_a_later_run_gets_what_happened_since_the_version_that_it_last_saw(url: str) -> None:
+    async def first() -> str:
+        async with pt.Cluster.embedded(url) as cluster:
+            await cluster.install(Todo)
+            await cluster.client.create(todo("milk"))
+            return (await cluster.client.list(Todo)).resource_version
+
+    async def later(version: str) -> list[tuple[str, str]]:
+        async with pt.Cluster.embedded(url) as cluster:
+            client = cluster.client
+            async with client.watch(Todo, resource_version=version) as events:
+                return [(event.type, event.object.metadata.name) async for event in _first(events, 3)]
+
+    version = asyncio.run(first())
+    with pt.LightCluster(url, kinds=[Todo]) as cluster:  # another program, in between
+        milk = cluster.run(cluster.client.get(Todo, "milk", namespace="default"))
+        cluster.run(cluster.client.patch(milk, {"spec": {"done": True}}))
+        bread = cluster.run(cluster.client.create(todo("bread")))
+        cluster.run(cluster.client.delete(milk))
+    assert asyncio.run(later(version)) == [("MODIFIED", "milk"), ("ADDED", "bread"), ("DELETED", "milk")]
+    assert int(bread.metadata.resource_version) > int(version)
+
+
+async def test_a_running_program_sees_the_writes_of_a_command_in_its_watch(url: str) -> None:
+    async with pt.Cluster.embedded(url) as managed:
+        await managed.install(Todo)
+        async with managed.client.watch(Todo) as events:
+            await asyncio.to_thread(_create_milk, url)
+            async for event in _first(events, 1):
+                assert (event.type, event.object.metadata.name) == ("ADDED", "milk")
+
+
+def _create_milk(url: str) -> None:
+    with pt.LightCluster(url, kinds=[Todo]) as cluster:
+        cluster.run(cluster.client.create(todo("milk")))
+
+
+async def _first(events: AsyncIterator[T], count: int) -> AsyncIterator[T]:
+    for _ in range(count):
+        yield await anext(events)

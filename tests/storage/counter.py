@@ -1,7 +1,7 @@
 """A process that adds one to shared counters, watches all commits, and says on its output what it has done and seen.
 
 Each line is `ADDED COUNTER REVISION` after a commit has returned, or `SAW KEY REVISION`. It ends when the key "stop" is
-put.
+put. With a third argument it uses the storage without a thread, which has no watches.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import os
 import random
 import sys
 
+from pilotage.cluster.immediate import run_now
 from pilotage.errors import RevisionConflict
 from pilotage.storage import Put, Storage, open_storage
+from pilotage.storage.sqlite import DirectSqliteStorage
 
 COUNTERS = 4
 TASKS = 4
@@ -38,15 +40,29 @@ async def watch(storage: Storage, stop: asyncio.Event) -> None:
 
 async def add(storage: Storage, chooser: random.Random, stop: asyncio.Event) -> None:
     while not stop.is_set():
-        key = f"counter/{chooser.randrange(COUNTERS)}"
-        entry = await storage.get(key)
-        value = int(entry.value) if entry else 0
-        try:
-            revision = await storage.commit(Put(key, b"%d" % (value + 1), expected=entry.revision if entry else 0))
-        except RevisionConflict:
-            continue
-        os.write(1, f"ADDED {key} {revision}\n".encode())
+        await add_one(storage, chooser)
+
+
+async def add_one(storage: Storage, chooser: random.Random) -> None:
+    key = f"counter/{chooser.randrange(COUNTERS)}"
+    entry = await storage.get(key)
+    value = int(entry.value) if entry else 0
+    try:
+        revision = await storage.commit(Put(key, b"%d" % (value + 1), expected=entry.revision if entry else 0))
+    except RevisionConflict:
+        return
+    os.write(1, f"ADDED {key} {revision}\n".encode())
+
+
+def add_directly(path: str, seed: int) -> None:
+    storage, chooser = DirectSqliteStorage(path), random.Random(seed)
+    while run_now(storage.get("stop")) is None:
+        run_now(add_one(storage, chooser))
+    storage.close_now()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], int(sys.argv[2])))
+    if sys.argv[3:]:
+        add_directly(sys.argv[1], int(sys.argv[2]))
+    else:
+        asyncio.run(main(sys.argv[1], int(sys.argv[2])))

@@ -47,12 +47,31 @@ async def test_four_processes_lose_no_update_though_one_is_killed(path: str, com
     await storage.close()
 
 
-async def _start(path: str, seed: int) -> asyncio.subprocess.Process:
+@pytest.mark.parametrize("commits", [500, pytest.param(60_000, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+async def test_ten_processes_with_and_without_a_thread_lose_no_update(path: str, commits: int) -> None:
+    storage = await SqliteStorage.open(path)
+    processes = [await _start(path, seed, *["direct"] * (seed % 2)) for seed in range(10)]
+    said = [asyncio.ensure_future(process.stdout.read()) for process in processes if process.stdout]
+    async with asyncio.timeout(60 + commits / 20):
+        await _until(storage, commits)
+        await storage.commit(Put("stop", b""))
+        outputs = [output.decode().splitlines() for output in await asyncio.gather(*said)]
+        assert [await process.wait() for process in processes] == [0] * 10  # and no lock was reported to any of them
+    added = [line.split() for lines in outputs for line in lines if line.startswith("ADDED")]
+    snapshot = await storage.list("counter/")
+    assert {entry.key: int(entry.value) for entry in snapshot.entries} == Counter(key for _, key, _ in added)
+    assert len({revision for *_, revision in added}) == len(added)  # no revision twice
+    assert all(any(line.startswith("ADDED") for line in lines) for lines in outputs)
+    await storage.close()
+
+
+async def _start(path: str, seed: int, *arguments: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         sys.executable,
         str(PROGRAM),
         path,
         str(seed),
+        *arguments,
         stdout=asyncio.subprocess.PIPE,
         limit=1 << 26,
         env={**os.environ, "PYTHONPATH": str(SOURCES)},
