@@ -113,6 +113,8 @@ def cell_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     text = str(value)
+    if text.isprintable():
+        return text
     end = min((at for at in (text.find(character) for character in "\f\n\r") if at >= 0), default=-1)
     if end >= 0:
         text = text[:end] + "..."
