@@ -8,6 +8,7 @@ import pytest
 
 import pilotage as pt
 from pilotage.cli import main
+from pilotage.types.core.v1 import ConfigMap
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def url(tmp_path: Path) -> str:
     url = f"sqlite:{tmp_path / 'shared.db'}"
     for tenant in ("team-b", "team-a"):
         with pt.LightCluster(url, tenant=tenant) as cluster:
-            cluster.run(cluster.client.rest_mapper.discover())  # the first request creates the tenant
+            cluster.run(cluster.client.create(ConfigMap(metadata=pt.ObjectMeta(name="a", namespace="default"))))
     return url
 
 

@@ -3,3 +3,7 @@
 from pilotage.lazyexports import lazy_exports
 
 __all__, __getattr__ = lazy_exports(__name__)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __dir__() -> list[str]:
+    return __all__
