@@ -40,6 +40,12 @@ class Model:
             self.orders[new] = changed
         return True
 
+    def advance(self) -> None:
+        """A commit that changes no key of the storage."""
+        self.states[self.revision + 1] = self.states[self.revision]
+        self.orders[self.revision + 1] = []
+        self.revision += 1
+
     def compact(self, revision: int) -> None:
         self.oldest = max(self.oldest, revision)
 

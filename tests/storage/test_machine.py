@@ -103,9 +103,13 @@ class StorageMachine(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.run(self.storage.close())
+        self.closed()
         self.storage = self.run(open_storage(self.url.format(folder=self.folder)))
         self.watches.clear()
         assert (self.storage.revision, self.storage.oldest) == (self.model.revision, self.model.oldest)
+
+    def closed(self) -> None:
+        """The storage has been closed."""
 
     def teardown(self) -> None:
         self.run(self.storage.close())

@@ -124,7 +124,8 @@ class Storage(Protocol):
     def request(self) -> AbstractAsyncContextManager[None]:
         """A block whose reads show every commit that was acknowledged before it began, or before a conflict in it.
 
-        A storage that must ask a server asks once for the block, and not for each read.
+        A storage that must ask a server asks once for the block, and not for each read. A block in another one is a
+        part of it.
         """
 
     async def get(self, key: str) -> Entry | None:

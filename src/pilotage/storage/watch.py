@@ -55,9 +55,9 @@ class Watchers:
                 watch.wake(self.reached)
         self.reached = self.history.revision
 
-    def close(self) -> None:
+    def close(self, error: StorageError | None = None) -> None:
         """End every watch with an error."""
-        self.closed = StorageError(
+        self.closed = error or StorageError(
             "the storage is closed, so this watch has ended: open the storage again and start a new watch"
         )
         self.interrupt()

@@ -20,6 +20,7 @@ from pilotage.storage import Delete, Put, open_storage
 from pilotage.storage.etcd import EtcdStorage
 from pilotage.storage.etcd.client import Patience
 from pilotage.storage.etcd.messages import RANGE, TXN, Method, message
+from pilotage.storage.etcd.transactions import deletion
 
 pytestmark = pytest.mark.cluster
 
@@ -99,6 +100,27 @@ async def test_a_later_run_continues_a_watch_from_the_revision_that_it_saw(etcd:
         events = await anext(storage.watch("/", since=seen))
         assert [event.entry and event.entry.value for event in events] == [b"2", None]
         assert [event.previous and event.previous.value for event in events] == [b"1", b"2"]
+
+
+async def test_a_commit_takes_effect_once_however_often_it_is_sent(etcd: EtcdCluster) -> None:
+    async with _open(f"{etcd.url}/once") as storage:
+        slot = storage._slots.take()
+        revision = await storage._send([Put("/a", b"1")], slot)
+        assert await storage._send([Put("/a", b"1")], slot) == revision
+        assert await storage._send([Put("/a", b"1", expected=0)], slot) == revision
+        assert storage.revision == revision
+    request = message("RangeRequest")(key=b"/once/", range_end=b"/once0")
+    found = message(RANGE.response).FromString(await _call(etcd, RANGE.path, request.SerializeToString())).kvs
+    assert [pair.key for pair in found] == [b"/once/a"]  # slots do not stay
+
+
+async def test_a_commit_needs_no_slot_that_another_program_has_removed(etcd: EtcdCluster) -> None:
+    async with _open(f"{etcd.url}/removed") as storage:
+        await storage.commit(Put("/a", b"1"))
+        request = deletion(storage._slots.start, storage._slots.end)
+        await _call(etcd, TXN.path, request.SerializeToString())
+        revision = await storage.commit(Put("/a", b"2"))
+        assert await storage.commit(Put("/a", b"3", expected=revision)) == storage.revision
 
 
 async def test_a_value_with_a_lifetime_has_a_lease(etcd: EtcdCluster) -> None:

@@ -16,7 +16,14 @@ from pilotage.grpc.outgoingcall import OutgoingCall
 from pilotage.grpc.rpc import Code, RPCError
 
 from .address import EtcdAddress
-from .errors import refused_before_proposal, token_expired, transient, translate
+from .errors import (
+    AUTHENTICATION_DISABLED,
+    WRONG_PASSWORD,
+    refused_before_proposal,
+    token_expired,
+    transient,
+    translate,
+)
 from .messages import AUTHENTICATE, WATCH, Method, message
 
 _MESSAGE_BYTES = 400 << 20  # a page of 200 values of the largest size
@@ -62,32 +69,35 @@ class EtcdClient:
         self._channels = [GRPCChannel(endpoint, options) for endpoint in address.endpoints]
         # A member without a leader refuses calls with this at once, instead of waiting for one.
         self._metadata: Mapping[str, str] = {"hasleader": "true"}
+        self._renewing = asyncio.Lock()
+        self._closed = False
         self.member = 0
         """The number of the member that is called now."""
 
-    async def call(self, method: Method, request: Any, *, writes: bool = False, repeatable: bool = True) -> Answer:
+    async def call(self, method: Method, request: Any, *, writes: bool = False) -> Answer:
         """Call a method on any member. Raises StorageError; StorageUnavailable if no member answers in time.
 
-        `repeatable` False: a call that may have taken effect is not sent again.
+        A call that may have taken effect is sent again, too: every commit takes effect once, however often it is sent.
         """
         data = request.SerializeToString()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.patience.total
         uncertain = renewed = False
         for attempt in count(1):
-            member = self.member
+            member, metadata = self.member, self._metadata
             try:
                 reply = await self._send(member, method, data)
             except (ConnectionLost, RPCError) as error:
                 if isinstance(error, RPCError):
-                    if token_expired(error) and self.address.user and not renewed:
+                    if token_expired(error) and self._has_token(method) and not renewed:
                         renewed = True
-                        await self.authenticate()
+                        await self._renew(metadata)
                         continue
                     if not transient(error):
-                        raise translate(error, str(self.address)) from error
+                        # "Nothing was written" is known of the last attempt only.
+                        raise self._unavailable(error, sent=True) if uncertain else self._refusal(error) from error
                 uncertain = uncertain or (writes and _may_have_arrived(error))
-                if (uncertain and not repeatable) or loop.time() >= deadline:
+                if loop.time() >= deadline or self._closed:
                     raise self._unavailable(error, sent=uncertain) from error
             else:
                 return Answer(message(method.response).FromString(reply), uncertain)
@@ -97,23 +107,32 @@ class EtcdClient:
         raise AssertionError("the loop above has no end")
 
     async def authenticate(self) -> None:
-        """Exchange user and password for a token."""
-        address = self.address
-        request = message("AuthenticateRequest")(name=address.user, password=address.password)
+        """Exchange user and password for a token, on any member."""
+        user, password = self.address.user, self.address.password
         try:
-            reply = await self._send(self.member, AUTHENTICATE, request.SerializeToString())
-        except RPCError as error:
-            if error.code is Code.INVALID_ARGUMENT:
-                raise StorageError(
-                    f"{address}: etcd does not accept the user {address.user!r} with this password"
-                ) from (error)
-            if error.code is Code.FAILED_PRECONDITION:  # authentication is not enabled there
-                return
-            raise translate(error, str(address)) from error
-        except ConnectionLost as error:
-            raise self._unavailable(error, sent=False) from error
-        token = message(AUTHENTICATE.response).FromString(reply).token
-        self._metadata = {**self._metadata, "token": token}
+            answer = await self.call(AUTHENTICATE, message("AuthenticateRequest")(name=user, password=password))
+        except _AuthenticationDisabled:
+            return
+        self._metadata = {**self._metadata, "token": answer.message.token}
+
+    async def _renew(self, expired: Mapping[str, str]) -> None:
+        """Callers whose token expires at the same time renew it once: etcd hashes the password each time."""
+        async with self._renewing:
+            if self._metadata is expired:
+                await self.authenticate()
+
+    def _has_token(self, method: Method) -> bool:
+        return bool(self.address.user) and method is not AUTHENTICATE
+
+    def _refusal(self, error: RPCError) -> StorageError:
+        """The error of a call that etcd refuses, and that another attempt does not help."""
+        if error.code is Code.FAILED_PRECONDITION and AUTHENTICATION_DISABLED in error.message:
+            return _AuthenticationDisabled(error.message)
+        if error.code is Code.INVALID_ARGUMENT and WRONG_PASSWORD in error.message:
+            return StorageError(
+                f"{self.address}: etcd does not accept the user {self.address.user!r} with this password"
+            )
+        return translate(error, str(self.address))
 
     def watch(self, member: int) -> AbstractAsyncContextManager[OutgoingCall]:
         """The stream of watches on a member."""
@@ -125,6 +144,7 @@ class EtcdClient:
             self.member = (member + 1) % len(self._channels)
 
     async def close(self) -> None:
+        self._closed = True
         for channel in self._channels:
             await channel.close()
 
@@ -145,3 +165,7 @@ def pause(failures: int) -> float:
 
 def _may_have_arrived(error: ConnectionLost | RPCError) -> bool:
     return error.sent if isinstance(error, ConnectionLost) else not refused_before_proposal(error)
+
+
+class _AuthenticationDisabled(StorageError):
+    """This etcd has no users."""

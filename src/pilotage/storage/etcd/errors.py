@@ -7,10 +7,13 @@ from pilotage.grpc.rpc import Code, RPCError
 
 COMPACTED = "required revision has been compacted"
 LEASE_NOT_FOUND = "requested lease not found"
+AUTHENTICATION_DISABLED = "authentication is not enabled"
+WRONG_PASSWORD = "invalid user ID or password"  # noqa: S105 - a text of etcd
 _TOO_LARGE = "request is too large"
 _TOO_MANY = "too many operations in txn"
 _NO_SPACE = "database space exceeded"
 _NO_TOKEN = "user name is empty"  # noqa: S105 - a text of etcd
+_OLD_ROLES = "revision of auth store is old"
 _OVERLOADED = "too many requests"
 
 
@@ -26,8 +29,8 @@ def transient(error: RPCError) -> bool:
 
 
 def token_expired(error: RPCError) -> bool:
-    """Whether a new token helps."""
-    return error.code is Code.UNAUTHENTICATED or "revision of auth store is old" in error.message
+    """Whether a new token helps: it has expired, roles were changed, or users were enabled after the start."""
+    return error.code is Code.UNAUTHENTICATED or _OLD_ROLES in error.message or _NO_TOKEN in error.message
 
 
 def translate(error: RPCError, where: str) -> StorageError:

@@ -14,8 +14,8 @@ class Keys:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.start = prefix.encode()
-        self.end = self.start[:-1] + bytes([self.start[-1] + 1])
-        """Behind all keys with the prefix."""
+        self.end = self.start + b"\xff"
+        """Behind all keys of the storage: text in UTF-8 has no such byte. Keys that only this package uses follow."""
 
     def encoded(self, key: str) -> bytes:
         rest = key[1:] if key.startswith("/") and not key.startswith("/" + _OTHER) else _OTHER + key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from pilotage.errors import StorageError
@@ -26,14 +27,15 @@ class Leases:
     def __init__(self, client: EtcdClient) -> None:
         self._client = client
         self._leases: dict[int, _Lease] = {}
+        self._granting = asyncio.Lock()
 
     async def lease(self, lifetime: int, now: float) -> int:
         """The id of a lease that ends `lifetime` seconds from `now` or a little later."""
-        lease = self._leases.get(lifetime)
-        if lease is None or now >= lease.until or lease.keys >= _SHARED_KEYS:
-            lease = self._leases[lifetime] = _Lease(
-                await self._grant(lifetime + _SHARED_SECONDS), now + _SHARED_SECONDS
-            )
+        async with self._granting:  # callers at the same time share one
+            lease = self._leases.get(lifetime)
+            if lease is None or now >= lease.until or lease.keys >= _SHARED_KEYS:
+                lease = _Lease(await self._grant(lifetime + _SHARED_SECONDS), now + _SHARED_SECONDS)
+                self._leases[lifetime] = lease
         lease.keys += 1
         return lease.id
 

@@ -13,7 +13,7 @@ from .errors import COMPACTED
 from .keys import Keys
 from .messages import RANGE, message
 
-_FIRST_REVISION = 1  # of an empty etcd
+FIRST_REVISION = 1  # of an empty etcd
 _MOST_REVISIONS = 100_000  # of history that is read at the start; compaction leaves five minutes of it
 _PAGE = 200
 
@@ -27,12 +27,15 @@ class Loaded:
     current: int
 
 
-async def load(client: EtcdClient, keys: Keys) -> Loaded:
-    """Read all keys. Another program may compact meanwhile: then it starts again, at a newer revision."""
+async def load(client: EtcdClient, keys: Keys, oldest: int) -> Loaded:
+    """Read all keys at the first revision from `oldest` on that can be read.
+
+    Another program may compact meanwhile: then it starts again, at a newer revision.
+    """
     while True:
         current = await current_revision(client, keys)
         try:
-            revision = await _oldest(client, keys, current)
+            revision = await _oldest(client, keys, oldest, current)
             return Loaded(await _entries(client, keys, revision), revision, current)
         except _Compacted:
             continue
@@ -44,9 +47,9 @@ async def current_revision(client: EtcdClient, keys: Keys) -> int:
     return int((await client.call(RANGE, request)).message.header.revision)
 
 
-async def _oldest(client: EtcdClient, keys: Keys, current: int) -> int:
+async def _oldest(client: EtcdClient, keys: Keys, oldest: int, current: int) -> int:
     """The oldest revision that can be read. Etcd does not report it, but a bisection needs only some 17 short calls."""
-    low, high = max(_FIRST_REVISION, current - _MOST_REVISIONS), current
+    low, high = max(oldest, current - _MOST_REVISIONS), current
     if await _readable(client, keys, low):
         return low
     while high - low > 1:

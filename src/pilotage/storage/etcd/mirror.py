@@ -23,7 +23,7 @@ from ..transaction import Commit
 from ..watch import Watchers
 from .client import EtcdClient, pause
 from .keys import Keys
-from .loading import load
+from .loading import FIRST_REVISION, current_revision, load
 from .messages import message
 
 _PROGRESS_DELAY = 0.002  # the events of this storage come without a request; only other programs' commits need one
@@ -43,12 +43,16 @@ class Mirror:
         self._keys = keys
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._behind = asyncio.Event()
+        self._moved = 0.0
+        """When the copy last moved, or the watch was started."""
+        self._loading = False
+        self._established = False
         self._task: asyncio.Task[None] | None = None
         self._watch: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Load the keys, and follow them from then on. Raises StorageError."""
-        current = await self._reload()
+        """Load the keys, and watch them from then on. Raises StorageError."""
+        current = await self._load(oldest=FIRST_REVISION)
         self._task = asyncio.create_task(self._run(), name="etcd watch")
         await self.reach(current)
 
@@ -74,6 +78,16 @@ class Mirror:
             sent=False,
         )
 
+    def fail(self, error: StorageBroken) -> None:
+        """End all waits and watches with an error: the copy is not used any more."""
+        if self.broken is None:
+            self.broken = error
+            _log.error("Storage is broken", error=error)
+            self._end_waits(error)
+            self.watchers.close(error)
+            if self._watch is not None:
+                self._watch.cancel()
+
     async def close(self) -> None:
         self.watchers.close()
         if self._task is not None:
@@ -83,44 +97,58 @@ class Mirror:
 
     async def _run(self) -> None:
         failures = 0
-        while True:
-            member, before = self._client.member, self.history.revision
+        while self.broken is None:
+            member, self._established = self._client.member, False
             self._watch = asyncio.create_task(self._follow(member), name=f"etcd watch of member {member}")
             try:
                 await self._ended(self._watch)
                 failures = 0
             except StorageBroken as error:
-                self._break(error)
-                return
+                self.fail(error)
             except (ConnectionLost, RPCError, StorageError) as error:
-                failures = failures + 1 if self.history.revision == before else 1
-                if failures == 1:
+                failures = 1 if self._established else failures + 1
+                if failures == 1 and self.broken is None:
                     _log.warning("Watch of etcd ended, and is started again", error=error)
                 self._client.fail_over(member)
                 await asyncio.sleep(pause(failures))
+            except Exception as error:  # without the watch, every read would wait in vain
+                self.fail(StorageBroken(f"{self._client.address}: the watch of etcd failed: {error!r}"))
 
     async def _ended(self, watch: asyncio.Task[None]) -> None:
         """Wait for the end of a watch, which `_restart` may have cancelled; end it with this task."""
         try:
             await asyncio.wait([watch])
-        finally:
+        except asyncio.CancelledError:
             watch.cancel()
+            await asyncio.wait([watch])
+            raise
         if watch.cancelled():
             raise StorageUnavailable("it was too slow", sent=False)
         watch.result()
 
     def _restart(self) -> None:
-        if self._watch is not None:
+        """Start the watch on another member, unless it has moved or was started a moment ago, or all keys are loaded.
+
+        Many readers wait for one watch: each of them calls this when it has waited for long.
+        """
+        stalled = asyncio.get_running_loop().time() - self._moved >= _SLOW_SECONDS
+        if self._watch is not None and stalled and not self._loading:
             self._watch.cancel()
 
     async def _follow(self, member: int) -> None:
-        """Apply the events of one watch. Returns when etcd has compacted what comes next and all is loaded again."""
+        """Apply the events of one watch. Returns when etcd has compacted what comes next and all is loaded again.
+
+        The read before it renews a token that has expired, and finds out if etcd has lost what the copy has: a watch
+        from a revision that etcd has not reached waits without an error.
+        """
+        self._moved = asyncio.get_running_loop().time()
+        check_revision(self._client, self.history.revision, await current_revision(self._client, self._keys))
         async with self._client.watch(member) as call:
             await call.send(self._creation())
             asking = asyncio.create_task(self._ask_for_progress(call), name="etcd progress")
             try:
                 if await self._apply_responses(call):
-                    await self._reload()
+                    await self._load(oldest=self.history.revision)
             finally:
                 asking.cancel()
 
@@ -141,7 +169,9 @@ class Mirror:
                 if not self._apply(events):
                     return True
                 events = []
-            elif not response.created:
+            elif response.created:
+                self._established = True
+            else:
                 self._advance(response.header.revision)
         raise StorageUnavailable("etcd ended it", sent=False)
 
@@ -181,6 +211,7 @@ class Mirror:
             self.history.append(commit)
             commits.append(commit)
         self.watchers.notify(commits)
+        self._note_move()
         if overdue := self.history.overdue():
             self.history.compact(overdue)
         self._end_waits()
@@ -193,14 +224,25 @@ class Mirror:
         return Event(key, revision, entry, self.history.find(key))
 
     def _advance(self, revision: int) -> None:
-        self.history.advance(revision)
-        self.watchers.advance()
-        self._end_waits()
+        if revision > self.history.revision:
+            self.history.advance(revision)
+            self.watchers.advance()
+            self._note_move()
+            self._end_waits()
 
-    async def _reload(self) -> int:
-        loaded = await load(self._client, self._keys)
+    def _note_move(self) -> None:
+        self._moved = asyncio.get_running_loop().time()
+
+    async def _load(self, oldest: int) -> int:
+        """Replace the copy by what etcd has at `oldest`, or at the first revision after it that can be read."""
+        self._loading = True
+        try:
+            loaded = await load(self._client, self._keys, oldest)
+        finally:
+            self._loading = False
         self.history.restore(loaded.entries, loaded.revision, ())
         self.watchers.interrupt()
+        self._note_move()
         self._end_waits()
         return loaded.current
 
@@ -213,10 +255,14 @@ class Mirror:
             elif revision <= self.history.revision:
                 future.set_result(None)
 
-    def _break(self, error: StorageBroken) -> None:
-        self.broken = error
-        _log.error("Storage is broken", error=error)
-        self._end_waits(error)
+
+def check_revision(client: EtcdClient, known: int, revision: int) -> None:
+    """Raises StorageBroken if etcd is at an older revision than it was before."""
+    if revision < known:
+        raise StorageBroken(
+            f"{client.address}: etcd is at revision {revision} and was at {known} before: it was restored from a"
+            " backup, or its data was removed. Restart every program that uses it"
+        )
 
 
 def _revision(event: Any) -> int:

@@ -7,8 +7,8 @@ wait at the same time ask once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from contextvars import ContextVar, Token
 
 from pilotage.errors import FutureRevision, StorageBroken, StorageError, StorageUnavailable
@@ -25,11 +25,13 @@ from .keys import Keys
 from .leases import Leases
 from .loading import current_revision
 from .messages import COMPACT, STATUS, TXN, message
-from .mirror import Mirror
-from .transactions import conflict, reading, repeatable, took_effect, transaction
+from .mirror import Mirror, check_revision
+from .slots import Slot, Slots
+from .transactions import conflict, deletion, slot_revision, transaction, writes
 
 _OLDEST_VERSIONS = {(3, 4): 25, (3, 5): 8}
 """Before these, etcd sends progress notifications before the events that they include."""
+_REMOVAL_SECONDS = 1.0
 
 
 class EtcdStorage:
@@ -41,9 +43,14 @@ class EtcdStorage:
         self._history = History(1, max_history_bytes)
         self._mirror = Mirror(client, keys, self._history)
         self._leases = Leases(client)
+        self._slots = Slots(keys)
         self._max_value_bytes = max_value_bytes
         self._asking = asyncio.Lock()
         self._next: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._commits = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._request: ContextVar[_Request | None] = ContextVar("request", default=None)
         self._closed = False
 
@@ -95,9 +102,9 @@ class EtcdStorage:
     async def commit(self, *operations: Operation) -> int:
         self._check_usable()
         check(operations, self._max_value_bytes)
-        revision = await self._commit(operations)
-        with suppress(StorageUnavailable):  # it is durable; reads wait for the copy themselves
-            await self._mirror.reach(revision)
+        with self._running():
+            revision = await self._commit(operations)
+            await self._reach(revision)
         return revision
 
     def watch(self, prefix: str, *, since: int) -> Watch:
@@ -120,40 +127,88 @@ class EtcdStorage:
         await self._catch_up()
 
     async def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            await self._mirror.close()
-            await self._client.close()
+        if self._closed:
+            return
+        self._closed = True
+        await self._idle.wait()
+        await self._mirror.close()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._remove_slots()
+        await self._client.close()
+
+    async def _remove_slots(self) -> None:
+        if self._slots.used:
+            with suppress(StorageError, TimeoutError):  # what stays are a few empty keys
+                async with asyncio.timeout(_REMOVAL_SECONDS):
+                    await self._client.call(TXN, deletion(self._slots.start, self._slots.end), writes=True)
 
     async def _commit(self, operations: Sequence[Operation]) -> int:
-        lease = await self._lease(operations)
-        request = transaction(operations, self._keys, lease)
+        slot = self._slots.take() if writes(operations) else None
         try:
-            answer = await self._client.call(TXN, request, writes=True, repeatable=repeatable(operations))
+            revision = await self._send(operations, slot)
         except StorageError as error:
-            if lease and LEASE_NOT_FOUND in str(error):
+            unknown = isinstance(error, StorageUnavailable) and error.sent
+            if slot is not None and not unknown:
+                self._slots.give_back(slot, slot.revision)
+            raise
+        if slot is not None:
+            self._slots.give_back(slot, revision)
+        return revision
+
+    async def _send(self, operations: Sequence[Operation], slot: Slot | None) -> int:
+        lease = await self._lease(operations)
+        request = transaction(operations, self._keys, lease, slot)
+        try:
+            answer = await self._client.call(TXN, request, writes=slot is not None)
+        except StorageError as error:
+            if lease and LEASE_NOT_FOUND in str(error) and not isinstance(error, StorageUnavailable):
                 self._leases.forget()
-                return await self._commit(operations)
+                return await self._send(operations, slot)
             raise
         if answer.message.succeeded:
             return int(answer.message.header.revision)
-        if answer.uncertain:
-            return await self._resolve(operations)
-        with suppress(StorageUnavailable):  # the conflict is certain, and says more
-            await self._mirror.reach(int(answer.message.header.revision))
+        if slot is not None:
+            found = slot_revision(operations, answer.message)
+            if slot.written(found):
+                return found  # an earlier attempt took effect, and its response was lost
+            if found != slot.revision:
+                return await self._send_again(operations, slot, uncertain=answer.uncertain)
+        await self._reach(int(answer.message.header.revision))
         raise conflict(operations, answer.message)
 
-    async def _resolve(self, operations: Sequence[Operation]) -> int:
-        """The revision of a commit whose first response was lost and whose repetition found its conditions false."""
-        answer = await self._client.call(TXN, reading(operations, self._keys))
-        revision = took_effect(operations, answer.message)
-        if revision is None:
+    async def _send_again(self, operations: Sequence[Operation], slot: Slot, *, uncertain: bool) -> int:
+        """Another program has removed the slot."""
+        if uncertain:
             raise StorageUnavailable(
-                f"{self._client.address}: the response of etcd was lost, and another program has written since:"
-                " whether the commit took effect is not known",
+                f"{self._client.address}: the response of etcd was lost, and another program has removed keys below"
+                f" {self._keys.prefix}: whether the commit took effect is not known",
                 sent=True,
             )
-        return revision
+        slot.revision = 0
+        return await self._send(operations, slot)
+
+    async def _reach(self, revision: int) -> None:
+        """Show the result of a commit to the reads after it. If the copy is late, they wait for it themselves."""
+        try:
+            await self._mirror.reach(revision)
+        except StorageUnavailable:
+            if (request := self._request.get()) is not None:
+                request.caught_up = False
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Around a commit, which `close` waits for."""
+        self._commits += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._commits -= 1
+            if not self._commits:
+                self._idle.set()
 
     async def _lease(self, operations: Sequence[Operation]) -> int:
         lifetime = max((operation.lifetime for operation in operations if type(operation) is Put), default=0)
@@ -166,7 +221,18 @@ class EtcdStorage:
             return
         if self._next is None:
             self._next = asyncio.create_task(self._ask(), name="etcd revision")
-        await asyncio.shield(self._next)
+            self._tasks.add(self._next)
+            self._next.add_done_callback(self._asked)
+        asking = self._next
+        await asyncio.wait([asking])
+        if asking.cancelled():
+            raise self._is_closed()
+        asking.result()
+
+    def _asked(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # every reader may have been cancelled, so that none retrieves it
 
     async def _ask(self) -> None:
         """Ask once for all readers that come until the question is sent."""
@@ -174,8 +240,11 @@ class EtcdStorage:
             self._next = None
             known = self._history.revision
             revision = await current_revision(self._client, self._keys)
-        if revision < known:
-            raise self._went_back(known, revision)
+        try:
+            check_revision(self._client, known, revision)
+        except StorageBroken as error:
+            self._mirror.fail(error)
+            raise
         await self._mirror.reach(revision)
 
     async def _check_version(self) -> None:
@@ -194,18 +263,14 @@ class EtcdStorage:
                 f"{self._client.address}: etcd {version} can lose events of a watch: use 3.4.25, 3.5.8, 3.6 or newer"
             )
 
-    def _went_back(self, known: int, revision: int) -> StorageBroken:
-        self._mirror.broken = StorageBroken(
-            f"{self._client.address}: etcd is at revision {revision} and was at {known} before: it was restored from a"
-            " backup, or its data was removed. Restart every program that uses it"
-        )
-        return self._mirror.broken
-
     def _check_usable(self) -> None:
         if self._closed:
-            raise StorageError(f"{self._client.address}: the storage is closed")
+            raise self._is_closed()
         if self._mirror.broken is not None:
             raise StorageBroken(str(self._mirror.broken))
+
+    def _is_closed(self) -> StorageError:
+        return StorageError(f"{self._client.address}: the storage is closed")
 
 
 class _Request:

@@ -10,9 +10,10 @@ from pilotage.errors import RevisionConflict
 from ..interface import Check, Delete, Operation, Put
 from .keys import Keys
 from .messages import message
+from .slots import Slot
 
 
-def transaction(operations: Sequence[Operation], keys: Keys, lease: int) -> Any:
+def transaction(operations: Sequence[Operation], keys: Keys, lease: int, slot: Slot | None) -> Any:
     """All conditions and, if they hold, all writes. If one does not hold, the response has the keys' revisions."""
     request = message("TxnRequest")()
     for operation in operations:
@@ -25,20 +26,29 @@ def transaction(operations: Sequence[Operation], keys: Keys, lease: int) -> Any:
                 put.lease = lease
         elif type(operation) is Delete:
             request.success.add().request_delete_range.key = key
-        found = request.failure.add().request_range
-        found.key, found.keys_only = key, True
+        _read_revision(request, key)
+    if slot is not None:
+        compare = request.compare.add()
+        compare.key, compare.target, compare.mod_revision = slot.key, message("Compare").MOD, slot.revision
+        request.success.add().request_put.key = slot.key
+        _read_revision(request, slot.key)
     return request
 
 
-def repeatable(operations: Sequence[Operation]) -> bool:
-    """Whether a commit cannot take effect twice: every write has a condition that the write itself makes false."""
-    return all(operation.expected is not None for operation in operations)
+def writes(operations: Sequence[Operation]) -> bool:
+    """Whether a commit changes anything."""
+    return any(type(operation) is not Check for operation in operations)
+
+
+def slot_revision(operations: Sequence[Operation], response: Any) -> int:
+    """The revision of the slot, from the response to a commit whose conditions do not hold."""
+    return _revision(response.responses[len(operations)].response_range)
 
 
 def conflict(operations: Sequence[Operation], response: Any) -> RevisionConflict:
     """The first condition that did not hold."""
     at = [_revision(part.response_range) for part in response.responses]
-    for operation, revision in zip(operations, at, strict=True):
+    for operation, revision in zip(operations, at, strict=False):  # the last one may be that of a slot
         if operation.expected is not None and operation.expected != revision:
             return RevisionConflict(operation.key, revision)
         if type(operation) is Delete and revision == 0:
@@ -47,35 +57,17 @@ def conflict(operations: Sequence[Operation], response: Any) -> RevisionConflict
     return RevisionConflict(operations[0].key, at[0])
 
 
-def reading(operations: Sequence[Operation], keys: Keys) -> Any:
-    """Reads the keys that a commit writes, at one revision."""
+def deletion(start: bytes, end: bytes) -> Any:
+    """Deletes a range of keys."""
     request = message("TxnRequest")()
-    for operation in operations:
-        if type(operation) is not Check:
-            request.success.add().request_range.key = keys.encoded(operation.key)
+    deleted = request.success.add().request_delete_range
+    deleted.key, deleted.range_end = start, end
     return request
 
 
-def took_effect(operations: Sequence[Operation], response: Any) -> int | None:
-    """The revision of a commit whose response was lost, from a later `reading`; None if it cannot be known.
-
-    Every value must be the one that was written, and all of one revision. Objects have a unique uid and times, so
-    another writer does not write the same bytes.
-    """
-    writes = [operation for operation in operations if type(operation) is not Check]
-    revisions: set[int] = set()
-    for operation, part in zip(writes, response.responses, strict=True):
-        entries = part.response_range.kvs
-        if type(operation) is Delete:
-            if entries:
-                return None
-        elif not entries or entries[0].value != operation.value:  # type: ignore[union-attr]
-            return None
-        else:
-            revisions.add(entries[0].mod_revision)
-    if len(revisions) > 1 or not writes:
-        return None
-    return int(revisions.pop() if revisions else response.header.revision)
+def _read_revision(request: Any, key: bytes) -> None:
+    found = request.failure.add().request_range
+    found.key, found.keys_only = key, True
 
 
 def _compare(request: Any, operation: Operation, key: bytes) -> None:
@@ -83,7 +75,7 @@ def _compare(request: Any, operation: Operation, key: bytes) -> None:
     if operation.expected is not None:
         compare = request.compare.add()
         compare.key, compare.target, compare.mod_revision = key, kind.MOD, operation.expected
-    if type(operation) is Delete:
+    if type(operation) is Delete and not operation.expected:  # etcd limits the number of conditions, too
         compare = request.compare.add()
         compare.key, compare.target, compare.result, compare.create_revision = key, kind.CREATE, kind.GREATER, 0
 
