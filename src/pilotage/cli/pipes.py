@@ -1,7 +1,8 @@
-"""Commands whose output is read by another program, which may stop to read."""
+"""Commands whose output is read by another program, which may stop to read, or goes to a file on a full disk."""
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -9,12 +10,30 @@ from collections.abc import Callable
 
 def piped(run: Callable[[], int]) -> int:
     """Run a command and return its exit code: 0 if the reader has closed the pipe, as `head` does."""
+    _replace_closed_streams()
     try:
         try:
             return run()
         finally:
             sys.stdout.flush()  # here, so that a closed pipe is handled below and not when the interpreter exits
     except BrokenPipeError:
-        # The interpreter must not flush to it again when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            raise
+        _discard_output()
+        print(f"pilotage: cannot write the output: {error.strerror}", file=sys.stderr)
+        return 1
+
+
+def _replace_closed_streams() -> None:
+    """A stream is None if the parent has closed its descriptor, as `>&-` does."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  # until the process ends
+
+
+def _discard_output() -> None:
+    """The interpreter must not flush to it again when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
