@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.errors import StorageError
-from pilotage.storage import Put, Storage, open_storage
+from pilotage.storage import Operation, Put, Storage, open_storage
 from pilotage.storage.archive import read_archive, restore_archive, write_archive
 from pilotage.storage.memory import MemoryStorage
 from pilotage.storage.sqlite import SqliteStorage
+from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 
 async def _written(storage: Storage) -> bytes:
@@ -67,6 +68,28 @@ async def test_a_storage_with_data_is_not_overwritten() -> None:
         await restore_archive(storage, archive)
 
 
+async def test_the_largest_value_is_restored_even_if_its_text_is_six_times_as_long() -> None:
+    storage, new = MemoryStorage(), MemoryStorage()
+    await storage.commit(Put("/a", b"\0" * MAX_VALUE_BYTES))
+    await restore_archive(new, read_archive(io.BytesIO(await _written(storage)), "a"))
+    assert await _entries(new) == await _entries(storage)
+
+
+async def test_values_are_restored_with_a_lifetime() -> None:
+    committed: list[Operation] = []
+
+    class Recording(MemoryStorage):
+        async def commit(self, *operations: Operation) -> int:
+            committed.extend(operations)
+            return await super().commit(*operations)
+
+    storage = MemoryStorage()
+    await storage.commit(Put("/a", b"1"), Put("/b", b"1"))
+    archive = read_archive(io.BytesIO(await _written(storage)), "a")
+    await restore_archive(Recording(), archive, {"/a": 60, "/b": 0}.__getitem__)
+    assert committed == [Put("/a", b"1", 0, lifetime=60), Put("/b", b"1", 0)]
+
+
 async def test_a_damaged_archive_is_refused() -> None:
     storage = MemoryStorage()
     for number in range(20):
@@ -81,6 +104,7 @@ async def test_a_damaged_archive_is_refused() -> None:
         b"".join([*lines[:5], *lines[6:]]),
         whole.replace(b"value", b"VALUE", 1),
         whole.replace(b"archive-v1", b"archive-v9"),
+        whole.replace(b'"revision":', b'"revision":9999999999999999999', 1),
     ]
     for data in damaged:
         with pytest.raises(StorageError, match="not an archive of a storage, or it is damaged"):

@@ -73,6 +73,33 @@ async def test_after_a_rotation_the_old_key_is_not_needed() -> None:
     assert [entry.value for entry in entries] == [b"1", b"2", b"0"]
 
 
+async def test_a_rotation_leaves_no_history_that_needs_the_old_key() -> None:
+    inner = MemoryStorage()
+    await _storage(inner, ONE).commit(Put("/a", b"1"))
+    await _storage(inner, TWO | ONE).rotate()
+    assert inner.oldest == inner.revision
+
+
+async def test_a_value_that_is_written_with_the_old_key_during_a_rotation_is_rotated_too() -> None:
+    inner = MemoryStorage()
+    old, new = _storage(inner, ONE), _storage(inner, TWO | ONE)
+    await old.commit(Put("/a", b"1"))
+    stale = await inner.get("/a")
+    assert stale is not None
+    await old.commit(Put("/a", b"2"))
+    assert await new._rotate(stale)
+    (entry,) = (await _storage(inner, TWO).list("")).entries
+    assert entry.value == b"2"
+
+
+async def test_a_storage_without_the_key_does_not_get_what_another_one_has_decrypted() -> None:
+    inner = MemoryStorage()
+    await _storage(inner, ONE).commit(Put("/a", b"1"))
+    await _storage(inner, ONE).get("/a")
+    with pytest.raises(StorageBroken, match="which is not given"):
+        await _storage(inner, TWO).get("/a")
+
+
 async def test_readers_share_what_was_decoded() -> None:
     storage = _storage(MemoryStorage(), ONE)
     await storage.commit(Put("/a", b"1"))
@@ -101,6 +128,7 @@ def test_keys_come_from_a_file_or_a_command(tmp_path: Path) -> None:
         ("one", "line 1: write NAME:KEY"),
         ("one:abc", "line 1: write NAME:KEY"),
         (f"one:{b64encode(b'short').decode()}", "line 1: write NAME:KEY"),
+        ("one:ä", "line 1: write NAME:KEY"),
         (_line("a") + _line("a"), "line 2: .* each name once"),
     ],
 )
@@ -113,5 +141,7 @@ def test_wrong_keys_are_explained(text: str, complaint: str, tmp_path: Path) -> 
 def test_a_source_of_keys_that_fails_is_explained(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"cannot be read from /missing: .*No such file"):
         load_keys("/missing")
+    with pytest.raises(StorageError, match="cannot be read from exec:: the command is missing"):
+        load_keys("exec:")
     with pytest.raises(StorageError, match=r"failed with exit code 2: .*No such file"):
         load_keys("exec:ls /missing")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
 import msgspec
+from msgspec.structs import replace
 
 from pilotage.errors import RevisionConflict, StorageError
 
@@ -20,7 +21,7 @@ from .interface import Entry, Put, Storage
 FORMAT = "pilotage-archive-v1"
 _AT_ONCE = 100  # entries in one commit of a restore: etcd allows 128 operations
 _MOST_BYTES = 1 << 20
-_LONGEST_LINE = 8 << 20
+_MOST_REVISION = 1 << 62
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -52,6 +53,10 @@ class Archive(msgspec.Struct, frozen=True):
     puts: list[Put]
 
 
+def _unlimited(key: str) -> int:
+    return 0
+
+
 async def write_archive(storage: Storage, file: BinaryIO) -> Head:
     """Write all entries as of now. Raises StorageError and OSError."""
     snapshot = await storage.list("")
@@ -72,12 +77,15 @@ def read_archive(file: BinaryIO, name: str) -> Archive:
         raise StorageError(f"{name} is not an archive of a storage, or it is damaged: {error}") from error
 
 
-async def restore_archive(storage: Storage, archive: Archive) -> int:
-    """Write the entries of an archive into an empty storage, and return the new revision. Raises StorageError."""
+async def restore_archive(storage: Storage, archive: Archive, lifetime: Callable[[str], int] = _unlimited) -> int:
+    """Write the entries of an archive into an empty storage, and return the new revision. Raises StorageError.
+
+    An archive does not have lifetimes: `lifetime` returns the seconds that the value of a key is kept for (0: always).
+    """
     if (await storage.list("", limit=1)).entries:
         raise StorageError("the storage is not empty: restore into a new one")
     revision = storage.revision
-    for batch in _batches(archive.puts):
+    for batch in _batches(replace(put, lifetime=lifetime(put.key)) for put in archive.puts):
         try:
             revision = await storage.commit(*batch)
         except RevisionConflict as conflict:
@@ -97,14 +105,16 @@ def _lines(head: Head, entries: Iterable[Entry]) -> Iterator[bytes]:
 
 def _read(file: BinaryIO) -> Archive:
     digest = hashlib.sha256()
-    first = file.readline(_LONGEST_LINE)
+    first = file.readline()
     head = msgspec.json.decode(first, type=Head)
     if head.format != FORMAT:
         raise ValueError(f"its format is {head.format!r}, and this version reads {FORMAT}")
+    if not 0 < head.revision < _MOST_REVISION:
+        raise ValueError(f"its revision is {head.revision}")
     puts: list[Put] = []
     digest.update(first)
-    data = file.readline(_LONGEST_LINE)
-    while following := file.readline(_LONGEST_LINE):
+    data = file.readline()
+    while following := file.readline():
         digest.update(data)
         line = msgspec.json.decode(data, type=Line)
         puts.append(Put(line.key, b64decode(line.base64, validate=True) or line.value.encode(), expected=0))

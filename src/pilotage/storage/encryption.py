@@ -11,7 +11,6 @@ import os
 import shlex
 import subprocess
 from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -41,7 +40,7 @@ def load_keys(source: str) -> dict[str, bytes]:
             continue
         try:
             key = b64decode(value.strip(), validate=True)
-        except Base64Error:
+        except ValueError:  # not base64, or not ASCII
             key = b""
         if not colon or len(key) != KEY_BYTES or ":" in name or name in keys:
             raise StorageError(
@@ -61,6 +60,8 @@ def _text(source: str) -> str:
         if not source.startswith(COMMAND):
             return Path(source).expanduser().read_text()
         words = shlex.split(source.removeprefix(COMMAND))
+        if not words:
+            raise ValueError("the command is missing")
         ran = subprocess.run(  # noqa: S603 - the command that the user gives
             words, capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
         )
@@ -160,17 +161,28 @@ class EncryptedStorage:
         await self._inner.close()
 
     async def rotate(self) -> int:
-        """Write every chosen value that is not encrypted under the first key again; returns their number."""
+        """Write every chosen value that is not encrypted under the first key again; returns their number.
+
+        Then the history is compacted: its values need the other keys, or are not encrypted.
+        """
         rotated = 0
         for entry in (await self._inner.list("")).entries:
-            if self._chosen(entry.key) and not self._cipher.current(entry.value):
-                clear = self._clear_entry(entry)
-                try:
-                    await self.commit(Put(entry.key, clear.value, entry.revision))
-                except RevisionConflict:
-                    continue  # it was written meanwhile, under the first key
-                rotated += 1
+            if self._chosen(entry.key):
+                rotated += await self._rotate(entry)
+        if rotated:
+            await self._inner.compact(self._inner.revision)
         return rotated
+
+    async def _rotate(self, entry: Entry) -> bool:
+        found: Entry | None = entry
+        while found is not None and not self._cipher.current(found.value):
+            try:
+                await self.commit(Put(found.key, self._clear_entry(found).value, found.revision))
+            except RevisionConflict:  # it was written meanwhile, perhaps by a program that has only the old key
+                found = await self._inner.get(entry.key)
+            else:
+                return True
+        return False
 
     def _encrypted(self, operation: Operation) -> Operation:
         if type(operation) is not Put or not self._chosen(operation.key):
@@ -185,15 +197,26 @@ class EncryptedStorage:
         """The entry as it was given. It is remembered on the stored one, so that readers share what they decode."""
         if not self._chosen(entry.key):
             return entry
-        if not isinstance(entry.memo, Entry):
+        memo = entry.memo
+        if type(memo) is not _Decrypted or memo.cipher is not self._cipher:
             value = self._cipher.decrypt(entry.key, entry.value)
-            entry.memo = Entry(entry.key, value, entry.revision, entry.created)
-        return entry.memo
+            memo = entry.memo = _Decrypted(self._cipher, Entry(entry.key, value, entry.revision, entry.created))
+        return memo.entry
 
     def _clear_event(self, event: Event) -> Event:
         if not self._chosen(event.key):
             return event
         return Event(event.key, event.revision, self._clear(event.entry), self._clear(event.previous))
+
+
+class _Decrypted:
+    """What a stored entry remembers: only who has the same keys may use it."""
+
+    __slots__ = ("cipher", "entry")
+
+    def __init__(self, cipher: Cipher, entry: Entry) -> None:
+        self.cipher = cipher
+        self.entry = entry
 
 
 class _EncryptedWatch:

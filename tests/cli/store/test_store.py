@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from pilotage.cli import main
+from pilotage.cli.store import commands
+from pilotage.errors import StorageError
 from pilotage.storage.sqlite.log import Log
 
 OBJECTS = """\
@@ -102,6 +104,27 @@ def test_a_mistake_is_one_line(
     assert error.count("\n") == 1
 
 
+def test_a_backup_that_fails_leaves_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml")
+
+    async def fail(*_: object) -> None:
+        raise StorageError("no member answers")
+
+    monkeypatch.setattr(commands, "write_archive", fail)
+    assert main(["store", "backup", "sqlite:a.db", "a.backup"]) == 1
+    assert not (folder / "a.backup").exists()
+
+
+def test_an_object_with_the_name_of_a_builtin_one_is_exported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: kubernetes, namespace: team, finalizers: [a.b/c]}\n"
+    (folder / "more.yaml").write_text(service + "spec: {ports: [{port: 1}]}\n")
+    _store("import", "sqlite:a.db", "objects.yaml", "more.yaml")
+    capsys.readouterr()
+    _store("export", "sqlite:a.db")
+    kinds = [line for line in capsys.readouterr().out.splitlines() if line.startswith("kind: ")]
+    assert "kind: Service" in kinds
+
+
 def test_without_its_key_a_secret_is_not_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _store("import", "sqlite:a.db", "objects.yaml", "--encryption-keys", "one")
     capsys.readouterr()
@@ -118,7 +141,8 @@ def test_a_check_names_every_problem(folder: Path, capsys: pytest.CaptureFixture
     assert "/default/core/configmaps/nowhere/a: its name is 'b'" in captured.out
     assert "/default/core/configmaps/nowhere/c: the namespace nowhere does not exist" in captured.out
     assert "/default/core/configmaps/nowhere/d: it is not JSON" in captured.out
-    assert "3 problems in" in captured.err
+    assert "/default/core/configmaps/nowhere/e: its ownerReferences are not a list of objects" in captured.out
+    assert "5 problems in" in captured.err
 
 
 def _damage(path: str) -> None:
@@ -129,7 +153,8 @@ def _damage(path: str) -> None:
     place = "/default/core/configmaps/nowhere/"
     metadata = b'{"namespace":"nowhere","uid":"%s","creationTimestamp":"x","name":"%s"}'
     head = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":' + metadata + b"}"
-    values = {"a": head % (b"1", b"b"), "c": head % (b"2", b"c"), "d": b"{"}
+    wrong = (head % (b"3", b"e")).replace(b'"uid"', b'"ownerReferences":"x","uid"')
+    values = {"a": head % (b"1", b"b"), "c": head % (b"2", b"c"), "d": b"{", "e": wrong}
     log = Log(path)
     with log.transaction(write=True):
         replay = log.replay(after=0, oldest=log.oldest)

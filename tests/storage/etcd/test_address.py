@@ -69,3 +69,9 @@ def test_each_key_has_one_place_in_etcd(key: str) -> None:
 
 def test_keys_of_the_api_server_are_readable_in_etcd() -> None:
     assert Keys("/pilotage/").encoded("/default/core/pods/a") == b"/pilotage/default/core/pods/a"
+
+
+def test_an_error_does_not_show_the_password() -> None:
+    with pytest.raises(StorageError) as caught:
+        parse_address("etcd://root:hunter2@host:port")
+    assert "hunter2" not in str(caught.value)

@@ -44,7 +44,7 @@ def _read(entry: Entry) -> tuple[str, dict[str, Any] | None]:
         return "", None
     try:
         document = msgspec.json.decode(entry.value)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         return f"it is not JSON: {error}", None
     metadata = document.get("metadata") if isinstance(document, dict) else None
     if not isinstance(metadata, dict) or not document.get("apiVersion") or not document.get("kind"):
@@ -53,7 +53,7 @@ def _read(entry: Entry) -> tuple[str, dict[str, Any] | None]:
         return f"its name is {metadata.get('name')!r}", None
     if len(parts) > 5 and metadata.get("namespace") != parts[-2]:
         return f"its namespace is {metadata.get('namespace')!r}", None
-    if not metadata.get("uid") or not metadata.get("creationTimestamp"):
+    if not isinstance(metadata.get("uid"), str) or not metadata["uid"] or not metadata.get("creationTimestamp"):
         return "it has no uid or no creationTimestamp", None
     return "", document
 
@@ -69,6 +69,8 @@ def _references(objects: dict[str, dict[str, Any]]) -> Iterable[str]:
         namespace = metadata.get("namespace")
         if namespace and f"/{tenant}/core/namespaces/{namespace}" not in objects:
             yield f"{key}: the namespace {namespace} does not exist"
-        owners = metadata.get("ownerReferences") or ()
-        if owners and all(owner.get("uid") not in uids for owner in owners):
+        owners = metadata.get("ownerReferences") or []
+        if not isinstance(owners, list) or not all(isinstance(owner, dict) for owner in owners):
+            yield f"{key}: its ownerReferences are not a list of objects"
+        elif owners and all(str(owner.get("uid")) not in uids for owner in owners):
             yield f"{key}: no owner exists; it is collected when a server runs"

@@ -16,7 +16,9 @@ from pilotage.cli.terminal import GREEN, standard_error, standard_output
 from pilotage.cluster.cluster import Cluster
 from pilotage.meta import yamltext
 from pilotage.server.encryption import encrypted
-from pilotage.storage import Storage, open_storage
+from pilotage.server.loops.events import EVENTS
+from pilotage.server.strategies.events import LIFETIME
+from pilotage.storage import Storage, open_storage, url_without_password
 from pilotage.storage.archive import read_archive, restore_archive, write_archive
 from pilotage.storage.sqlite import SqliteStorage
 
@@ -35,8 +37,10 @@ async def backup(options: argparse.Namespace) -> None:
                 head = await write_archive(storage, file)
                 file.flush()
                 os.fsync(file.fileno())
-        except OSError as error:
-            options.file.unlink()
+        except BaseException as error:
+            options.file.unlink()  # a part of a backup is none
+            if not isinstance(error, OSError):
+                raise
             raise CommandError(f"cannot write {options.file}: {error.strerror}") from error
     _done(f"wrote {options.file}, the data at revision {head.revision}")
 
@@ -48,8 +52,13 @@ async def restore(options: argparse.Namespace) -> None:
     except OSError as error:
         raise CommandError(f"cannot read {options.file}: {error.strerror}") from error
     async with _opened(options.storage, first_revision=archive.revision + 1) as storage:
-        revision = await restore_archive(storage, archive)
+        revision = await restore_archive(storage, archive, _lifetime)
     _done(f"restored {len(archive.puts)} entries; the storage is at revision {revision}")
+
+
+def _lifetime(key: str) -> int:
+    """As the server gives it: etcd deletes Events itself."""
+    return LIFETIME if key.startswith(f"/{EVENTS}", key.find("/", 1)) else 0
 
 
 async def check(options: argparse.Namespace) -> int:
@@ -62,7 +71,9 @@ async def check(options: argparse.Namespace) -> int:
     for problem in found:
         output.line(problem)
     if found:
-        raise CommandError(f"{options.storage}: {len(found)} problems in {len(snapshot.entries)} entries")
+        raise CommandError(
+            f"{url_without_password(options.storage)}: {len(found)} problems in {len(snapshot.entries)} entries"
+        )
     _done(f"checked {len(snapshot.entries)} entries at revision {snapshot.revision}: no problem found")
     return 0
 
@@ -106,7 +117,7 @@ async def rotate_keys(options: argparse.Namespace) -> None:
 
 @asynccontextmanager
 async def _opened(url: str, *, first_revision: int = 1) -> AsyncIterator[Storage]:
-    with standard_error().working(f"Opening {url}"):
+    with standard_error().working(f"Opening {url_without_password(url)}"):
         if url.startswith(_SQLITE) and first_revision > 1:
             path = url.removeprefix(_SQLITE)
             storage: Storage = await SqliteStorage.open(path, first_revision=first_revision)

@@ -24,7 +24,16 @@ _FIRST = (
     "Secret",
 )
 """Kinds that others need, in the order of their import."""
-_SET_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
+_SET_BY_SERVER = (
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "managedFields",
+    "selfLink",
+)
 _BOOTSTRAP = "kubernetes.io/bootstrapping"
 _BUILTIN_GROUPS = ("flowcontrol.apiserver.k8s.io", "apiregistration.k8s.io")
 _SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -97,7 +106,11 @@ def _comes_with_a_cluster(document: dict[str, Any]) -> bool:
     return bool(
         (kind == "ServiceAccount" and name == "default")
         or (kind == "ConfigMap" and name == "kube-root-ca.crt")
-        or (kind in ("Service", "EndpointSlice", "ServiceCIDR") and name == "kubernetes")
+        or (
+            kind in ("Service", "EndpointSlice", "ServiceCIDR")
+            and name == "kubernetes"
+            and metadata.get("namespace", "default") == "default"
+        )
         or (kind == "PriorityClass" and name.startswith("system-"))
         or metadata.get("namespace") == "kube-system"
     )

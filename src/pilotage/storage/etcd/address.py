@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, unquote
 
 from pilotage.errors import StorageError
 from pilotage.grpc.dialer import Address
+from pilotage.storage import url_without_password
 
 SCHEME = "etcd://"
 PORT = 2379
@@ -62,6 +63,7 @@ def parse_address(url: str) -> EtcdAddress:
     authority, slash, path = rest.partition("/")
     login, _, hosts = authority.rpartition("@")
     user, colon, password = login.partition(":")
+    url = url_without_password(url)  # from here on, it is for errors
     values = _parameters(url, query)
     return EtcdAddress(
         endpoints=tuple(_endpoint(url, host) for host in hosts.split(",")),
