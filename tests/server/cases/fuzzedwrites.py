@@ -9,6 +9,7 @@ from .kinds import definition
 
 _CORE = "/api/v1/namespaces/<namespace>"
 _MAPS = _CORE + "/configmaps"
+_CONTROLLERS = _CORE + "/replicationcontrollers"
 _EVENTS = _CORE + "/events"
 _BUDGETS = "/apis/policy/v1/namespaces/<namespace>/poddisruptionbudgets"
 _DEPLOYMENTS = "/apis/apps/v1/namespaces/<namespace>/deployments"
@@ -57,9 +58,23 @@ _V1 = _version(
     time=_ruled(_DURATION, "self < duration('48h')"),
     times=_ruled({"type": "array", "items": _DURATION}, "self.all(x, x < duration('1h'))"),
     rate={"type": "number", "default": 2.0},
+    level=_TEXT,
+    levels={"type": "array", "items": _TEXT},
+    kept=_TEXT,
 )
-_V2 = _version("v2", replicas={**_NUMBER, "default": 1}, text=_TEXT, extra={**_TEXT, "default": "x"})
+_OPTIONAL = {"rule": "!oldSelf.hasValue() || oldSelf.value() == self", "optionalOldSelf": True}
+_V2 = _version(
+    "v2",
+    replicas={**_NUMBER, "default": 1},
+    text=_TEXT,
+    extra={**_TEXT, "default": "x"},
+    level=_ruled(_NUMBER, "self > 3", "self == oldSelf"),
+    levels=_ruled({"type": "array", "items": _NUMBER}, "self.all(x, x > 0)"),
+    kept={**_NUMBER, "x-kubernetes-validations": [_OPTIONAL]},
+)
+_PORTS = {"image": "i", "ports": [{"containerPort": 80}]}
 _CONTAINERS = {"containers": [{"name": "c", "image": "i"}]}
+_TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 _DEPLOYMENT = {
     "metadata": {"name": "d"},
     "spec": {
@@ -78,6 +93,7 @@ def _terminating(name: str, **metadata: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
+_LABELS = {"metadata": {"labels": {"a": "b"}}}
 _LABELLED = {"metadata": {"name": "one", "labels": {"/": ""}}}
 
 FUZZED_WRITES = Scenario(
@@ -103,6 +119,15 @@ FUZZED_WRITES = Scenario(
         _created("i", text="t"),
         get("a default without a fraction", _WIDGETS.format("v1") + "/i", save="i"),
         put("is an integer", _WIDGETS.format("v1") + "/i", Saved("i")),
+        # rules for values that are not of the type of this version
+        *(
+            step
+            for name, spec in (("j", {"level": "x"}), ("k", {"levels": ["x"]}), ("l", {"kept": "x"}))
+            for step in (
+                _created(name, **spec),
+                patch(f"labels of {name}", _WIDGETS.format("v2") + f"/{name}", _LABELS),
+            )
+        ),
         # durations in words
         _created("b", time="1 day"),
         _created("c", time="3 days"),
@@ -121,6 +146,14 @@ FUZZED_WRITES = Scenario(
         put("an old scale", _DEPLOYMENTS + "/d/scale", Saved("scale", {"metadata.resourceVersion": "1"})),
         patch("a text in a list of objects", _DEPLOYMENTS + "/d", _containers(["c"]), STRATEGIC),
         patch("an object without its merge key", _DEPLOYMENTS + "/d", _containers([{"image": "x"}]), STRATEGIC),
+        post("a controller", _CONTROLLERS, {"metadata": {"name": "r"}, "spec": {"template": _TEMPLATE}}),
+        patch(
+            "an update warns of the template that it replaces",
+            _CONTROLLERS + "/r",
+            {"spec": {"template": {"spec": {"containers": [{"name": name, **_PORTS} for name in ("c", "d")]}}}},
+            STRATEGIC,
+        ),
+        patch("so that a later one warns", _CONTROLLERS + "/r", {"spec": {"replicas": 3}}, STRATEGIC),
         # metadata is checked last
         post("an event with two errors", _EVENTS, _LABELLED),
         post("an event with one", _EVENTS, {**_LABELLED, "involvedObject": {"namespace": "<namespace>"}}),

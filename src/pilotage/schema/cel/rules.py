@@ -24,6 +24,7 @@ from pilotage.schema.structural.values import NO_FIELD
 MAXIMUM_MESSAGE = 5 * 1024
 """The most bytes of a message that a `messageExpression` returns. Kubernetes ignores longer ones."""
 
+_NO_OVERLOAD = "no such overload"
 _OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 _REASONS = {
     "FieldValueForbidden": "Forbidden",
@@ -144,6 +145,9 @@ class _Evaluation:
         if old is not None:
             old = cel_values.aligned(at.node, old, value)
         shown = value
+        if wrong := cel_values.mismatch(at.node, value) or cel_values.mismatch(at.node, old):
+            self._add_mismatch(at, old, steps, wrong)
+            return
         if at.convert is not None:
             value = at.convert(value)
             old = at.convert(old) if old is not None else None
@@ -151,14 +155,23 @@ class _Evaluation:
         for rule in at.rules:
             if rule.expression.uses_old and old is None and not rule.optional_old:
                 continue
-            failed = self._failure(rule, operands, kind, steps)
+            failed = self._failure(rule, operands, at.node, steps)
             if failed is None:
                 continue
             where = dotted((*steps, *rule.field_path), keys_in_brackets=True)
             value_shown = causes.shown(shown) if kind not in ("object", "array") else ""
             self._add(steps, _cause(where, rule.reason, value_shown, failed), ratchets=not rule.expression.uses_old)
 
-    def _failure(self, rule: Rule, operands: _Operands, kind: str, steps: Steps) -> str | None:
+    def _add_mismatch(self, at: RuleNode, old: Any, steps: Steps, wrong: str) -> None:
+        """No rule can be evaluated: a value that was written in another version is not of the type of this one."""
+        where = dotted(steps, keys_in_brackets=True) or NO_FIELD
+        for rule in at.rules:
+            if old is None and rule.expression.uses_old and not rule.optional_old:
+                continue
+            text = f"unsupported conversion to ref.Val: (*errors.errorString){wrong}" if rule.optional_old else wrong
+            self._add(steps, causes.invalid(where, at.node.type, _error_message(text, rule)), ratchets=False)
+
+    def _failure(self, rule: Rule, operands: _Operands, node: Node, steps: Steps) -> str | None:
         """The message if the rule returns false. An error in the rule is added as a cause of its own."""
         try:
             result = self._result(rule.expression, operands)
@@ -166,13 +179,19 @@ class _Evaluation:
                 return None
         except EvaluationError as error:
             where = dotted(steps, keys_in_brackets=True) or NO_FIELD
-            self._add(steps, causes.invalid(where, kind, _error_message(str(error), rule)), ratchets=False)
+            text = str(error)
+            if text == _NO_OVERLOAD:  # as for a value that is not of its type
+                value, old, _ = operands
+                text = cel_values.mismatch_within(node, value) or cel_values.mismatch_within(node, old) or text
+            self._add(steps, causes.invalid(where, node.type, _error_message(text, rule)), ratchets=False)
             if str(error) == COST_EXCEEDED:
                 raise _BudgetSpentError from error
             return None
         if result is not False:
             where = dotted(steps, keys_in_brackets=True) or NO_FIELD
-            self._add(steps, causes.invalid(where, kind, f"not a bool evaluating rule: {rule.shown}"), ratchets=False)
+            self._add(
+                steps, causes.invalid(where, node.type, f"not a bool evaluating rule: {rule.shown}"), ratchets=False
+            )
             return None
         return self._message(rule, operands)
 
@@ -214,7 +233,7 @@ def _cause(where: str, reason: str, shown: str, message: str) -> Cause:
 
 
 def _error_message(error: str, rule: Rule) -> str:
-    if error == "no such overload":
+    if error == _NO_OVERLOAD:
         words = "call arguments did not match a supported operator, function or macro signature for rule"
         return f"'{error}': {words}: {rule.shown}"
     if error == COST_EXCEEDED:

@@ -20,6 +20,24 @@ _TYPED_FORMATS = {
 }
 
 
+_EXPECTED: dict[str, tuple[str, tuple[type, ...]]] = {
+    "object": ("a map", (dict,)),
+    "array": ("an array", (list,)),
+    "string": ("string", (str,)),
+    "number": ("float", (int, float)),
+    "integer": ("int", (int, float)),
+    "boolean": ("bool", (bool,)),
+}
+_GO_TYPES = {
+    str: "string",
+    int: "int64",
+    float: "float64",
+    bool: "bool",
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+}
+
+
 def converter(node: Node, *, resource: bool = False) -> Convert | None:
     """A function that converts a value of the document to a CEL value; None if they are the same.
 
@@ -57,6 +75,34 @@ def typed(node: Node, variable: str, depth: int = 0) -> str | None:
     if not node.properties:
         return None
     return _typed_object(node, variable, depth)
+
+
+def mismatch(node: Node, value: Any) -> str:
+    """What is wrong with a value that is not of the type of its schema, as kube-apiserver reports it; else empty."""
+    kind = type(value)
+    if value is None or not (node.type or node.int_or_string):
+        return ""
+    if node.int_or_string:
+        text = "invalid data, expected XIntOrString value to be either a string or integer"
+        return text if kind not in (int, str) else ""
+    name, kinds = _EXPECTED[node.type]
+    if kind in kinds:
+        return ""
+    if node.type in ("object", "array"):
+        return f"invalid data, expected {name} for the provided schema with type={node.type}"
+    return f"invalid data, expected {name}, got {_GO_TYPES[kind]}"
+
+
+def mismatch_within(node: Node, value: Any) -> str:
+    """As `mismatch`, of a value or of the first part of it that is not of its type."""
+    if found := mismatch(node, value):
+        return found
+    parts: list[tuple[Node | None, Any]] = []
+    if isinstance(value, dict):
+        parts = [(node.properties.get(name) or node.additional, each) for name, each in value.items()]
+    elif isinstance(value, list):
+        parts = [(node.items, each) for each in value]
+    return next((found for child, each in parts if child and (found := mismatch_within(child, each))), "")
 
 
 def aligned(node: Node, old: Any, new: Any) -> Any:

@@ -39,7 +39,8 @@ class ReplicationControllerStrategy(Strategy):
         return list(validate_replicas_status(document.get("status") or {}))
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        return workload_warnings(document, old)
+        # As in Kubernetes, an update warns of the template that it replaces.
+        return workload_warnings(document, None) if old is None else workload_warnings(old, document)
 
 
 def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
