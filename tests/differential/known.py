@@ -118,7 +118,7 @@ def _without_dependent_causes(real: Mapping[str, Any], ours: Mapping[str, Any]) 
     if at(real, "body.details.kind") != "CustomResourceDefinition":
         return real, ours
     first, second = _causes(real), _causes(ours)
-    if first == second or not any(field.endswith((".type", ".openAPIV3Schema")) for field, _ in first & second):
+    if first == second or not any(field.endswith(("type", ".openAPIV3Schema")) for field, _ in first & second):
         return real, ours
     return _without_causes(real), _without_causes(ours)
 
