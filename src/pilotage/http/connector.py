@@ -94,7 +94,7 @@ async def connect(
 
 def _reason(error: OSError) -> str:
     """What happened. asyncio hides a refused connection behind `Connect call failed ('127.0.0.1', 6443)`."""
-    is_refused = isinstance(error, ConnectionRefusedError)
+    is_refused = isinstance(error, ConnectionRefusedError) and error.errno is not None  # by the system, not by a proxy
     return "Connection refused; does a server listen there?" if is_refused else str(error)
 
 

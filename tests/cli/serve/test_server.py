@@ -62,7 +62,8 @@ def test_a_storage_that_does_not_exist_in_this_form_is_refused(tmp_path: Path) -
 
 def test_a_storage_in_a_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert failure(tmp_path, "--storage", "sqlite:file/state.db") == f"{tmp_path}/file: Not a directory"
+    line = failure(tmp_path, "--storage", "sqlite:file/state.db")
+    assert line == f"file/state.db cannot be opened: {tmp_path}/file: Not a directory"
 
 
 def test_a_file_of_another_program_is_refused_and_so_left_alone_is_its_folder(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pilotage.errors import RevisionConflict, StorageBroken, StorageError, StorageUnavailable
+from pilotage.errors import StorageBroken, StorageError, StorageUnavailable
 from pilotage.storage import Put
 from pilotage.storage.etcd.leases import Leases
 from pilotage.storage.etcd.messages import message
@@ -145,7 +145,8 @@ async def test_a_commit_whose_response_was_lost_is_not_taken_for_that_of_another
     for revision in (other, slot.revision):
         response.responses.add().response_range.kvs.add(mod_revision=revision)
     assert not slot.written(slot_revision([mine], response))
-    assert conflict([mine], response) == RevisionConflict("/count", other)
+    found = conflict([mine], response)
+    assert (found.key, found.revision) == ("/count", other)
     response.responses[1].response_range.kvs[0].mod_revision = other
     assert slot.written(slot_revision([mine], response))
 
