@@ -92,7 +92,7 @@ soak-tests: $(READY)  ## every long run: kills, power loss, 100,000 elections, 1
 	$(PYTEST) $(PARALLEL) -m "hypothesis and not foreign and not cluster and not go and not long" --hypothesis-profile=soak
 
 short-soak-tests: $(READY)  ## the long runs, each with one seed only
-	$(PYTEST) $(PARALLEL) -m long --one-of-each
+	$(PYTEST) --numprocesses=3 --dist=worksteal --durations=15 -m long --one-of-each  # some only wait
 
 bench: $(READY)  ## speed and memory, printed with ratios
 	$(BIN)/python -m bench
