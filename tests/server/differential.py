@@ -308,6 +308,11 @@ def _is_bookmark(value: dict[str, Any]) -> bool:
     return value.keys() == {"kind", "apiVersion", "metadata"} and "name" not in value["metadata"]
 
 
+def _repeats(before: dict[str, Any], line: dict[str, Any]) -> bool:
+    """Whether a bookmark follows a bookmark: that depends on how long the request took."""
+    return before.get("type") == line.get("type") == "BOOKMARK"
+
+
 def _decoded(body: bytes, media: str, watch: bool) -> Any:
     text = body.decode("utf-8", "replace")
     if media != "application/json":
@@ -318,7 +323,7 @@ def _decoded(body: bytes, media: str, watch: bool) -> Any:
         except json.JSONDecodeError:  # an error, printed over several lines
             lines = [json.loads(text)]
         if not lines or "type" in lines[0]:
-            return lines
+            return [line for before, line in zip([{}, *lines], lines, strict=False) if not _repeats(before, line)]
     return json.loads(text) if text else ""
 
 
