@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,12 +10,11 @@ import pytest
 from pilotage.client import Client
 from pilotage.client.outcome import Outcome, create_or_patch, create_or_update
 from pilotage.errors import AlreadyExists, BadRequest, Conflict, Invalid, InvalidDefinition, NotFound
-from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.models import ObjectMeta, OwnerReference
 from pilotage.meta.owners import AlreadyOwned, controller_of
 from pilotage.meta.quantity import Quantity
 from pilotage.meta.unstructured import Unstructured
-from pilotage.rest import Page, Request, Response, Transport, Verb, WatchEvent
+from pilotage.rest import Request, Response, Transport, TransportWrapper, Verb
 from pilotage.types.apps.v1 import StatefulSet, StatefulSetSpec
 from pilotage.types.core.v1 import ConfigMap, Container, PodSpec, PodTemplateSpec, ResourceRequirements, Secret
 from pilotage.types.meta.v1 import LabelSelector
@@ -28,11 +26,11 @@ from .kinds import GADGETS, WIDGET, WIDGETS, Gadget, GadgetState, Widget, Widget
 WRITES = (Verb.CREATE, Verb.UPDATE, Verb.PATCH, Verb.DELETE)
 
 
-class Spy:
+class Spy(TransportWrapper):
     """Passes everything on and remembers the writes; may do something in front of each."""
 
     def __init__(self, inner: Transport) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.writes: list[Request] = []
 
     async def before(self, request: Request) -> None:
@@ -43,18 +41,6 @@ class Spy:
             self.writes.append(request)
             await self.before(request)
         return await self._inner.call(request)
-
-    async def list(self, request: Request) -> Page:
-        return await self._inner.list(request)
-
-    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        return self._inner.watch(request)
-
-    async def resources(self) -> Sequence[RESTMapping]:
-        return await self._inner.resources()
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 def stateful_set(namespace: str, *, image: str = "postgres", replicas: int = 1, memory: str = "") -> StatefulSet:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,10 +23,9 @@ from pilotage.cluster.refusals import Refusals
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import BadRequest, NoMatch, NotFound, StaleCache
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.unstructured import metadata_only
-from pilotage.rest import Page, Request, Response, Transport, Verb, WatchEvent
+from pilotage.rest import Page, Request, Response, Transport, TransportWrapper, Verb, WatchEvent
 from pilotage.rest.listing import ListerWatcher
 from pilotage.telemetry.logs import log_context
 from pilotage.types.core.v1 import ConfigMap, Namespace, Secret
@@ -35,11 +34,11 @@ from ..client.kinds import WIDGET, WIDGETS, Widget, WidgetStatus, new_widget
 from ..worlds import World
 
 
-class Gate:
+class Gate(TransportWrapper):
     """A transport whose watches can be held back, and which remembers what was asked."""
 
     def __init__(self, inner: Transport) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.open = asyncio.Event()
         self.open.set()
         self.reads: list[Verb] = []
@@ -61,12 +60,6 @@ class Gate:
         async for event in events:
             await self.open.wait()
             yield event
-
-    async def resources(self) -> Sequence[RESTMapping]:
-        return await self._inner.resources()
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 @dataclass

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,9 @@ import pilotage as pt
 from pilotage.client.config import Config
 from pilotage.client.execplugin import ExecCredentials, ExecPlugin
 from pilotage.cluster.apiserver import RemoteAPIServer
-from pilotage.rest import Request, Response, Transport
+from pilotage.rest import Request, Response, Transport, TransportWrapper
 from pilotage.storage import Entry, Operation, Snapshot, Watch
 from pilotage.storage.memory import MemoryStorage
-from pilotage.testing.calls import Calls, ObservedTransport
 from pilotage.types.core.v1 import ConfigMap
 
 
@@ -174,7 +174,7 @@ async def test_all_requests_pass_through_a_wrapped_transport_and_the_last_wrappe
     seen: list[str] = []
     cluster = pt.Cluster.embedded()
     for name in ("inner", "outer"):
-        cluster.wrap_transport(lambda transport, name=name: NamedTransport(transport, name, seen))  # type: ignore[misc]
+        cluster.wrap_transport(partial(NamedTransport, name=name, seen=seen))
     async with pt.Manager(cluster) as manager:
         seen.clear()
         await manager.client.create(config_map("one"))
@@ -183,11 +183,11 @@ async def test_all_requests_pass_through_a_wrapped_transport_and_the_last_wrappe
             cluster.wrap_transport(lambda transport: transport)
 
 
-class NamedTransport(ObservedTransport):
+class NamedTransport(TransportWrapper):
     """Records its name with each call."""
 
     def __init__(self, inner: Transport, name: str, seen: list[str]) -> None:
-        super().__init__(inner, Calls(pt.RESTMapper()))
+        super().__init__(inner)
         self._name, self._seen = name, seen
 
     async def call(self, request: Request) -> Response:

@@ -6,14 +6,13 @@ and every write of the tasks and threads that it starts, carries the fence.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from msgspec.structs import replace
 
-from pilotage.meta.mapper import RESTMapping
-from pilotage.rest import Fence, Page, Request, Response, Transport, Verb, WatchEvent
+from pilotage.rest import Fence, Page, Request, Response, Transport, TransportWrapper, Verb
 from pilotage.rest.fence import check_all
 
 Fences = Callable[[], tuple[Fence, ...]]
@@ -39,12 +38,12 @@ def fenced(fence: Fence) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
-class FencedTransport:
+class FencedTransport(TransportWrapper):
     """Adds fences to each write. If one of them refuses it, the caller gets the error and nothing is sent."""
 
     def __init__(self, inner: Transport, server: object, fences: Fences = current_fences) -> None:
         """`server` identifies the API server: a lease that it does not have is checked here, but not sent to it."""
-        self._inner = inner
+        super().__init__(inner)
         self._server = server
         self._fences = fences
 
@@ -53,15 +52,6 @@ class FencedTransport:
 
     async def list(self, request: Request) -> Page:
         return await self._inner.list(self._fenced(request))
-
-    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        return self._inner.watch(request)
-
-    async def resources(self) -> Sequence[RESTMapping]:
-        return await self._inner.resources()
-
-    async def close(self) -> None:
-        await self._inner.close()
 
     def _fenced(self, request: Request) -> Request:
         if request.verb in _READS or not (fences := self._fences()):

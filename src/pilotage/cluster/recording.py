@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from pilotage.meta.mapper import RESTMapping
-from pilotage.rest import Page, Request, Response, Transport, WatchEvent
+from pilotage.rest import Page, Request, Response, Transport, TransportWrapper, WatchEvent
 from pilotage.rest.permission import Permission, permissions_of
 from pilotage.telemetry import stack
 
@@ -77,11 +76,11 @@ def _recorder(folder: str, process: int) -> Recorder:  # by process, because a f
     return Recorder(folder)
 
 
-class RecordingTransport:
+class RecordingTransport(TransportWrapper):
     """Passes every request on, after the recorder was given it."""
 
     def __init__(self, inner: Transport, recorder: Recorder) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._recorder = recorder
 
     async def call(self, request: Request) -> Response:
@@ -95,12 +94,6 @@ class RecordingTransport:
     def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         self._recorder.note(request)
         return self._inner.watch(request)
-
-    async def resources(self) -> Sequence[RESTMapping]:
-        return await self._inner.resources()
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 def recorded(transport: Transport) -> Transport:

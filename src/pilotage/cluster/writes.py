@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -12,8 +12,7 @@ import msgspec
 from pilotage.cluster.refusals import Refusals
 from pilotage.errors import Forbidden
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
-from pilotage.rest import Bytes, Page, Request, Response, Transport, Verb, WatchEvent
+from pilotage.rest import Bytes, Page, Request, Response, Transport, TransportWrapper, Verb, WatchEvent
 
 
 class Write(NamedTuple):
@@ -105,11 +104,11 @@ class WriteTracker:
             observer(key, write)
 
 
-class TrackedTransport:
+class TrackedTransport(TransportWrapper):
     """Passes every request on, and records the writes, and what is refused."""
 
     def __init__(self, inner: Transport, tracker: WriteTracker, refusals: Refusals | None = None) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._tracker = tracker
         self._refusals = refusals if refusals is not None else Refusals()
 
@@ -151,12 +150,6 @@ class TrackedTransport:
             if not opened:
                 self._refusals.note(request, error)
             raise
-
-    async def resources(self) -> Sequence[RESTMapping]:
-        return await self._inner.resources()
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 class _Metadata(msgspec.Struct, gc=False):

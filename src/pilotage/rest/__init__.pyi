@@ -18,3 +18,4 @@ from pilotage.rest.response import Response as Response
 from pilotage.rest.response import WatchEvent as WatchEvent
 from pilotage.rest.response import WatchEventType as WatchEventType
 from pilotage.rest.transport import Transport as Transport
+from pilotage.rest.transport import TransportWrapper as TransportWrapper

@@ -34,3 +34,25 @@ class Transport(Protocol):
 
     async def close(self) -> None:
         """Close the connections."""
+
+
+class TransportWrapper:
+    """Passes every request on to another transport. A subclass overrides what it observes or changes."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+
+    async def call(self, request: Request) -> Response:
+        return await self._inner.call(request)
+
+    async def list(self, request: Request) -> Page:
+        return await self._inner.list(request)
+
+    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        return self._inner.watch(request)
+
+    async def resources(self) -> Sequence[RESTMapping]:
+        return await self._inner.resources()
+
+    async def close(self) -> None:
+        await self._inner.close()

@@ -8,10 +8,9 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import Request, User
 from pilotage.rest.response import Page, Response, WatchEvent
-from pilotage.rest.transport import Transport
+from pilotage.rest.transport import Transport, TransportWrapper
 
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
@@ -54,11 +53,11 @@ def impersonation_headers(user: User) -> list[tuple[str, str]]:
     return headers
 
 
-class ActingTransport:
+class ActingTransport(TransportWrapper):
     """A transport whose requests are those of another user."""
 
     def __init__(self, inner: Transport, user: User) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._user = user
 
     async def call(self, request: Request) -> Response:
@@ -69,9 +68,6 @@ class ActingTransport:
 
     def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         return self._inner.watch(replace(request, user=self._user))
-
-    async def resources(self) -> Sequence[RESTMapping]:
-        return await self._inner.resources()
 
     async def close(self) -> None:
         """Nothing: the inner transport is closed by its owner."""

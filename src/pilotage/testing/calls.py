@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from pilotage.meta.forms import Kind, gvk_of, key_of
 from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapper, RESTMapping
 from pilotage.meta.unstructured import Unstructured
-from pilotage.rest import Page, PatchType, Request, Response, Transport, Verb, WatchEvent
+from pilotage.rest import Page, PatchType, Request, Response, Transport, TransportWrapper, Verb, WatchEvent
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "apply", "delete", "delete_all_of")
 """The calls of a client that can be made to fail."""
@@ -166,11 +166,11 @@ class Calls:
         return found.gvk if found is not None else GroupVersionKind(resource.group, resource.version, resource.resource)
 
 
-class ObservedTransport:
+class ObservedTransport(TransportWrapper):
     """Passes every request on, unless a fault is set for it, and records the writes."""
 
     def __init__(self, inner: Transport, calls: Calls) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._calls = calls
 
     async def call(self, request: Request) -> Response:
@@ -185,17 +185,8 @@ class ObservedTransport:
         self._calls.note(request, b"")
         return page
 
-    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        return self._watch(request)
-
-    async def resources(self) -> Sequence[RESTMapping]:
-        return await self._inner.resources()
-
-    async def close(self) -> None:
-        await self._inner.close()
-
     @asynccontextmanager
-    async def _watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         self._calls.check_request(request)
         async with self._inner.watch(request) as events:
             yield events

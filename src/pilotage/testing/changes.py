@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import PilotageError
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
-from pilotage.rest import ListOptions, Page, Request, Response, Transport, Verb, WatchEvent
+from pilotage.rest import ListOptions, Page, Request, Response, Transport, TransportWrapper, Verb
 
 
-class ReadTransport:
+class ReadTransport(TransportWrapper):
     """Passes every request on, and keeps which collections were read."""
 
     def __init__(self, inner: Transport) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.collections: set[tuple[GroupVersionResource, str]] = set()
         """Resources, each with a namespace; empty: all."""
 
@@ -28,15 +27,6 @@ class ReadTransport:
     async def list(self, request: Request) -> Page:
         self._note(request)
         return await self._inner.list(request)
-
-    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        return self._inner.watch(request)
-
-    async def resources(self) -> Sequence[RESTMapping]:
-        return await self._inner.resources()
-
-    async def close(self) -> None:
-        await self._inner.close()
 
     def _note(self, request: Request) -> None:
         if request.verb in (Verb.GET, Verb.LIST):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -21,7 +21,17 @@ from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionRes
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.times import system_clock
 from pilotage.meta.unstructured import Unstructured
-from pilotage.rest import DeleteOptions, Page, PatchType, Request, Response, Transport, Verb, WatchEvent
+from pilotage.rest import (
+    DeleteOptions,
+    Page,
+    PatchType,
+    Request,
+    Response,
+    Transport,
+    TransportWrapper,
+    Verb,
+    WatchEvent,
+)
 from pilotage.testing.environment import Environment, loop_clock
 from pilotage.testing.remoteloop import RemoteLoop
 
@@ -201,11 +211,11 @@ class _PatientAPIServer(RemoteAPIServer):
     silence_seconds = 10 * 365 * 86400.0
 
 
-class _RemoteTransport:
+class _RemoteTransport(TransportWrapper):
     """Passes every request on, and has it counted and noted."""
 
     def __init__(self, inner: Transport, remote: Remote) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._remote = remote
 
     async def call(self, request: Request) -> Response:
@@ -218,18 +228,12 @@ class _RemoteTransport:
         with self._remote.counted():
             return await self._inner.list(request)
 
-    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        return self._watch(request)
-
     async def resources(self) -> Sequence[RESTMapping]:
         with self._remote.counted():
             return await self._inner.resources()
 
-    async def close(self) -> None:
-        await self._inner.close()
-
     @asynccontextmanager
-    async def _watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         async with AsyncExitStack() as exits:
             with self._remote.counted():
                 events = await exits.enter_async_context(self._inner.watch(request))

@@ -7,10 +7,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from pilotage.meta import times
-from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import Form, Request, Verb
-from pilotage.rest.response import Page, Response, WatchEvent
-from pilotage.rest.transport import Transport
+from pilotage.rest.response import Response, WatchEvent
+from pilotage.rest.transport import Transport, TransportWrapper
 
 if TYPE_CHECKING:
     from pilotage.meta.models import Resource
@@ -18,38 +17,29 @@ if TYPE_CHECKING:
     from pilotage.server.tables.table import TableWriter
 
 
-class PrintingTransport:
+class PrintingTransport(TransportWrapper):
     """A transport to a registry of this process that answers `Form.TABLE`, as a server does over HTTP."""
 
-    def __init__(self, transport: Transport, registry: Registry) -> None:
-        self._transport = transport
+    def __init__(self, inner: Transport, registry: Registry) -> None:
+        super().__init__(inner)
         self._registry = registry
 
     async def call(self, request: Request) -> Response:
         if request.form is not Form.TABLE or request.verb not in (Verb.GET, Verb.LIST):
-            return await self._transport.call(request)
+            return await self._inner.call(request)
         writer, now = await self._writer(request), times.system_clock()
         if request.verb is Verb.LIST:
-            return Response(writer.collection(await self._transport.list(request), now))
-        return Response(writer.single((await self._transport.call(request)).body, now))
-
-    async def list(self, request: Request) -> Page:
-        return await self._transport.list(request)
+            return Response(writer.collection(await self._inner.list(request), now))
+        return Response(writer.single((await self._inner.call(request)).body, now))
 
     @asynccontextmanager
     async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        async with self._transport.watch(request) as events:
+        async with self._inner.watch(request) as events:
             if request.form is Form.TABLE:
                 writer = await self._writer(request)
                 yield (writer.event(event, times.system_clock(), first=True) async for event in events)
             else:
                 yield events
-
-    async def resources(self) -> Sequence[RESTMapping]:
-        return await self._transport.resources()
-
-    async def close(self) -> None:
-        await self._transport.close()
 
     async def _writer(self, request: Request) -> TableWriter:
         from pilotage.server.tables.table import TableWriter
