@@ -50,6 +50,12 @@ def test_get_takes_templates_and_columns_from_files(filled: Console, tmp_path: P
     assert json.loads(filled.output("get", "td", "-o", "jsonpath-as-json={.items[*].spec.priority}")) == [10, 2]
 
 
+def test_an_unknown_output_format_is_an_error(filled: Console) -> None:
+    refused = filled.run("get", "td", "-o", "tabel")
+    assert (refused.code, refused.output) == (1, "")
+    assert 'unable to match a printer suitable for the output format "tabel"' in refused.errors
+
+
 def test_apply_reports_what_it_did(filled: Console) -> None:
     changed = OBJECTS.replace("buy milk", "buy more milk")
     assert filled.output("apply", "-f", "-", stdin=changed) == (

@@ -78,6 +78,7 @@ async def test_a_user_may_do_what_a_binding_allows_and_nothing_else() -> None:
         await grant(api, "alice", rule("get create", "configmaps"))
         ask = Asking(api)
         assert (await ask("alice", "/api/v1/namespaces/default/configmaps/x"))[0] == 404
+        assert (await ask("alice", "/api/v1/namespaces/kube-system/configmaps/x"))[0] == 403
         code, status = await ask("alice", "/api/v1/namespaces/default/configmaps")
         assert (code, status["reason"], status["details"]) == (403, "Forbidden", {"kind": "configmaps"})
         assert status["message"] == (
