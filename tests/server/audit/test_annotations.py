@@ -139,3 +139,23 @@ async def test_what_is_sent_changes_no_answer_for_being_logged(method: str, targ
         logged = await HTTPHandler(registry, "t", Auditor(everything("RequestResponse"), lines.append))(request)
     assert plain.status == logged.status
     assert json.loads(lines[-1])["responseStatus"]["code"] == plain.status
+
+
+async def test_a_request_that_takes_its_own_permission_away_is_noted_as_allowed() -> None:
+    lines: list[bytes] = []
+    users = Authenticator({"t": User("admin", ("system:masters",)), "u": User("carol")})
+    rbac = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    binding = {
+        "metadata": {"name": "carol"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "carol"}],
+    }
+    async with Registry(cluster_context(MemoryStorage())) as registry:
+        handler = HTTPHandler(registry, users, Auditor(everything(), lines.append))
+        await send(handler, rbac, binding)
+        own = http.Headers([("authorization", "Bearer u")])
+        answer = await handler(http.Request("DELETE", f"{rbac}/carol", own, b""))
+    assert answer.status == 200, answer
+    annotations = json.loads(lines[-1])["annotations"]
+    assert annotations["authorization.k8s.io/decision"] == "allow"
+    assert 'ClusterRoleBinding "carol"' in annotations["authorization.k8s.io/reason"]

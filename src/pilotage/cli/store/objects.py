@@ -12,6 +12,7 @@ from pilotage.client.client import Client
 from pilotage.errors import ApiError, NoMatch
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.unstructured import Unstructured
+from pilotage.server.strategies.core import SYSTEM_NAMESPACES
 
 FIELD_OWNER = "pilotage-import"
 _FIRST = (
@@ -36,7 +37,6 @@ _SET_BY_SERVER = (
 )
 _BOOTSTRAP = "kubernetes.io/bootstrapping"
 _BUILTIN_GROUPS = ("flowcontrol.apiserver.k8s.io", "apiregistration.k8s.io")
-_SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _NOT_EXPORTED = ("Event", "Lease", "ComponentStatus", "IPAddress", "Endpoints")
 """Kinds whose objects are short-lived, or are created for others; Endpoints are deprecated."""
 _STATUS_OF_SERVER = ("CustomResourceDefinition", "Namespace")
@@ -102,7 +102,7 @@ def _comes_with_a_cluster(document: dict[str, Any]) -> bool:
     if _BOOTSTRAP in (metadata.get("labels") or {}) or name.startswith("system:"):
         return True
     if kind == "Namespace":
-        return name in _SYSTEM_NAMESPACES
+        return name in SYSTEM_NAMESPACES
     return bool(
         (kind == "ServiceAccount" and name == "default")
         or (kind == "ConfigMap" and name == "kube-root-ca.crt")

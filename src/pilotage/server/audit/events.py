@@ -24,32 +24,17 @@ Sink = Callable[[bytes], None]
 """Receives a line of the log."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectReference:
-    """What a request for a resource is about."""
+class ObjectReference(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a request for a resource is about, as events have it."""
 
     resource: str
     namespace: str = ""
     name: str = ""
     uid: str = ""
-    group: str = ""
-    version: str = ""
-    resource_version: str = ""
+    group: str = msgspec.field(name="apiGroup", default="")
+    version: str = msgspec.field(name="apiVersion", default="")
+    resource_version: str = msgspec.field(name="resourceVersion", default="")
     subresource: str = ""
-
-    def document(self) -> Document:
-        keys = ("resource", "namespace", "name", "uid", "apiGroup", "apiVersion", "resourceVersion", "subresource")
-        values = (
-            self.resource,
-            self.namespace,
-            self.name,
-            self.uid,
-            self.group,
-            self.version,
-            self.resource_version,
-            self.subresource,
-        )
-        return {key: value for key, value in zip(keys, values, strict=True) if value}
 
 
 @dataclass(slots=True)
@@ -102,7 +87,7 @@ class Audit:
         if agent := self.incoming.headers.get("user-agent"):
             yield "userAgent", agent if len(agent) <= MAX_USER_AGENT else agent[:MAX_USER_AGENT] + _TRUNCATED
         if self.reference is not None:
-            yield "objectRef", self.reference.document()
+            yield "objectRef", self.reference
         if self.response_status is not None:
             yield "responseStatus", {"metadata": {}} | self.response_status
         if self.request_object is not None and self.level >= Level.REQUEST:

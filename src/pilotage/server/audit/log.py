@@ -50,7 +50,7 @@ class AuditLog:
         self._changed = threading.Condition()
         self._closed = False
         self._failed = False
-        self._file: _File | None = None
+        self._file: _File | _StandardOutput | None = None
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> AuditLog:
@@ -158,11 +158,8 @@ class _File:
         return sorted(self._path.parent.glob(pattern))
 
 
-class _StandardOutput(_File):
+class _StandardOutput:
     """The standard output, which is neither rotated nor closed."""
-
-    def __init__(self) -> None:
-        pass
 
     def write(self, lines: list[bytes]) -> None:
         sys.stdout.buffer.write(b"".join(line + b"\n" for line in lines))
@@ -172,5 +169,5 @@ class _StandardOutput(_File):
         pass
 
 
-def _open(options: AuditLogOptions, clock: Callable[[], datetime]) -> _File:
+def _open(options: AuditLogOptions, clock: Callable[[], datetime]) -> _File | _StandardOutput:
     return _StandardOutput() if options.path == STANDARD_OUTPUT else _File(Path(options.path), options, clock)

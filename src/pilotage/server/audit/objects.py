@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from pilotage.errors import ApiError, PilotageError
+from msgspec.structs import replace
+
+from pilotage.errors import PilotageError
 from pilotage.meta import gojson, yamltext
 from pilotage.meta.documents import Document
 from pilotage.rest.request import PatchType, Request, Verb
@@ -33,7 +34,7 @@ def request_object(request: Request, info: ResourceInfo, body: bytes) -> Any:
             return yamltext.read(request.body) if is_yaml else gojson.read(request.body)
         if request.verb in (Verb.DELETE, Verb.DELETE_COLLECTION):
             return _delete_options(gojson.read(body))
-        if request.subresource in _BODIES or request.subresource not in ("", "status", "finalize", "approval"):
+        if request.subresource not in ("", "status", "finalize", "approval"):
             return _complete(gojson.read(request.body), *_BODIES.get(request.subresource, ("", "")))
         document, problems = bodies.read(request, info)
         steps.default(info, request, document, problems)  # kube-apiserver sets defaults when it decodes
@@ -41,7 +42,7 @@ def request_object(request: Request, info: ResourceInfo, body: bytes) -> Any:
             document = records.decode(records.encode_plain(document))
             info.codec.encode(document)
         return _complete(document, info.gvk.api_version, info.gvk.kind)
-    except (ApiError, PilotageError, UnicodeDecodeError):
+    except (PilotageError, UnicodeDecodeError):
         return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,7 +119,7 @@ def _selection(rule: _Rule, policy: _Policy) -> Selection:
     )
 
 
-def _problems(policy: _Policy) -> Any:
+def _problems(policy: _Policy) -> Iterator[str]:
     """What is wrong with a policy of the right shape."""
     yield from _wrong_stages(policy.omit_stages, "omitStages")
     if not policy.rules:
@@ -141,7 +141,7 @@ def _problems(policy: _Policy) -> Any:
                 yield f"{at}.resources: resourceNames need resources"
 
 
-def _wrong_stages(stages: Sequence[str], at: str) -> Any:
+def _wrong_stages(stages: Sequence[str], at: str) -> Iterator[str]:
     for stage in stages:
         if stage not in STAGES:
             yield f"{at}: {stage!r} is not one of {', '.join(STAGES)}"

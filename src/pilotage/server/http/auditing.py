@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -27,9 +27,11 @@ from pilotage.server.audit.policy import AuditPolicy, Level
 from pilotage.server.context import RegistryContext
 from pilotage.server.http.requests import attributes_of_path
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.uids import random_uid
 
 MAX_AUDIT_ID = 64
 """Characters of the id that a client may give its request."""
+_CHANCE = random.Random()  # noqa: S311 - the ids of requests are no secrets
 _DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reason"
 _DEPRECATED = "k8s.io/deprecated"
 _IMPERSONATION = "impersonate:user-info"
@@ -61,6 +63,8 @@ class Auditor:
             audit.log("ResponseStarted")
             return answer
         audit.log("RequestReceived")
+        with suppress(StorageError):  # why a request is allowed does not matter for its answer
+            await _authorization(audit, context)  # before it is answered: it may change the rules
         try:
             answer = await handle(incoming, audit)
         except asyncio.CancelledError:
@@ -72,8 +76,6 @@ class Auditor:
             audit.response_status = {"status": "Failure", "message": message, "reason": "InternalError", "code": 500}
             audit.log("Panic")
             raise
-        with suppress(StorageError):  # why a request was allowed does not matter for its answer
-            await _authorization(audit, context)
         if audit.response_status is None:
             audit.response_status = {"code": answer.status}
         if isinstance(answer, http.StreamingResponse) or audit.attributes.subresource in LONG_RUNNING:
@@ -87,7 +89,7 @@ class Auditor:
         attributes = _attributes(incoming, user)
         return Audit(
             incoming,
-            incoming.headers.get("audit-id")[:MAX_AUDIT_ID] or str(uuid.uuid4()),
+            audit_id_of(incoming),
             attributes,
             self._policy.select(attributes),
             self._sink,
@@ -95,6 +97,11 @@ class Auditor:
             context.clock(),
             _reference(incoming, attributes),
         )
+
+
+def audit_id_of(incoming: http.Request) -> str:
+    """The id that a client has given its request, else a new one."""
+    return incoming.headers.get("audit-id")[:MAX_AUDIT_ID] or random_uid(_CHANCE)
 
 
 def _attributes(incoming: http.Request, user: User) -> AccessAttributes:
@@ -126,10 +133,8 @@ def note_request(audit: Audit, request: Request, info: ResourceInfo) -> None:
 
 def note_object(audit: Audit, body: bytes, code: int) -> None:
     """Note the object of an answer, in JSON."""
-    if audit.level < Level.METADATA or not body:
-        return
-    is_status = body.startswith(b'{"kind":"Status"') or b'"kind":"Status"' in body[:100]
-    if audit.level is not Level.REQUEST_RESPONSE and not is_status:
+    is_status = b'"kind":"Status"' in body[:100]
+    if not body or (audit.level is not Level.REQUEST_RESPONSE and not is_status):
         return
     document = msgspec.json.decode(body)
     audit.response_object = document
@@ -177,12 +182,12 @@ async def _user(incoming: http.Request, authenticator: Authenticator) -> tuple[U
 
 
 async def _authorization(audit: Audit, context: RegistryContext) -> None:
-    """Note whom a request was sent on behalf of, and why it was allowed or not."""
+    """Note whom a request is sent on behalf of, and why it is allowed or not."""
     attributes = audit.attributes
     try:
         target = impersonated(audit.incoming.headers)
     except ApiError:
-        return  # it was refused before it was authorized
+        return  # it is refused before it is authorized
     if target is not None:
         audit.impersonated = target
         constrained = AccessAttributes(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
@@ -30,7 +29,7 @@ from pilotage.server.access.users import impersonated, impersonation
 from pilotage.server.audit.events import Audit
 from pilotage.server.audit.policy import Level
 from pilotage.server.context import unavailable
-from pilotage.server.http.auditing import LONG_RUNNING, MAX_AUDIT_ID, Auditor, note_error, note_object, note_request
+from pilotage.server.http.auditing import LONG_RUNNING, Auditor, audit_id_of, note_error, note_object, note_request
 from pilotage.server.http.documents import Documents
 from pilotage.server.http.flows import Flows
 from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
@@ -41,7 +40,6 @@ from pilotage.server.http.warnings import warning_headers
 from pilotage.server.offload import offload
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.uids import random_uid
 from pilotage.server.verbs.refusals import with_warnings
 from pilotage.telemetry.logs import logger
 
@@ -65,7 +63,6 @@ _STARTED: dict[str, Check] = dict.fromkeys(
 """What has been done when the first request is answered, under kube-apiserver's names."""
 _READY: dict[str, Check] = dict.fromkeys(("informer-sync", "shutdown"), ping)
 """What holds as long as requests are answered: the server is not shutting down."""
-_CHANCE = random.Random()  # noqa: S311 - the ids of requests are no secrets
 _log = logger("pilotage.server")
 
 
@@ -99,7 +96,9 @@ class HTTPHandler:
     async def _handle(self, incoming: http.Request, audit: Audit | None) -> http.Response | http.StreamingResponse:
         flow: list[tuple[str, str]] = []
         try:
-            async with self._registry.context.storage.request() if not self._is_health(incoming) else nullcontext():
+            # Health is answered even if the storage cannot be reached.
+            is_health = self._health_of(incoming) is not None
+            async with nullcontext() if is_health else self._registry.context.storage.request():
                 answer = await self._answer(incoming, flow, audit)
         except StorageUnavailable as error:
             answer = self._failure(incoming, unavailable(error), audit)
@@ -118,9 +117,9 @@ class HTTPHandler:
             note_error(audit, error)
         return failure(error, format_of_error(incoming.headers, incoming.target))
 
-    def _is_health(self, incoming: http.Request) -> bool:
-        """Whether it is answered even if the storage cannot be reached."""
-        return "/" + incoming.target.lstrip("/").partition("?")[0].partition("/")[0] in self._health
+    def _health_of(self, incoming: http.Request) -> HealthHandler | None:
+        """What answers a request for the health of the server, or for one of its checks."""
+        return self._health.get("/" + incoming.target.partition("?")[0].lstrip("/").partition("/")[0])
 
     async def _answer(
         self, incoming: http.Request, flow: list[tuple[str, str]], audit: Audit | None
@@ -132,7 +131,7 @@ class HTTPHandler:
         attributes = attributes_of_path(incoming, user)
         if attributes.subresource not in LONG_RUNNING:
             flow += await self._flows.headers(attributes)
-        if health := self._health.get("/" + route.lstrip("/").partition("/")[0]):
+        if health := self._health_of(incoming):
             if incoming.target.partition("?")[0] == f"{route}/":
                 raise NotFound(routes.NO_PAGE)
             return await health(incoming if incoming.method == "HEAD" else replace(incoming, method="GET"))
@@ -247,10 +246,7 @@ def _complete(
     headers: Sequence[tuple[str, str]], incoming: http.Request, flow: Sequence[tuple[str, str]], audit: Audit | None
 ) -> list[tuple[str, str]]:
     """The headers of an answer, with those that every answer has."""
-    if audit is not None:
-        audit_id = audit.audit_id
-    else:
-        audit_id = incoming.headers.get("audit-id")[:MAX_AUDIT_ID] or random_uid(_CHANCE)
+    audit_id = audit.audit_id if audit is not None else audit_id_of(incoming)
     cached = () if any(name == "cache-control" for name, _ in headers) else (_NO_CACHE,)
     return [("audit-id", audit_id), *cached, *headers, *flow]
 

@@ -30,7 +30,7 @@ from pilotage.server.verbs.refusals import (
     NO_KIND,
     SCHEME,
     TYPE_META,
-    _excerpt,
+    excerpt,
     mismatch,
     undecodable,
     unhandled,
@@ -230,7 +230,7 @@ def check_kind(document: Document, info: ResourceInfo, request: Request) -> None
     elif not kind and request.verb is Verb.PATCH:
         raise undecodable(info, request, NO_KIND)
     elif not kind:
-        raise unrecognized(info, f"{NO_KIND} in '{_excerpt(request.body)}'", request.body)
+        raise unrecognized(info, f"{NO_KIND} in '{excerpt(request.body)}'", request.body)
     else:
         _check_custom_kind(api_version, kind, document, info, request)
     document["apiVersion"], document["kind"] = info.gvk.api_version, info.gvk.kind

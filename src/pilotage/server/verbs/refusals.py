@@ -20,7 +20,6 @@ from pilotage.server.resources import ResourceInfo
 TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 SCHEME = "pkg/runtime/scheme.go:111"
 """What kube-apiserver calls the list of its kinds in messages."""
-JSON_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 NO_KIND = "Object 'Kind' is missing"
 _MISMATCH = re.compile(r"Expected `([^`]+)`, got `([^`]+)`(?: - at `\$([^`]*)`)?")
 _JSON_TYPES = {"str": "string", "int": "number", "float": "number", "bool": "boolean"}
@@ -82,11 +81,12 @@ def unrecognized(info: ResourceInfo, reason: str, body: bytes) -> BadRequest:
 
 def _summary(body: bytes) -> str:
     if not body or body.startswith(b"{"):
-        return _excerpt(body, 30)
+        return excerpt(body, 30)
     return body[:30].hex() + (" ..." if len(body) > 30 else "")
 
 
-def _excerpt(body: bytes, length: int = 200) -> str:
+def excerpt(body: bytes, length: int = 200) -> str:
+    """The beginning of a body, as messages show it."""
     text = body[: length + 1].decode("utf-8", "replace")
     return (text if len(text) <= length else text[:length] + " ...") or "<empty>"
 
