@@ -44,7 +44,12 @@ PilotageError
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, NoReturn, Protocol, Self
+
+TYPE_CHECKING = False  # every program imports this module, and typing takes longer than the rest of it
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, NoReturn, Protocol, Self
+else:
+    Protocol = object
 
 
 class PilotageError(Exception):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
 
+TYPE_CHECKING = False  # every program imports this module, and typing takes longer than the rest of it
 if TYPE_CHECKING:
-    from importlib.abc import ResourceLoader
+    from typing import Any
 
 
 def lazy_exports(package: str) -> tuple[list[str], Callable[[str], object]]:
     """The `__all__` and the `__getattr__` of a package, from lines of its stub: `from module import Name as Name`."""
     module = sys.modules[package]
     # The loader reads the stub, so that this works for a package in an archive too.
-    loader = cast("ResourceLoader", module.__loader__)
-    stub = loader.get_data(f"{module.__path__[0]}/__init__.pyi")
+    loader: Any = module.__loader__
+    stub: bytes = loader.get_data(f"{module.__path__[0]}/__init__.pyi")
     lines = [line.split() for line in stub.decode().splitlines() if line.startswith("from ")]
     modules = {words[-1]: words[1] for words in lines}
 

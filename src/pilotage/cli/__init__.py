@@ -7,12 +7,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
 
 from pilotage.cli.help import examples
 from pilotage.cli.parsing import Parser
 from pilotage.cli.pipes import piped
 from pilotage.errors import PilotageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 OBJECT_COMMANDS = (
     *("get", "describe", "apply", "edit", "patch", "delete", "label", "annotate"),

@@ -6,13 +6,15 @@ In a pipe or a file there are no colours and no spinner; what takes longer than 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TextIO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
 """Styles, as the parameters of their escape sequences."""
@@ -48,7 +50,7 @@ class Terminal:
         animated: bool = False,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
-        columns: Callable[[], int] = lambda: shutil.get_terminal_size().columns,
+        columns: Callable[[], int] | None = None,
     ) -> None:
         self.colours = colours
         self.animated = animated
@@ -57,7 +59,7 @@ class Terminal:
         self._stream = stream
         self._clock = clock
         self._wait = wait
-        self._columns = columns
+        self._columns = columns or _terminal_columns
         self._lock = threading.RLock()
         self._shown = ""
 
@@ -154,6 +156,12 @@ class Terminal:
             self._stream.write(_CLEAR + frame)
             self._shown = frame
             self._stream.flush()
+
+
+def _terminal_columns() -> int:
+    import shutil  # it loads the compressors
+
+    return shutil.get_terminal_size().columns
 
 
 def standard_output() -> Terminal:

@@ -9,15 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, TypeAlias
 
 from pilotage.errors import InvalidDefinition
+
+TYPE_CHECKING = False  # a command that prints a table loads this, and no typing
+if TYPE_CHECKING:
+    from typing import Any
+
+    Step = Callable[[Any], Iterator[Any]]
 
 MAX_VALUES = 10_000
 """How many values a step may select: `..` and `[*]` multiply."""
 _MAX_STEPS = 64
-
-Step: TypeAlias = Callable[[Any], Iterator[Any]]
 
 _NAME = re.compile(r"(?:[^\s.\[\]\\'\"(){}|@?*,]|\\.)+")
 _SLICE = re.compile(r"(-?\d*):(-?\d*)(?::(\d+))?")

@@ -10,10 +10,13 @@ import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from typing import Any, TypeAlias
 
-Time: TypeAlias = datetime
-Clock: TypeAlias = Callable[[], datetime]
+TYPE_CHECKING = False  # a command that prints a table loads this, and no typing
+if TYPE_CHECKING:
+    from typing import Any
+
+Time = datetime
+Clock = Callable[[], datetime]
 """Returns the time, with its zone. Passed in wherever time matters, so that a test can control it."""
 
 _RFC3339 = re.compile(

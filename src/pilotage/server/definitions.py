@@ -1,10 +1,16 @@
-"""What a stored definition says about its resource. Light to import: a read of one kind needs nothing else."""
+"""The resource of a stored definition. Light to import: a read of one kind needs nothing else."""
 
 from __future__ import annotations
 
-from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from collections.abc import Sequence
+
+from pilotage.errors import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pilotage.meta.documents import Document
+    from pilotage.meta.mapper import RESTMapping
+    from pilotage.meta.models import Resource
 
 DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions/"
 """The prefix of the keys of definitions, below the tenant's."""
@@ -21,6 +27,9 @@ def is_established(definition: Document) -> bool:
 
 def mapping_of(definition: Document, version: Document) -> RESTMapping:
     """The resource of one version of a definition whose names are accepted."""
+    from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+    from pilotage.meta.mapper import RESTMapping
+
     spec, names = definition["spec"], definition["status"]["acceptedNames"]
     group = spec["group"]
     return RESTMapping(
@@ -33,3 +42,53 @@ def mapping_of(definition: Document, version: Document) -> RESTMapping:
         verbs=_TERMINATING_VERBS if "deletionTimestamp" in definition["metadata"] else _VERBS,
         subresources=tuple(name for name in ("status", "scale") if name in version.get("subresources", {})),
     )
+
+
+class ShownKind(Record):
+    """What people see of a kind of the program: its names and its columns."""
+
+    __slots__ = __match_args__ = ("group", "version", "kind", "plural", "short_names", "columns")
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    short_names: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    """The name and the JSONPath of each."""
+
+    def __init__(
+        self,
+        group: str,
+        version: str,
+        kind: str,
+        plural: str,
+        short_names: Sequence[str],
+        columns: Sequence[Sequence[str]],
+    ) -> None:
+        self._set(group, version, kind, plural, tuple(short_names), tuple((name, path) for name, path in columns))
+
+    @classmethod
+    def of(cls, kind: type[Resource]) -> ShownKind:
+        info = kind.__resource__
+        columns = [(column.name, column.json_path) for column in info.columns]
+        return cls(*info.gvk, info.plural, info.short_names, columns)
+
+    def shown_by(self, definition: Document | None) -> bool:
+        """Whether a stored definition shows the kind as it is. (The schema is compared when the kind is written.)"""
+        if definition is None or not is_established(definition):
+            return False
+        versions = definition["spec"]["versions"]
+        version: Document = next((each for each in versions if each["name"] == self.version), {})
+        columns = [(each["name"], each["jsonPath"]) for each in version.get("additionalPrinterColumns") or ()]
+        short_names = definition["spec"]["names"].get("shortNames", ())
+        return tuple(columns) == self.columns and tuple(short_names) == self.short_names
+
+
+def is_plain(definition: Document) -> bool:
+    """Whether objects are read as they are stored: the definition has one version, and no more than a schema."""
+    versions = definition["spec"]["versions"]
+    if len(versions) != 1 or not is_established(definition):
+        return False
+    version = versions[0]
+    return bool(version.get("served")) and not version.get("deprecated") and not version.get("selectableFields")

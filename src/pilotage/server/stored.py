@@ -17,10 +17,9 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.models import Resource
-from pilotage.meta.models import ResourceInfo as KindInfo
 from pilotage.rest.request import Form, Request, Verb
 from pilotage.rest.response import Page, Response
-from pilotage.server.definitions import DEFINITIONS, is_established, mapping_of
+from pilotage.server.definitions import DEFINITIONS, ShownKind, is_established, is_plain, mapping_of
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.read import Reader
 from pilotage.storage.interface import Entry, Storage
@@ -67,8 +66,8 @@ class StoredReader:
         definitions = [_decode(entry.value) for entry in entries]
         by_name = {definition["metadata"]["name"]: definition for definition in definitions}
         for kind in kinds:
-            info = kind.__resource__
-            if not _shows(by_name.get(f"{info.plural}.{info.gvk.group}"), info):
+            shown = ShownKind.of(kind)
+            if not shown.shown_by(by_name.get(f"{shown.plural}.{shown.group}")):
                 raise NeedsServer
         custom = [
             mapping_of(definition, version)
@@ -109,26 +108,11 @@ class StoredReader:
         return info
 
 
-def _shows(definition: Document | None, info: KindInfo) -> bool:
-    """Whether a stored definition has what people see of a kind. (Its schema is compared when it is written to.)"""
-    if definition is None or not is_established(definition):
-        return False
-    version: Document = next((each for each in definition["spec"]["versions"] if each["name"] == info.gvk.version), {})
-    columns = [(each["name"], each["jsonPath"]) for each in version.get("additionalPrinterColumns") or ()]
-    names = definition["spec"]["names"]
-    return columns == [(each.name, each.json_path) for each in info.columns] and (
-        tuple(names.get("shortNames", ())) == info.short_names
-    )
-
-
 def plain_resource(definition: Document, key: str, revision: int) -> ResourceInfo:
     """The resource of a definition whose objects are read as they are stored. Raises NeedsServer for any other."""
-    versions = definition["spec"]["versions"]
-    if len(versions) != 1 or not is_established(definition):
+    if not is_plain(definition):
         raise NeedsServer
-    version = versions[0]
-    if version.get("deprecated") or version.get("selectableFields") or not version.get("served"):
-        raise NeedsServer
+    version = definition["spec"]["versions"][0]
     return ResourceInfo(
         mapping=mapping_of(definition, version),
         strategy=cast("Strategy", _AsStored),

@@ -1,87 +1,12 @@
-"""Bytes under keys, one increasing revision, and a log to watch from: in memory, in a SQLite file, or on etcd."""
+"""Bytes under keys, one increasing revision, and a log to watch from: in memory, in a SQLite file, or on etcd.
 
-from __future__ import annotations
+Names are loaded when they are first used, and listed in `__init__.pyi`: a read of a file needs few of them.
+"""
 
-import re
-import time
+from pilotage.lazyexports import lazy_exports
 
-from pilotage.errors import MissingExtra, StorageError
-
-from .history import MAX_HISTORY_BYTES
-from .interface import Check, Delete, Entry, Event, Operation, Put, Snapshot, Storage, Watch
-
-__all__ = [
-    "Check",
-    "Delete",
-    "Entry",
-    "Event",
-    "Operation",
-    "Put",
-    "Snapshot",
-    "Storage",
-    "Watch",
-    "open_served_storage",
-    "open_storage",
-    "url_without_password",
-]
+__all__, __getattr__ = lazy_exports(__name__)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-async def open_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) -> Storage:
-    """Open the storage of a URL: `memory:`, `sqlite:PATH` or `etcd://HOST:PORT`. The backend is imported on use.
-
-    The storage compacts its oldest commits when its history takes more than `max_history_bytes`.
-    """
-    scheme, separator, rest = url.partition(":")
-    if separator and scheme == "memory":
-        return _open_memory(url, rest, max_history_bytes)
-    if separator and scheme == "sqlite":
-        return await _open_sqlite(url, rest, max_history_bytes)
-    if separator and scheme == "etcd":
-        return await _open_etcd(url, max_history_bytes)
-    raise StorageError(
-        f"{url!r} names no storage; use memory:, sqlite:PATH such as sqlite:demo.db, or etcd://HOST:PORT"
-    )
-
-
-def url_without_password(url: str) -> str:
-    """The URL of a storage as it may be printed."""
-    return re.sub(r"^(\w+://[^/@:]*):[^/]*@", r"\1@", url)
-
-
-async def open_served_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) -> Storage:
-    """Open a storage for a server whose clients outlive it.
-
-    One in memory begins at the time in microseconds, and not at 1: a client that asks for changes since a revision of
-    an earlier run must learn that they are lost, instead of waiting for that revision to come again.
-    """
-    if url == "memory:":
-        from .memory import MemoryStorage
-
-        return MemoryStorage(first_revision=time.time_ns() // 1000, max_history_bytes=max_history_bytes)
-    return await open_storage(url, max_history_bytes=max_history_bytes)
-
-
-def _open_memory(url: str, rest: str, max_history_bytes: int) -> Storage:
-    if rest:
-        raise StorageError(f"{url!r}: memory: takes no name; every open creates a new storage")
-    from .memory import MemoryStorage
-
-    return MemoryStorage(max_history_bytes=max_history_bytes)
-
-
-async def _open_sqlite(url: str, path: str, max_history_bytes: int) -> Storage:
-    if not path:
-        raise StorageError(f"{url!r} names no file; write sqlite:PATH, such as sqlite:demo.db")
-    if path == ":memory:":
-        raise StorageError(f"{url!r}: for a storage that is in memory only, use memory:")
-    from .sqlite import SqliteStorage
-
-    return await SqliteStorage.open(path, max_history_bytes=max_history_bytes)
-
-
-async def _open_etcd(url: str, max_history_bytes: int) -> Storage:
-    try:
-        from .etcd import EtcdStorage
-    except ImportError as error:
-        raise MissingExtra("storage on etcd", "etcd") from error
-    return await EtcdStorage.open(url, max_history_bytes=max_history_bytes)
+def __dir__() -> list[str]:
+    return __all__

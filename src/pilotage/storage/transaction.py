@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 
 from pilotage.errors import RevisionConflict, StorageError
 
-from .interface import Delete, Entry, Event, Operation, Put
-
-MAX_COMMIT_OPERATIONS = 1024
-"""The maximum number of operations in one commit."""
+from .entry import MAX_COMMIT_OPERATIONS, Entry
+from .interface import Delete, Event, Operation, Put
 
 MAX_VALUE_BYTES = 3 * 512 * 1024
 """The maximum bytes of a value, unless a storage is configured otherwise: 1.5 MiB, as in etcd."""

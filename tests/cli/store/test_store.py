@@ -148,7 +148,7 @@ def test_a_check_names_every_problem(folder: Path, capsys: pytest.CaptureFixture
 def _damage(path: str) -> None:
     """Objects that no server would store, with right checksums."""
     from pilotage.storage.interface import Entry, Event
-    from pilotage.storage.sqlite.rows import rows_of
+    from pilotage.storage.sqlite.replay import rows_of
 
     place = "/default/core/configmaps/nowhere/"
     metadata = b'{"namespace":"nowhere","uid":"%s","creationTimestamp":"x","name":"%s"}'

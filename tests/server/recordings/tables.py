@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-import msgspec
-
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
 from pilotage.server.strategies import events
@@ -49,7 +47,7 @@ def _printer(case: Document, bases: dict[str, Document]) -> Printer:
     (version,) = (
         version for version in bases["gadgets"]["definition"]["spec"]["versions"] if version["name"] == case["version"]
     )
-    return custom.printer(msgspec.convert(version.get("additionalPrinterColumns", []), list[custom.PrinterColumn]))
+    return custom.printer(version.get("additionalPrinterColumns", []))
 
 
 def _stored(document: Document) -> Document:

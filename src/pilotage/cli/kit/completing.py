@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.completion import OBJECTS, add_shell, print_script
 from pilotage.cli.help import examples
 from pilotage.cli.kit.arguments.flags import Command, add_nothing
 from pilotage.cli.kit.execution import Place, execute
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from pilotage.cli.kit.tool import Tool
 
 NAMES = Command("names", "", "", (), add_nothing)

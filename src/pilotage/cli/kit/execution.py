@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Awaitable, Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
 
 from pilotage.cli.kit.exits import INTERRUPTED, Interrupted
-from pilotage.cli.terminal import standard_error
 from pilotage.errors import PilotageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Protocol
+
     from pilotage.cli.kit.arguments import Command
     from pilotage.cli.kit.session import Session
+else:
+    Protocol = object
 
 
 class Place(Protocol):
@@ -39,7 +42,7 @@ def execute(place: Place, command: Command, options: argparse.Namespace) -> int:
         return INTERRUPTED
     except PilotageError as error:
         from pilotage.cli.kit.exits import code_of, line_of
-        from pilotage.cli.terminal import BOLD, RED
+        from pilotage.cli.terminal import BOLD, RED, standard_error
 
         terminal = standard_error()
         for line in line_of(error).splitlines():

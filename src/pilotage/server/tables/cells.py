@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeAlias
 
 from pilotage.meta import times
-from pilotage.meta.documents import Document
 
-Cell: TypeAlias = str | int | float | bool | None
-Printer: TypeAlias = Callable[[Document, datetime], list[Cell]]
+TYPE_CHECKING = False  # a command that prints a table loads this, and no typing
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pilotage.meta.documents import Document
+
+Cell = str | int | float | bool | None
+Printer = Callable[["Document", datetime], list[Cell]]
 """From an object and the time now to the cells of its row."""
 
 NONE = "<none>"

@@ -4,45 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
-
-import msgspec
 
 from pilotage.errors import InvalidDefinition
-from pilotage.meta.documents import Document
 from pilotage.meta.jsonpath import JSONPath, UnfitValueError, parse
 from pilotage.server.tables import cells
 from pilotage.server.tables.cells import Cell, Printer
-from pilotage.types import builtin
+
+TYPE_CHECKING = False  # a command that prints a table loads this, and no typing
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pilotage.meta.documents import Document
 
 
-class PrinterColumn(msgspec.Struct, rename={"json_path": "jsonPath"}):
-    """A column of a definition's version."""
+def columns(declared: Sequence[Document], describe: Callable[[str], str]) -> list[Document]:
+    """The definitions of the columns: the name, then those that the version of a definition declares, else the age.
 
-    name: str = ""
-    type: str = "string"
-    format: str = ""
-    description: str = ""
-    priority: int = 0
-    json_path: str = ""
-
-
-def columns(declared: Sequence[PrinterColumn]) -> list[dict[str, Any]]:
-    """The definitions of the columns: the name, then those that are declared, else the age."""
-    shown = [_definition("Name", "string", "name", builtin.column_description("Name"))]
+    `describe` returns the description of a column that all kinds have.
+    """
+    shown = [_definition("Name", "string", "name", describe("Name"))]
     if not declared:
-        return [*shown, _definition("Age", "date", "", builtin.column_description("Age"))]
+        return [*shown, _definition("Age", "date", "", describe("Age"))]
     for each in declared:
-        text = each.description or f"Custom resource definition column (in JSONPath format): {each.json_path}"
-        shown.append(_definition(each.name, each.type, each.format, text, each.priority))
+        path = each.get("jsonPath", "")
+        text = each.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
+        priority = each.get("priority", 0)
+        shown.append(_definition(each["name"], each.get("type", "string"), each.get("format", ""), text, priority))
     return shown
 
 
-def _definition(name: str, kind: str, form: str, description: str, priority: int = 0) -> dict[str, Any]:
+def _definition(name: str, kind: str, form: str, description: str, priority: int = 0) -> Document:
     return {"name": name, "type": kind, "format": form, "description": description, "priority": priority}
 
 
-def printer(declared: Sequence[PrinterColumn]) -> Printer:
+def printer(declared: Sequence[Document]) -> Printer:
     """The function from an object to its cells."""
     if not declared:
         return lambda document, now: [cells.name(document), _age(document, now)]
@@ -55,12 +50,12 @@ def _age(document: Document, now: datetime) -> Cell:
     return cells.age(document, now) if document["metadata"].get("creationTimestamp") else None
 
 
-def _column(column: PrinterColumn) -> Callable[[Document, datetime], Cell]:
+def _column(column: Document) -> Callable[[Document, datetime], Cell]:
     try:
-        path = parse(column.json_path)
+        path = parse(column.get("jsonPath", ""))
     except InvalidDefinition:
         return lambda document, now: None
-    convert = _CONVERSIONS.get(column.type, _string)
+    convert = _CONVERSIONS.get(column.get("type", "string"), _string)
     return lambda document, now: _cell(path, convert, document, now)
 
 

@@ -101,13 +101,9 @@ class TableWriter(Value, frozen=True, dict=True):
         return b'{"cells":%b,"object":%b}' % (cells, records.metadata_only(data, self.version))
 
     @cached_property
-    def _declared(self) -> list[custom.PrinterColumn]:
-        return msgspec.convert(self.info.printer_columns, list[custom.PrinterColumn])
-
-    @cached_property
     def _printer(self) -> Printer:
         if self.info.custom:
-            return custom.printer(self._declared)
+            return custom.printer(self.info.printer_columns)
         from pilotage.server.tables.builtin import printer  # only a server that prints Tables loads all printers
 
         return printer(self.info.group_resource)
@@ -115,7 +111,7 @@ class TableWriter(Value, frozen=True, dict=True):
     @cached_property
     def _columns(self) -> list[dict[str, Any]]:
         if self.info.custom:
-            return custom.columns(self._declared)
+            return custom.columns(self.info.printer_columns, builtin.column_description)
         return [
             {
                 "name": each.name,

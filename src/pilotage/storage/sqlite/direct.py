@@ -17,8 +17,6 @@ from pilotage.errors import Compacted, FutureRevision, StorageError
 from ..interface import Entry, Operation, Snapshot, Watch
 from ..keys import behind_prefix
 from ..transaction import MAX_VALUE_BYTES, Commit, check
-from .errors import shortened
-from .file import sync_wal
 from .parts import OpenFile
 
 if TYPE_CHECKING:  # loaded with the first commit
@@ -40,22 +38,10 @@ class DirectSqliteStorage:
         self._file = OpenFile(path)
         self.path = self._file.path
         try:
-            self._verify()
+            self._file.verify()
         except BaseException:
             self._file.abandon()
             raise
-
-    def _verify(self) -> None:
-        """Have SQLite check every page, and compare the end of the log with the last acknowledged commit."""
-        log, lock = self._file.log, self._file.lock
-        durable = lock.durable
-        with log.transaction(write=False):
-            log.check()
-            revision = log.revision
-        with log.errors():
-            sync_wal(self.path)
-        if revision < durable:
-            raise shortened(self.path, lock.path, revision, durable)
 
     @property
     def revision(self) -> int:
@@ -138,9 +124,7 @@ class DirectSqliteStorage:
         if self._writing is not None:
             self._writing.writer.close()
             return
-        with self._file.lock.held_if_free() as held:
-            self._file.log.close(tidy=held)
-        self._file.lock.close()
+        self._file.close()
 
     def _check_usable(self) -> None:
         if self._closed:

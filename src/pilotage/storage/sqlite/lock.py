@@ -19,11 +19,14 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
 
 from pilotage.errors import StorageBroken, StorageBusy
 
 from ..process import describe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _MAGIC = b"PILOTLK1"
 _SIZE = 4096

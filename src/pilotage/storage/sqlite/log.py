@@ -9,11 +9,14 @@ import apsw
 
 from pilotage.errors import StorageBroken
 
-from ..interface import Entry
-from ..transaction import MAX_COMMIT_OPERATIONS
+from ..entry import MAX_COMMIT_OPERATIONS, Entry
 from .errors import damaged, translate
 from .file import connect, meta_checksum
-from .rows import Replay, Row, first_id, newest
+from .rows import Row, first_id, newest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .replay import Replay
 
 _CHECKPOINT_PAGES = 1000
 _MOST_ROWS = 64  # in one statement
@@ -77,6 +80,8 @@ class Log:
 
     def replay(self, *, after: int, oldest: int, find: Callable[[str], Entry | None] | None = None) -> Replay:
         """Read the rows of the commits after a revision; those up to `oldest` are state, the others are log."""
+        from .replay import Replay
+
         replay = Replay(oldest, find)
         rows: Iterable[Row] = self._connection.execute(
             "SELECT id, key, value, created, checksum FROM log WHERE id >= ? ORDER BY id", (first_id(after + 1),)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import apsw
 
-from .errors import translate
-from .file import mode_of, prepare, refuse_foreign, resolve
+from .errors import shortened, translate
+from .file import mode_of, prepare, refuse_foreign, resolve, sync_wal
 from .lock import LockFile
 from .log import Log
 
@@ -33,6 +33,26 @@ class OpenFile:
                 prepare(self.path, self.lock, first_revision)
             except (apsw.Error, OSError) as error:
                 raise translate(error, self.path) from error
+
+    def verify(self) -> None:
+        """Have SQLite check every page, and compare the end of the log with the last acknowledged commit.
+
+        Raises StorageBroken.
+        """
+        durable = self.lock.durable
+        with self.log.transaction(write=False):
+            self.log.check()
+            revision = self.log.revision
+        with self.log.errors():
+            sync_wal(self.path)
+        if revision < durable:
+            raise shortened(self.path, self.lock.path, revision, durable)
+
+    def close(self) -> None:
+        """Close the files. The WAL is moved into the database if no other process uses it."""
+        with self.lock.held_if_free() as held:
+            self.log.close(tidy=held)
+        self.lock.close()
 
     def abandon(self) -> None:
         """Close the files after an error: the WAL stays as it was found."""

@@ -30,7 +30,7 @@ from .file import sync_wal
 from .identity import OpenFiles
 from .lock import LockFile
 from .log import Log
-from .rows import garbage_of, rows_of
+from .replay import garbage_of, rows_of
 
 _MOST_COMMITS = 512  # in one transaction
 _MOST_BYTES = 8 << 20

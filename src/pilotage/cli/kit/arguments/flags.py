@@ -6,30 +6,41 @@ import argparse
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
 
 from pilotage.cli.help import examples
+from pilotage.errors import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 Add = Callable[[argparse.ArgumentParser], None]
 
 
-class Command(NamedTuple):
+class Command(Record):
     """A command: its help, its flags, and whether it writes."""
 
+    __slots__ = __match_args__ = ("name", "summary", "description", "examples", "add", "writes")
+
     name: str
-    help: str
+    summary: str
     description: str
     examples: tuple[str, ...]
     """Command lines without the name of the program."""
     add: Add
-    writes: bool = False
+    writes: bool
+
+    def __init__(
+        self, name: str, summary: str, description: str, examples: tuple[str, ...], add: Add, writes: bool = False
+    ) -> None:
+        self._set(name, summary, description, examples, add, writes)
 
     def add_parser(self, subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
         """Add the command to a command line."""
         program = subparsers._prog_prefix
         parser = subparsers.add_parser(
             self.name,
-            help=self.help,
+            help=self.summary,
             description=self.description,
             epilog=examples(*(f"{program} {self.name} {each}".strip() for each in self.examples)),
         )

@@ -9,9 +9,9 @@ from itertools import groupby
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.output import is_table, printer_of
-from pilotage.cli.kit.printers.table import Columns, TableOptions, TablePrinter
+from pilotage.cli.kit.printers.table import KindTables, printed
 from pilotage.cli.kit.selection import Selected, selected
-from pilotage.cli.kit.session import Session, decode
+from pilotage.cli.kit.session import Session, decode, kind_of
 from pilotage.errors import ApiError, BadRequest, NotFound, PilotageError, Status
 from pilotage.meta.documents import Document
 from pilotage.meta.mapper import RESTMapping
@@ -89,37 +89,20 @@ def scope(session: Session, mapping: RESTMapping, options: argparse.Namespace) -
     return session.namespace
 
 
-def table_options(options: argparse.Namespace, mapping: RESTMapping, *, several: bool) -> TableOptions:
-    return TableOptions(
-        wide=options.output == "wide",
-        headers=not options.no_headers,
-        namespace=bool(options.all_namespaces) and mapping.namespaced,
-        kind=options.show_kind or several,
-        labels=options.show_labels,
-        label_columns=tuple(name for each in options.label_columns for name in each.split(",") if name),
-    )
-
-
 async def _print_tables(session: Session, options: argparse.Namespace, chosen: list[Selected]) -> None:
     errors: list[PilotageError] = []
     answers = [
-        (mapping, [table async for table in _tables(session, mapping, list(group), options, errors)])
+        KindTables(
+            kind_of(mapping.gvk),
+            mapping.namespaced,
+            [table async for table in _tables(session, mapping, list(group), options, errors)],
+        )
         for mapping, group in groupby(chosen, key=lambda each: each.mapping)
     ]
-    several = len({mapping.gvk for mapping, tables in answers if tables}) > 1
-    printed = False
-    for mapping, tables in answers:
-        if not any(table.get("rows") for table in tables):
-            continue
-        table = _sorted(_merged(tables), options.sort_by)
-        printer = TablePrinter(mapping, table_options(options, mapping, several=several), Columns())
-        if printed:
-            session.output.write("\n")
-        for line in printer.lines(table):
-            session.output.write(f"{line}\n")
-        printed = True
+    text = printed(answers, options)
+    session.output.write(text)
     session.output.flush()
-    if not printed and not errors and not options.ignore_not_found:
+    if not text and not errors and not options.ignore_not_found:
         _print_nothing(session, options, chosen)
     raise_all(errors)
 
@@ -176,20 +159,6 @@ def about_list(error: ApiError, mapping: RESTMapping, options: argparse.Namespac
         )
     status = error.status
     return type(error)(status=Status(status.code, status.reason, f"{what}: {status.message}", status.details))
-
-
-def _merged(tables: list[Document]) -> Document:
-    rows = [row for table in tables for row in table.get("rows") or ()]
-    return {**tables[0], "rows": rows}
-
-
-def _sorted(table: Document, path: str) -> Document:
-    if not path:
-        return table
-    from pilotage.cli.kit.printers.sorting import sort_key
-
-    key = sort_key(path, [row["object"] for row in table["rows"]])
-    return {**table, "rows": sorted(table["rows"], key=lambda row: key(row["object"]))}
 
 
 async def _print_documents(session: Session, options: argparse.Namespace, chosen: list[Selected]) -> None:

@@ -6,11 +6,11 @@ import argparse
 from itertools import chain
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.commands.get import list_options, scope, table_options
+from pilotage.cli.kit.commands.get import list_options, scope
 from pilotage.cli.kit.printers.output import Printer, is_table, printer_of
-from pilotage.cli.kit.printers.table import Columns, TablePrinter
+from pilotage.cli.kit.printers.table import TableOptions, TablePrinter
 from pilotage.cli.kit.selection import Selected
-from pilotage.cli.kit.session import Session, decode
+from pilotage.cli.kit.session import Session, decode, kind_of
 from pilotage.errors import Gone
 from pilotage.meta.documents import Document
 from pilotage.meta.mapper import RESTMapping
@@ -32,8 +32,8 @@ async def watch(session: Session, options: argparse.Namespace, chosen: list[Sele
         await session.get(mapping, name, chosen[0].namespace)  # one that does not exist is an error at once
     shown: _Lines | _Objects
     if is_table(options.output):
-        printer = TablePrinter(mapping, table_options(options, mapping, several=False), Columns())
-        shown = _Lines(session, printer, options.output_watch_events)
+        chosen_columns = TableOptions(options, kind_of(mapping.gvk), namespaced=mapping.namespaced, several=False)
+        shown = _Lines(session, TablePrinter(chosen_columns), options.output_watch_events)
     else:
         shown = _Objects(session, printer_of(options.output, headers=not options.no_headers))
     namespace = session.place(mapping, chosen[0].namespace) if name else scope(session, mapping, options)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import msgspec
+from pilotage.errors import Record
 
-from pilotage.meta.documents import Document
-from pilotage.meta.mapper import RESTMapping
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from typing import Any
+
+    from pilotage.meta.documents import Document
 
 _PADDING = 3
 _MIN_WIDTH = 6
@@ -38,72 +41,98 @@ class Columns:
         return "".join(cell.ljust(self._widths[number]) for number, cell in enumerate(row[:-1])) + row[-1]
 
 
-class TableOptions(msgspec.Struct):
-    """What a table shows besides the columns of the kind."""
+class TableOptions:
+    """What a table shows besides the columns of the kind, as the flags of `get` set it.
 
-    wide: bool = False
-    """Columns that are hidden otherwise."""
-    headers: bool = True
-    """A line of headings."""
-    namespace: bool = False
-    """A first column with the namespace."""
-    kind: bool = False
-    """The kind in front of each name."""
-    labels: bool = False
-    """A last column with all labels."""
-    label_columns: tuple[str, ...] = ()
-    """A column for each of these labels."""
+    `kind` stands in front of each name where `several` kinds are printed.
+    """
+
+    def __init__(self, options: Namespace, kind: str, *, namespaced: bool, several: bool) -> None:
+        self.wide: bool = options.output == "wide"
+        self.headers = not options.no_headers
+        self.namespace = bool(options.all_namespaces) and namespaced
+        self.prefix = f"{kind}/" if options.show_kind or several else ""
+        self.labels: bool = options.show_labels
+        self.label_columns = [name for each in options.label_columns for name in each.split(",") if name]
 
 
-class TablePrinter(msgspec.Struct):
+class KindTables(Record):
+    """The pages of a list, or single objects, of one kind as Tables."""
+
+    __slots__ = __match_args__ = ("kind", "namespaced", "tables")
+
+    kind: str
+    """As names have it in front: `deployment.apps`."""
+    namespaced: bool
+    tables: list[Document]
+
+    def __init__(self, kind: str, namespaced: bool, tables: list[Document]) -> None:
+        self._set(kind, namespaced, tables)
+
+
+def printed(answers: Sequence[KindTables], options: Namespace) -> str:
+    """The text of some Tables, with an empty line between those of two kinds; empty if they have no rows."""
+    several = len({answer.kind for answer in answers if answer.tables}) > 1
+    texts: list[str] = []
+    for answer in answers:
+        rows = [row for table in answer.tables for row in table.get("rows") or ()]
+        if rows:
+            table = _sorted({**answer.tables[0], "rows": rows}, options.sort_by)
+            chosen = TableOptions(options, answer.kind, namespaced=answer.namespaced, several=several)
+            texts.append("\n".join([*TablePrinter(chosen).lines(table), ""]))
+    return "\n".join(texts)
+
+
+def _sorted(table: Document, path: str) -> Document:
+    if not path:
+        return table
+    from pilotage.cli.kit.printers.sorting import sort_key
+
+    key = sort_key(path, [row["object"] for row in table["rows"]])
+    return {**table, "rows": sorted(table["rows"], key=lambda row: key(row["object"]))}
+
+
+class TablePrinter:
     """Prints the Tables of one resource: first with headings, then rows of a watch."""
 
-    mapping: RESTMapping
-    options: TableOptions
-    columns: Columns = msgspec.field(default_factory=Columns)
-    _definitions: list[Document] | None = None
-    _headed: bool = False
+    def __init__(self, options: TableOptions) -> None:
+        self.options = options
+        self._columns = Columns()
+        self._definitions: list[Document] = []
+        self._headed = False
 
     def lines(self, table: Document, event: str = "") -> list[str]:
         """The lines of a Table. Later ones may leave their column definitions out."""
-        if table.get("columnDefinitions"):
-            self._definitions = table["columnDefinitions"]
-        rows = [self._row(row, event) for row in table.get("rows") or ()]
+        self._definitions = table.get("columnDefinitions") or self._definitions
+        shown = [(number, one) for number, one in enumerate(self._definitions) if self._shows(one)]
+        prefixes = [
+            (number, self.options.prefix if one.get("format") == "name" or number == 0 else "") for number, one in shown
+        ]
+        rows = [self._row(row, event, prefixes) for row in table.get("rows") or ()]
         if rows and self.options.headers and not self._headed:
             self._headed = True
-            rows.insert(0, self._headings(bool(event)))
-        return self.columns.lines(rows)
+            rows.insert(0, self._headings(bool(event), [str(one["name"]).upper() for _, one in shown]))
+        return self._columns.lines(rows)
 
-    def _shown(self) -> list[int]:
-        definitions = self._definitions or []
-        return [number for number, one in enumerate(definitions) if self.options.wide or not one.get("priority")]
+    def _shows(self, definition: Document) -> bool:
+        return self.options.wide or not definition.get("priority")
 
-    def _headings(self, with_event: bool) -> list[str]:
-        definitions = self._definitions or []
+    def _headings(self, with_event: bool, shown: list[str]) -> list[str]:
         found = ["EVENT"] if with_event else []
         found += ["NAMESPACE"] if self.options.namespace else []
-        found += [str(definitions[number]["name"]).upper() for number in self._shown()]
+        found += shown
         found += [label.rpartition("/")[2].upper() for label in self.options.label_columns]
         return found + (["LABELS"] if self.options.labels else [])
 
-    def _row(self, row: Document, event: str) -> list[str]:
+    def _row(self, row: Document, event: str, shown: Sequence[tuple[int, str]]) -> list[str]:
         metadata = (row.get("object") or {}).get("metadata") or {}
         cells = row.get("cells") or []
         found = [event] if event else []
         found += [metadata.get("namespace") or ""] if self.options.namespace else []
-        for number in self._shown():
-            text = cell_text(cells[number]) if number < len(cells) else ""
-            is_name = (self._definitions or [])[number].get("format") == "name" or number == 0
-            found.append(f"{self._prefix}{text}" if is_name and self.options.kind else text)
+        found += [prefix + (cell_text(cells[number]) if number < len(cells) else "") for number, prefix in shown]
         labels = metadata.get("labels") or {}
         found += [labels.get(label) or "" for label in self.options.label_columns]
         return found + ([labels_text(labels)] if self.options.labels else [])
-
-    @property
-    def _prefix(self) -> str:
-        from pilotage.cli.kit.session import kind_of
-
-        return f"{kind_of(self.mapping.gvk)}/"
 
 
 def cell_text(value: Any) -> str:
