@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilotage.errors import Cause
+from pilotage.errors import BadRequest, Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document, same
+from pilotage.rest.query import parse_int
 from pilotage.server.strategies.apps.status import validate_collision_count
 from pilotage.server.strategies.apps.templates import template_warnings_of, validate_match, validate_template
 from pilotage.server.strategies.checks.immutable import IMMUTABLE
@@ -21,6 +22,7 @@ from pilotage.server.strategies.pods.defaults import default_pod_template
 from pilotage.server.strategies.strategy import Strategy
 
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+_INT64 = range(-(2**63), 2**63)
 _COUNTS = (
     "currentNumberScheduled",
     "numberMisscheduled",
@@ -40,8 +42,8 @@ class DaemonSetStrategy(Strategy):
     schema_rules = False
 
     def default(self, document: Document) -> None:
-        if _TEMPLATE_GENERATION not in (document["metadata"].get("annotations") or {}):
-            _set_template_generation(document, 0)  # before the fields of the writer are determined: it owns this one
+        # Before the fields of the writer are determined: it owns this one.
+        _set_template_generation(document, _template_generation(document))
         spec = document.setdefault("spec", {})
         default_pod_template(spec.setdefault("template", {}))
         spec.setdefault("revisionHistoryLimit", 10)
@@ -52,10 +54,6 @@ class DaemonSetStrategy(Strategy):
             strategy.setdefault("rollingUpdate", {}).setdefault("maxUnavailable", 1)
         for key in ("maxUnavailable", "maxSurge") if strategy.get("rollingUpdate") is not None else ():
             strategy["rollingUpdate"].setdefault(key, 0)
-
-    def decoding_error(self, document: Document) -> str:
-        text = (document["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION)
-        return "" if text is None else _number_error(text)
 
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)
@@ -89,22 +87,17 @@ class DaemonSetStrategy(Strategy):
 
 
 def _template_generation(document: Document) -> int:
-    text = (document["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION)
-    return 0 if text is None or _number_error(text) else int(text)
+    """The count in the annotation, which is a field of an older version: one that is not a number cannot be decoded."""
+    text = (document["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "0")
+    try:
+        return parse_int(text, "ParseInt", _INT64)
+    except ValueError as error:
+        raise BadRequest(f'DaemonSet in version "v1" cannot be handled as a DaemonSet: {error}') from None
 
 
 def _set_template_generation(document: Document, generation: int) -> None:
     annotations = document["metadata"].get("annotations") or {}
     document["metadata"]["annotations"] = annotations | {_TEMPLATE_GENERATION: str(generation)}
-
-
-def _number_error(text: str) -> str:
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()):
-        return f'strconv.ParseInt: parsing "{text}": invalid syntax'
-    if len(digits.lstrip("0")) > 19 or not -(2**63) <= int(text) < 2**63:
-        return f'strconv.ParseInt: parsing "{text}": value out of range'
-    return ""
 
 
 def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
