@@ -12,6 +12,7 @@ from typing import Any
 
 from pilotage.meta import yamltext
 from pilotage.meta.documents import Document
+from pilotage.meta.protobuf.wire import write_varint
 
 MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
@@ -126,21 +127,12 @@ def _text(number: int, text: str) -> bytes:
 
 
 def _message(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
+    return write_varint(number << 3 | 2) + write_varint(len(content)) + content
 
 
 def _varint_field(number: int, value: int) -> bytes:
-    return _varint(number << 3) + _varint(value & 0xFFFFFFFFFFFFFFFF)
+    return write_varint(number << 3) + write_varint(value)
 
 
 def _double(number: int, value: float) -> bytes:
-    return _varint(number << 3 | 1) + struct.pack("<d", value)
-
-
-def _varint(value: int) -> bytes:
-    found = bytearray()
-    while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
+    return write_varint(number << 3 | 1) + struct.pack("<d", value)

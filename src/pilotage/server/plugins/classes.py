@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilotage.meta.documents import Document
 from pilotage.meta.quantity import Quantity
 from pilotage.server.admission import Attributes, Operation
-from pilotage.server.plugins.plugin import Plugin, PluginContext, forbidden, section
+from pilotage.server.plugins.plugin import Plugin, PluginContext, annotations_of, forbidden, section
 
 _STORAGE_CLASSES = "storage.k8s.io/storageclasses/"
 _INGRESS_CLASSES = "networking.k8s.io/ingressclasses/"
@@ -29,10 +29,6 @@ async def _default_class(context: PluginContext, collection: str, *annotations: 
     return min((one["name"] for one in found if one.get("creationTimestamp", "") == newest), default="")
 
 
-def _annotations(document: Document | None) -> Document:
-    return (document or {}).get("metadata", {}).get("annotations") or {}
-
-
 class DefaultStorageClass(Plugin):
     """A claim without a storage class has the default one."""
 
@@ -40,7 +36,7 @@ class DefaultStorageClass(Plugin):
         if attributes.subresource or attributes.operation is not Operation.CREATE:
             return
         spec = section(attributes.new, "spec")
-        if "storageClassName" in spec or _STORAGE_ANNOTATION in _annotations(attributes.new):
+        if "storageClassName" in spec or _STORAGE_ANNOTATION in annotations_of(attributes.new):
             return
         if name := await _default_class(self.context, _STORAGE_CLASSES, *_DEFAULT_STORAGE):
             spec["storageClassName"] = name
@@ -53,7 +49,7 @@ class DefaultIngressClass(Plugin):
         if attributes.subresource or attributes.operation is not Operation.CREATE:
             return
         spec = section(attributes.new, "spec")
-        if "ingressClassName" in spec or "kubernetes.io/ingress.class" in _annotations(attributes.new):
+        if "ingressClassName" in spec or "kubernetes.io/ingress.class" in annotations_of(attributes.new):
             return
         if name := await _default_class(self.context, _INGRESS_CLASSES, "ingressclass.kubernetes.io/is-default-class"):
             spec["ingressClassName"] = name
@@ -98,7 +94,7 @@ class PersistentVolumeClaimResize(Plugin):
 
 
 def _class_of(claim: Document | None) -> str:
-    annotated = _annotations(claim).get(_STORAGE_ANNOTATION)
+    annotated = annotations_of(claim).get(_STORAGE_ANNOTATION)
     return str(annotated if annotated is not None else section(claim, "spec").get("storageClassName") or "")
 
 

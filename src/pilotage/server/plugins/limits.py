@@ -9,6 +9,7 @@ from pilotage.meta.quantity import Quantity
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins import podresources
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
+from pilotage.server.strategies.pods.resources import Amounts
 
 _LIMIT_RANGES = "core/limitranges/"
 _ANNOTATION = "kubernetes.io/limit-ranger"
@@ -93,9 +94,6 @@ def limit_problems(resource: str, document: Document, limit_range: Document) -> 
         elif limit.get("type") == "Pod":
             requests, limits = podresources.pod_total(spec, "requests"), podresources.pod_total(spec, "limits")
             yield from _problems(limit, "Pod", requests, limits)
-
-
-Amounts = dict[str, Quantity]
 
 
 def _problems(limit: Document, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, section
 
-_NOT_READY = "node.kubernetes.io/not-ready"
+NOT_READY = "node.kubernetes.io/not-ready"
 
 
 class TaintNodesByCondition(Plugin):
@@ -16,5 +16,5 @@ class TaintNodesByCondition(Plugin):
             return
         spec = section(attributes.new, "spec")
         taints = list(spec.get("taints") or ())
-        if not any(one.get("key") == _NOT_READY and one.get("effect") == "NoSchedule" for one in taints):
-            spec["taints"] = [*taints, {"key": _NOT_READY, "effect": "NoSchedule"}]
+        if not any(one.get("key") == NOT_READY and one.get("effect") == "NoSchedule" for one in taints):
+            spec["taints"] = [*taints, {"key": NOT_READY, "effect": "NoSchedule"}]

@@ -89,6 +89,11 @@ def forbidden(attributes: Attributes, reason: str, name: str | None = None) -> F
     return Forbidden(f'{qualified} "{name}" is forbidden: {reason}', details=details)
 
 
+def annotations_of(document: Document | None) -> Document:
+    """The annotations of an object; empty if there is none."""
+    return (document or {}).get("metadata", {}).get("annotations") or {}
+
+
 def section(document: Document | None, name: str) -> dict[str, Any]:
     """A part of a document such as `spec`, which is created if it is absent."""
     if document is None:

@@ -6,12 +6,12 @@ from typing import Any
 
 from pilotage.meta.documents import Document
 from pilotage.server.admission import Attributes, Operation
+from pilotage.server.plugins.nodes import NOT_READY
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
 
 _PRIORITY_CLASSES = "scheduling.k8s.io/priorityclasses/"
 _RUNTIME_CLASSES = "node.k8s.io/runtimeclasses/"
 _TOLERATION_SECONDS = 300
-_NOT_READY = "node.kubernetes.io/not-ready"
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
@@ -92,7 +92,7 @@ class DefaultTolerationSeconds(Plugin):
             return
         spec = section(attributes.new, "spec")
         tolerations = list(spec.get("tolerations") or ())
-        added = [key for key in (_NOT_READY, _UNREACHABLE) if not any(_tolerates(one, key) for one in tolerations)]
+        added = [key for key in (NOT_READY, _UNREACHABLE) if not any(_tolerates(one, key) for one in tolerations)]
         if added:
             spec["tolerations"] = [*tolerations, *map(_five_minutes, added)]
 

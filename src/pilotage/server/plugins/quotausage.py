@@ -8,8 +8,9 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
 from pilotage.meta.quantity import Quantity
 from pilotage.server.plugins import podresources
+from pilotage.server.strategies.checks.resourcenames import HUGE_PAGES
+from pilotage.server.strategies.pods.resources import Amounts
 
-Amounts = dict[str, Quantity]
 PODS = GroupResource("", "pods")
 SERVICES = GroupResource("", "services")
 CLAIMS = GroupResource("", "persistentvolumeclaims")
@@ -69,7 +70,7 @@ def _pod_usage(pod: Document) -> Amounts:
 def _compute(requests: Mapping[str, Quantity], limits: Mapping[str, Quantity]) -> Amounts:
     amounts: Amounts = {}
     for name, amount in requests.items():
-        if name in _PLAIN or name.startswith("hugepages-"):
+        if name in _PLAIN or name.startswith(HUGE_PAGES):
             amounts |= {name: amount, f"requests.{name}": amount}
         elif "/" in name:
             amounts[f"requests.{name}"] = amount

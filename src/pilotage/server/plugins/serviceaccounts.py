@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 from pilotage.meta.documents import Document
 from pilotage.server.admission import Attributes, Operation
-from pilotage.server.plugins.plugin import Plugin, forbidden, section
+from pilotage.server.plugins.plugin import Plugin, annotations_of, forbidden, section
+from pilotage.server.strategies.pods.annotations import MIRROR
 
 _SERVICE_ACCOUNTS = "core/serviceaccounts/"
-_MIRROR = "kubernetes.io/config.mirror"
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 _MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 _VOLUME = "kube-api-access-"
@@ -44,7 +44,7 @@ class ServiceAccount(Plugin):
                 raise forbidden(attributes, reason)
             return
         account = await self._account(attributes, name)
-        if str(_annotations(account).get(_ENFORCE, "")).lower() in ("true", "t", "1") and (
+        if str(annotations_of(account).get(_ENFORCE, "")).lower() in ("true", "t", "1") and (
             reason := _reference_problem(account, spec)
         ):
             raise forbidden(attributes, reason)
@@ -60,13 +60,9 @@ class ServiceAccount(Plugin):
         return found
 
 
-def _annotations(document: Document | None) -> Document:
-    return (document or {}).get("metadata", {}).get("annotations") or {}
-
-
 def _is_mirror(pod: Document | None) -> bool:
     """Whether the Pod is a kubelet's copy of one that the API server does not control."""
-    return _MIRROR in _annotations(pod)
+    return MIRROR in annotations_of(pod)
 
 
 def _mounts(account: Document, spec: Document) -> bool:

@@ -9,10 +9,12 @@ from itertools import count
 
 from pilotage.errors import Cause
 from pilotage.meta import times
-from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required, too_long
+from pilotage.meta.causes import duplicate, forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.names import dns_1123_label, dns_1123_subdomain
 from pilotage.rest.request import User
+from pilotage.server.strategies.checks.choices import validate_choice, validate_required_choice
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.strategy import Strategy, copy_field
 
 _USAGES = (
@@ -144,9 +146,7 @@ def _validate_usages(usages: Sequence[str], before: Sequence[str]) -> Iterator[C
     if not usages:
         yield required("spec.usages")
     if all(usage in _USAGES for usage in before):
-        for index, usage in enumerate(usages):
-            if usage not in _USAGES:
-                yield not_supported(f"spec.usages[{index}]", usage, _USAGES)
+        yield from validate_each(usages, "spec.usages", validate_choice, _USAGES)
     if len(set(before)) == len(before):
         for index, usage in enumerate(usages):
             if usage in usages[:index]:
@@ -189,10 +189,7 @@ def _validate_conditions(conditions: Sequence[Document], before: Sequence[Docume
         if not kind and "" not in known:
             yield required(f"{path}[{index}].type")
         allowed = ("True",) if kind in _FINAL else _STATUSES
-        if not status:
-            yield required(f"{path}[{index}].status")
-        elif status not in allowed:
-            yield not_supported(f"{path}[{index}].status", status, allowed)
+        yield from validate_required_choice(status, f"{path}[{index}].status", allowed)
         opposite = {"Approved": "Denied", "Denied": "Approved"}.get(kind)
         if opposite in kinds[:index] and not set(_DECISIONS) <= set(known):
             yield invalid(path, kind, "Approved and Denied conditions are mutually exclusive")

@@ -15,8 +15,8 @@ from pilotage.server.strategies.checks.addresses import (
     validate_canonical_address,
     validate_reachable_address,
 )
+from pilotage.server.strategies.checks.choices import validate_choice
 from pilotage.server.strategies.checks.immutable import validate_immutable
-from pilotage.server.strategies.checks.references import validate_name
 from pilotage.server.strategies.checks.texts import validate_domain, validate_text
 from pilotage.server.strategies.strategy import Strategy
 
@@ -98,8 +98,7 @@ def _validate_ports(ports: Sequence[Document], path: str) -> Iterator[Cause]:
         if name in names:
             yield duplicate(f"{at}.name", name)
         names.add(name)
-        if protocol not in _PROTOCOLS:
-            yield not_supported(f"{at}.protocol", protocol, _PROTOCOLS)
+        yield from validate_choice(protocol, f"{at}.protocol", _PROTOCOLS)
         if "appProtocol" in port:
             yield from validate_text(port["appProtocol"], f"{at}.appProtocol", qualified_name)
 
@@ -117,7 +116,7 @@ def _validate_endpoints(endpoints: Sequence[Document], kind: str, path: str) -> 
         for place, text in enumerate(addresses):
             yield from _validate_address(text, kind, f"{at}.addresses", place)
         if "nodeName" in endpoint:
-            yield from validate_name(endpoint["nodeName"], f"{at}.nodeName")
+            yield from validate_text(endpoint["nodeName"], f"{at}.nodeName")
         if "hostname" in endpoint:
             yield from validate_text(endpoint["hostname"], f"{at}.hostname", dns_1123_label)
         yield from _validate_hints(endpoint.get("hints") or {}, f"{at}.hints")
@@ -159,6 +158,6 @@ def _validate_hinted(hinted: Sequence[Document], path: str, *, nodes: bool) -> I
             yield duplicate(at, name)
         names.add(name)
         if nodes:
-            yield from validate_name(name, at)
+            yield from validate_text(name, at)
         else:
             yield from validate_text(name, at, label_value)

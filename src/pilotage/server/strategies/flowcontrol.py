@@ -9,9 +9,9 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import RULES
+from pilotage.meta.names import RULES, dns_1123_label
 from pilotage.server.strategies.checks.numbers import validate_in_range
-from pilotage.server.strategies.checks.references import validate_name
+from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.strategy import Strategy, mapping
 
 _MAX_PRECEDENCE = 10000
@@ -87,7 +87,7 @@ def _validate_schema(spec: Document, name: str) -> Iterator[Cause]:
         yield not_supported("spec.distinguisherMethod.type", shown, _DISTINGUISHERS)
     level = mapping(spec.get("priorityLevelConfiguration")).get("name")
     if level:
-        yield from validate_name(level, "spec.priorityLevelConfiguration.name")
+        yield from validate_text(level, "spec.priorityLevelConfiguration.name")
     else:
         yield required("spec.priorityLevelConfiguration.name", "must reference a priority level")
     for index, rule in enumerate(spec.get("rules") or ()):
@@ -135,9 +135,9 @@ def _validate_service_account(account: Document, path: str) -> Iterator[Cause]:
     if not name:
         yield required(f"{path}.name")
     elif name != "*":
-        yield from validate_name(name, f"{path}.name")
+        yield from validate_text(name, f"{path}.name")
     if namespace:
-        yield from validate_name(namespace, f"{path}.namespace", "label")
+        yield from validate_text(namespace, f"{path}.namespace", dns_1123_label)
     else:
         yield required(f"{path}.namespace", "must specify namespace for service account")
 

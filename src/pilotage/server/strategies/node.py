@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate
 from pilotage.meta.documents import Document
+from pilotage.meta.names import dns_1123_label
 from pilotage.meta.validation import labels_causes
 from pilotage.server.strategies.checks.immutable import validate_immutable
 from pilotage.server.strategies.checks.texts import validate_required_text
@@ -20,7 +21,7 @@ class RuntimeClassStrategy(Strategy):
     qualified_finalizers = False
 
     def validate(self, document: Document) -> list[Cause]:
-        found = list(validate_required_text(document.get("handler"), "handler"))
+        found = list(validate_required_text(document.get("handler"), "handler", dns_1123_label))
         found += _validate_overhead((document.get("overhead") or {}).get("podFixed") or {})
         return found + list(_validate_scheduling(document.get("scheduling") or {}, "scheduling"))
 

@@ -8,8 +8,9 @@ from typing import ClassVar
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
+from pilotage.meta.names import path_segment_name
 from pilotage.server.strategies.checks.labelselectors import matching, validate_label_selector
-from pilotage.server.strategies.checks.references import validate_required_name
+from pilotage.server.strategies.checks.texts import validate_required_text
 from pilotage.server.strategies.strategy import Strategy
 
 GROUP = "rbac.authorization.k8s.io"
@@ -114,7 +115,7 @@ def _validate_role_reference(role: Document, path: str, kinds: tuple[str, ...]) 
         yield not_supported(f"{path}.apiGroup", role.get("apiGroup", ""), (GROUP,))
     if role.get("kind") not in kinds:
         yield not_supported(f"{path}.kind", role.get("kind", ""), kinds)
-    yield from validate_required_name(role.get("name"), f"{path}.name", "path")
+    yield from validate_required_text(role.get("name"), f"{path}.name", path_segment_name)
 
 
 def _validate_subject(subject: Document, path: str, *, namespaced: bool) -> Iterator[Cause]:
@@ -124,7 +125,7 @@ def _validate_subject(subject: Document, path: str, *, namespaced: bool) -> Iter
     match subject.get("kind", ""):
         case "ServiceAccount":
             if name:
-                yield from validate_required_name(name, f"{path}.name")
+                yield from validate_required_text(name, f"{path}.name")
             if group:
                 yield not_supported(f"{path}.apiGroup", group, ("",))
             if not namespaced and not subject.get("namespace"):

@@ -13,17 +13,13 @@ from pilotage.meta import gojson
 from pilotage.meta.causes import forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.validation import MAX_CAUSES
+from pilotage.server.strategies.checks.texts import config_key
 from pilotage.server.strategies.strategy import Strategy, mapping
 
 MAX_DATA = 1024 * 1024
 """Bytes that all values together may have."""
-_KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _PLAIN_KEY = re.compile(r"[-_a-zA-Z0-9][-._a-zA-Z0-9]{0,252}")
 """What most keys are. Nothing is wrong with these."""
-_KEY_RULE = (
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
-    "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-)
 _NEEDED = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -98,19 +94,8 @@ class ConfigMapStrategy(Strategy):
 
 def _key_causes(data: Mapping[str, Any], field: str) -> list[Cause]:
     odd = [key for key in data if not _PLAIN_KEY.fullmatch(key)]
-    found = (invalid(f"{field}[{key}]", key, message) for key in odd for message in _key_problems(key))
+    found = (invalid(f"{field}[{key}]", key, message) for key in odd for message in config_key(key))
     return list(islice(found, MAX_CAUSES + 1)) if odd else []
-
-
-def _key_problems(key: str) -> Iterator[str]:
-    if len(key) > 253:
-        yield "must be no more than 253 characters"
-    if not _KEY.fullmatch(key):
-        yield _KEY_RULE
-    if key in (".", ".."):
-        yield f"must not be '{key}'"
-    elif key.startswith(".."):
-        yield "must not start with '..'"
 
 
 def _size(data: Mapping[str, str]) -> int:

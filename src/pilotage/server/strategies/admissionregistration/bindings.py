@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required
+from pilotage.meta.causes import duplicate, forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import path_segment_name
 from pilotage.server.strategies.admissionregistration.rules import (
@@ -14,8 +14,9 @@ from pilotage.server.strategies.admissionregistration.rules import (
     validate_match_resources,
     validate_mutating_operations,
 )
+from pilotage.server.strategies.checks.choices import validate_choice, validate_required_choice
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
-from pilotage.server.strategies.checks.references import validate_required_name
+from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.strategy import Strategy
 
 _ACTIONS = ("Audit", "Deny", "Warn")
@@ -54,7 +55,7 @@ class MutatingAdmissionPolicyBindingStrategy(ValidatingAdmissionPolicyBindingStr
 
 
 def _validate_spec(spec: Document) -> Iterator[Cause]:
-    yield from validate_required_name(spec.get("policyName"), "spec.policyName")
+    yield from validate_required_text(spec.get("policyName"), "spec.policyName")
     if (reference := spec.get("paramRef")) is not None:
         yield from _validate_param_ref(reference, "spec.paramRef")
     if (resources := spec.get("matchResources")) is not None:
@@ -64,7 +65,7 @@ def _validate_spec(spec: Document) -> Iterator[Cause]:
 def _validate_param_ref(reference: Document, path: str) -> Iterator[Cause]:
     name, selector = reference.get("name") or "", reference.get("selector")
     if name:
-        yield from (invalid(f"{path}.name", name, problem) for problem in path_segment_name(name))
+        yield from validate_text(name, f"{path}.name", path_segment_name)
     if name and selector is not None:
         yield forbidden(f"{path}.name", _EXCLUSIVE)
     yield from validate_label_selector(selector, f"{path}.selector")
@@ -73,18 +74,14 @@ def _validate_param_ref(reference: Document, path: str) -> Iterator[Cause]:
     if not name and selector is None:
         yield required(path, "one of name or selector must be specified")
     action = reference.get("parameterNotFoundAction")
-    if not action:
-        yield required(f"{path}.parameterNotFoundAction")
-    elif action not in _NOT_FOUND_ACTIONS:
-        yield not_supported(f"{path}.parameterNotFoundAction", action, _NOT_FOUND_ACTIONS)
+    yield from validate_required_choice(action, f"{path}.parameterNotFoundAction", _NOT_FOUND_ACTIONS)
 
 
 def _validate_actions(actions: list[str]) -> Iterator[Cause]:
     path = "spec.validationActions"
     seen: set[str] = set()
     for index, action in enumerate(actions):
-        if action not in _ACTIONS:
-            yield not_supported(f"{path}[{index}]", action, _ACTIONS)
+        yield from validate_choice(action, f"{path}[{index}]", _ACTIONS)
         if action in seen:
             yield duplicate(f"{path}[{index}]", action)
         seen.add(action)

@@ -9,6 +9,7 @@ from pilotage.meta.causes import duplicate, invalid, required, too_many
 from pilotage.meta.documents import Document
 from pilotage.meta.names import qualified_name
 from pilotage.schema.cel.admission import INSTANTIATION, AdmissionCompiler
+from pilotage.server.strategies.checks.texts import validate_text
 
 _MAX_CONDITIONS = 64
 
@@ -36,7 +37,7 @@ def validate_match_conditions(conditions: list[Document], path: str, *, params: 
         if not name:
             yield required(f"{at}.name")
             continue
-        yield from (invalid(f"{at}.name", name, problem) for problem in qualified_name(name))
+        yield from validate_text(name, f"{at}.name", qualified_name)
         if name in seen:
             yield duplicate(f"{at}.name", name)
         seen.add(name)

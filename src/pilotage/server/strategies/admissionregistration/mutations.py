@@ -9,6 +9,7 @@ from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.schema.cel.admission import AdmissionCompiler
 from pilotage.server.strategies.admissionregistration.conditions import expression_cause
+from pilotage.server.strategies.checks.items import validate_each
 
 _FORMS = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 _TYPES = {"ApplyConfiguration": "Object", "JSONPatch": "list(JSONPatch)"}
@@ -17,8 +18,7 @@ _TYPES = {"ApplyConfiguration": "Object", "JSONPatch": "list(JSONPatch)"}
 def validate_mutations(mutations: list[Document], compiler: AdmissionCompiler) -> Iterator[Cause]:
     if not mutations:
         yield required("spec.mutations", "mutations must contain at least one item")
-    for index, mutation in enumerate(mutations):
-        yield from _validate_mutation(mutation, f"spec.mutations[{index}]", compiler)
+    yield from validate_each(mutations, "spec.mutations", _validate_mutation, compiler)
 
 
 def _validate_mutation(mutation: Document, path: str, compiler: AdmissionCompiler) -> Iterator[Cause]:

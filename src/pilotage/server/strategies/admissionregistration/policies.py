@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pilotage.errors import Cause, InvalidDefinition
 from pilotage.meta import jsonpath
-from pilotage.meta.causes import invalid, not_supported, required, too_many
+from pilotage.meta.causes import invalid, required, too_many
 from pilotage.meta.documents import Document, same
 from pilotage.meta.names import dns_1035_label, dns_1123_subdomain
 from pilotage.schema.cel.admission import AdmissionCompiler
@@ -22,11 +22,11 @@ from pilotage.server.strategies.admissionregistration.rules import (
     REINVOCATION_POLICIES,
     default_match_resources,
     name_warnings,
-    validate_choice,
     validate_match_resources,
     validate_mutating_operations,
 )
 from pilotage.server.strategies.admissionregistration.validations import validate_annotations, validate_validations
+from pilotage.server.strategies.checks.choices import validate_optional_choice, validate_required_choice
 from pilotage.server.strategies.checks.conditions import validate_conditions
 from pilotage.server.strategies.strategy import Strategy
 
@@ -88,10 +88,7 @@ class MutatingAdmissionPolicyStrategy(ValidatingAdmissionPolicyStrategy):
         yield from _validate_variables(spec.get("variables") or [], compiler)
         yield from validate_mutations(spec.get("mutations") or [], compiler)
         policy = spec.get("reinvocationPolicy") or ""
-        if not policy:
-            yield required("spec.reinvocationPolicy")
-        elif policy not in REINVOCATION_POLICIES:
-            yield not_supported("spec.reinvocationPolicy", policy, REINVOCATION_POLICIES)
+        yield from validate_required_choice(policy, "spec.reinvocationPolicy", REINVOCATION_POLICIES)
 
 
 def _has_params(spec: Document) -> bool:
@@ -99,7 +96,7 @@ def _has_params(spec: Document) -> bool:
 
 
 def _validate_matching(spec: Document, *, conditions: bool) -> Iterator[Cause]:
-    yield from validate_choice(spec.get("failurePolicy"), "spec.failurePolicy", FAILURE_POLICIES)
+    yield from validate_optional_choice(spec.get("failurePolicy"), "spec.failurePolicy", FAILURE_POLICIES)
     if (kind := spec.get("paramKind")) is not None:
         yield from _validate_param_kind(kind, "spec.paramKind")
     constraints = spec.get("matchConstraints")

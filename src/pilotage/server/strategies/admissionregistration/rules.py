@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, not_supported, required
+from pilotage.meta.causes import duplicate, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import path_segment_name
+from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
+from pilotage.server.strategies.checks.texts import validate_text
 
 FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")
@@ -50,34 +53,26 @@ def name_warnings(document: Document) -> list[str]:
     ]
 
 
-def validate_choice(value: str | None, path: str, choices: tuple[str, ...]) -> Iterator[Cause]:
-    """A value that is absent or one of these."""
-    if value is not None and value not in choices:
-        yield not_supported(path, value, choices)
-
-
 def validate_match_resources(resources: Document, path: str) -> Iterator[Cause]:
-    yield from validate_choice(resources.get("matchPolicy"), f"{path}.matchPolicy", MATCH_POLICIES)
+    yield from validate_optional_choice(resources.get("matchPolicy"), f"{path}.matchPolicy", MATCH_POLICIES)
     for name in ("namespaceSelector", "objectSelector"):
         yield from validate_label_selector(resources.get(name), f"{path}.{name}")
     for name in _RULES:
-        for index, rule in enumerate(resources.get(name) or ()):
-            yield from _validate_named_rule(rule, f"{path}.{name}[{index}]")
+        yield from validate_each(resources.get(name), f"{path}.{name}", _validate_named_rule)
 
 
 def validate_mutating_operations(resources: Document, path: str) -> Iterator[Cause]:
     """Policies that change objects are for requests that write one."""
     for rule in resources.get("resourceRules") or ():
         for operation in rule.get("operations") or ():
-            if operation not in _MUTATING_OPERATIONS:
-                yield not_supported(f"{path}.resourceRules.operations", operation, _MUTATING_OPERATIONS)
+            yield from validate_choice(operation, f"{path}.resourceRules.operations", _MUTATING_OPERATIONS)
 
 
 def _validate_named_rule(rule: Document, path: str) -> Iterator[Cause]:
     seen: set[str] = set()
     for index, name in enumerate(rule.get("resourceNames") or ()):
         at = f"{path}.resourceNames[{index}]"
-        yield from (invalid(at, name, problem) for problem in path_segment_name(name))
+        yield from validate_text(name, at, path_segment_name)
         if name in seen:
             yield duplicate(at, name)
         seen.add(name)
@@ -87,14 +82,13 @@ def _validate_named_rule(rule: Document, path: str) -> Iterator[Cause]:
 def validate_rule(rule: Document, path: str) -> Iterator[Cause]:
     operations = rule.get("operations") or []
     yield from _validate_list(operations, f"{path}.operations", "operations")
-    for index, operation in enumerate(operations):
-        yield from validate_choice(operation, f"{path}.operations[{index}]", _OPERATIONS)
+    yield from validate_each(operations, f"{path}.operations", validate_optional_choice, _OPERATIONS)
     yield from _validate_list(rule.get("apiGroups") or [], f"{path}.apiGroups", "API groups")
     versions = rule.get("apiVersions") or []
     yield from _validate_list(versions, f"{path}.apiVersions", "API versions")
     yield from (required(f"{path}.apiVersions[{index}]") for index, version in enumerate(versions) if not version)
     yield from _validate_resources(rule.get("resources") or [], f"{path}.resources")
-    yield from validate_choice(rule.get("scope"), f"{path}.scope", _SCOPES)
+    yield from validate_optional_choice(rule.get("scope"), f"{path}.scope", _SCOPES)
 
 
 def _validate_list(values: list[str], path: str, words: str) -> Iterator[Cause]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, not_supported, required
+from pilotage.meta.causes import duplicate, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import qualified_name
 from pilotage.schema.cel.admission import AdmissionCompiler
 from pilotage.server.strategies.admissionregistration.conditions import expression_cause
+from pilotage.server.strategies.checks.choices import validate_optional_choice
+from pilotage.server.strategies.checks.items import validate_each
+from pilotage.server.strategies.checks.texts import validate_text
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _MAX_ANNOTATIONS = 20
@@ -18,8 +21,7 @@ _EMPTY = "must be non-empty if specified"
 
 
 def validate_validations(validations: list[Document], compiler: AdmissionCompiler) -> Iterator[Cause]:
-    for index, validation in enumerate(validations):
-        yield from _validate_validation(validation, f"spec.validations[{index}]", compiler)
+    yield from validate_each(validations, "spec.validations", _validate_validation, compiler)
 
 
 def _validate_validation(validation: Document, path: str, compiler: AdmissionCompiler) -> Iterator[Cause]:
@@ -39,8 +41,7 @@ def _validate_validation(validation: Document, path: str, compiler: AdmissionCom
     elif any(end in message.strip() for end in "\r\n"):
         yield invalid(f"{path}.message", message, "must not contain line breaks")
     reason = validation.get("reason")
-    if reason is not None and reason not in _REASONS:
-        yield not_supported(f"{path}.reason", reason, _REASONS)
+    yield from validate_optional_choice(reason, f"{path}.reason", _REASONS)
 
 
 def validate_annotations(annotations: list[Document], name: str, compiler: AdmissionCompiler) -> Iterator[Cause]:
@@ -53,7 +54,7 @@ def validate_annotations(annotations: list[Document], name: str, compiler: Admis
         path, key = f"spec.auditAnnotations[{index}]", annotation.get("key") or ""
         if name:
             full = f"{name}/{key}"
-            yield from (invalid(f"{path}.key", full, problem) for problem in qualified_name(full))
+            yield from validate_text(full, f"{path}.key", qualified_name)
         else:
             yield invalid(f"{path}.key", key, "requires metadata.name be non-empty")
         yield from _validate_value(annotation.get("valueExpression") or "", f"{path}.valueExpression", compiler)

@@ -20,9 +20,10 @@ from pilotage.server.strategies.admissionregistration.rules import (
     default_rules,
     default_selectors,
     name_warnings,
-    validate_choice,
     validate_rule,
 )
+from pilotage.server.strategies.checks.choices import validate_optional_choice
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.strategy import Strategy
 
@@ -111,17 +112,18 @@ def _validate(webhooks: list[Document], tolerated: _Tolerated) -> Iterator[Cause
 
 def _validate_webhook(webhook: Document, path: str, tolerated: _Tolerated) -> Iterator[Cause]:
     yield from _validate_name(webhook.get("name") or "", f"{path}.name")
-    for index, rule in enumerate(webhook.get("rules") or ()):
-        yield from validate_rule(rule, f"{path}.rules[{index}]")
-    yield from validate_choice(webhook.get("failurePolicy"), f"{path}.failurePolicy", FAILURE_POLICIES)
-    yield from validate_choice(webhook.get("matchPolicy"), f"{path}.matchPolicy", MATCH_POLICIES)
+    yield from validate_each(webhook.get("rules"), f"{path}.rules", validate_rule)
+    yield from validate_optional_choice(webhook.get("failurePolicy"), f"{path}.failurePolicy", FAILURE_POLICIES)
+    yield from validate_optional_choice(webhook.get("matchPolicy"), f"{path}.matchPolicy", MATCH_POLICIES)
     yield from _validate_side_effects(webhook, path, _SIDE_EFFECTS if tolerated.side_effects else _NO_SIDE_EFFECTS)
     timeout = webhook.get("timeoutSeconds")
     if timeout is not None and not 1 <= timeout <= _MAX_TIMEOUT:
         words = f"the timeout value must be between 1 and {_MAX_TIMEOUT} seconds"
         yield invalid(f"{path}.timeoutSeconds", timeout, words)
     yield from _validate_selectors(webhook, f"{path}.", any_value=tolerated.selectors)
-    yield from validate_choice(webhook.get("reinvocationPolicy"), f"{path}.reinvocationPolicy", REINVOCATION_POLICIES)
+    yield from validate_optional_choice(
+        webhook.get("reinvocationPolicy"), f"{path}.reinvocationPolicy", REINVOCATION_POLICIES
+    )
     yield from client_config_causes(_client_config(webhook), f"{path}.clientConfig")
     if not tolerated.conditions:
         yield from validate_match_conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions")

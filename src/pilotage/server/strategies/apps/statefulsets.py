@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document, same
+from pilotage.meta.names import dns_1123_label
 from pilotage.meta.validation import annotations_causes, labels_causes
 from pilotage.server.strategies.apps.status import validate_collision_count, validate_parts
 from pilotage.server.strategies.apps.templates import (
@@ -19,7 +20,7 @@ from pilotage.server.strategies.apps.templates import (
 )
 from pilotage.server.strategies.checks.labelselectors import invalid_selector
 from pilotage.server.strategies.checks.numbers import validate_counts
-from pilotage.server.strategies.checks.references import validate_optional_name
+from pilotage.server.strategies.checks.texts import validate_optional_text
 from pilotage.server.strategies.pods.defaults import default_pod_template, default_template_metadata
 from pilotage.server.strategies.pods.spec import validate_pod_template
 from pilotage.server.strategies.strategy import Strategy
@@ -96,7 +97,7 @@ class StatefulSetStrategy(Strategy):
             for index, claim in enumerate(spec.get("volumeClaimTemplates") or ())
             for cause in validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec")
         ]
-        service = list(validate_optional_name(spec.get("serviceName"), "spec.serviceName", "label"))
+        service = list(validate_optional_text(spec.get("serviceName"), "spec.serviceName", dns_1123_label))
         return [*_validate_strategies(spec, "spec"), *claims, *service, *_validate_spec(spec, "spec")]
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:

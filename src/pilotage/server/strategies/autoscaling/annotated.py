@@ -12,11 +12,11 @@ from pilotage.meta.causes import json_shown
 from pilotage.meta.documents import Document
 from pilotage.meta.quantity import Quantity
 
-_PREFIX = "autoscaling.alpha.kubernetes.io/"
-METRICS = f"{_PREFIX}metrics"
-CURRENT_METRICS = f"{_PREFIX}current-metrics"
-BEHAVIOR = f"{_PREFIX}behavior"
-CONDITIONS = f"{_PREFIX}conditions"
+PREFIX = "autoscaling.alpha.kubernetes.io/"
+METRICS = f"{PREFIX}metrics"
+CURRENT_METRICS = f"{PREFIX}current-metrics"
+BEHAVIOR = f"{PREFIX}behavior"
+CONDITIONS = f"{PREFIX}conditions"
 _RULES = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
 _POLICY = ("Type", "Value", "PeriodSeconds")
 _CONDITION = ("type", "status", "lastTransitionTime", "reason", "message")

@@ -12,6 +12,7 @@ from pilotage.meta.documents import Document, copied
 from pilotage.server.strategies.autoscaling.behavior import default_behavior, validate_behavior
 from pilotage.server.strategies.autoscaling.conversion import drop_annotations, to_v1, to_v2
 from pilotage.server.strategies.autoscaling.metrics import validate_metric, validate_reference, version_problem
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.strategy import Strategy
 
@@ -105,8 +106,7 @@ def _validate_spec(spec: Document, old: Document) -> Iterator[Cause]:
     yield from validate_reference(target, "spec.scaleTargetRef", core=core, checked=not known)
     metrics = spec.get("metrics") or []
     checked = not any(map(_has_wrong_version, old.get("metrics") or ()))
-    for index, metric in enumerate(metrics):
-        yield from validate_metric(metric, f"spec.metrics[{index}]", checked=checked)
+    yield from validate_each(metrics, "spec.metrics", validate_metric, checked=checked)
     if spec.get("minReplicas") == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
         detail = "must specify at least one Object or External metric to support scaling to zero replicas"
         yield forbidden("spec.metrics", detail)

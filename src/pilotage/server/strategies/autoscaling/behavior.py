@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, not_supported, required
+from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document, copied
+from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.quantities import validate_quantity_not_negative
 
 _PERCENT = {"type": "Percent", "value": 100, "periodSeconds": 15}
@@ -42,22 +44,18 @@ def _validate_rules(rules: Document, path: str) -> Iterator[Cause]:
         yield invalid(f"{path}.stabilizationWindowSeconds", window, "must be greater than or equal to zero")
     if window > _MAX_WINDOW:
         yield invalid(f"{path}.stabilizationWindowSeconds", window, f"must be less than or equal to {_MAX_WINDOW}")
-    selection = rules.get("selectPolicy")
-    if selection is not None and selection not in _SELECTIONS:
-        yield not_supported(f"{path}.selectPolicy", selection, _SELECTIONS)
+    yield from validate_optional_choice(rules.get("selectPolicy"), f"{path}.selectPolicy", _SELECTIONS)
     policies = rules.get("policies") or []
     if not policies:
         yield required(f"{path}.policies", "must specify at least one Policy")
-    for index, policy in enumerate(policies):
-        yield from _validate_policy(policy, f"{path}.policies[{index}]")
+    yield from validate_each(policies, f"{path}.policies", _validate_policy)
     if rules.get("tolerance") is not None:
         yield from validate_quantity_not_negative(rules["tolerance"], f"{path}.tolerance")
 
 
 def _validate_policy(policy: Document, path: str) -> Iterator[Cause]:
     kind, value, period = policy.get("type") or "", policy.get("value") or 0, policy.get("periodSeconds") or 0
-    if kind not in _TYPES:
-        yield not_supported(f"{path}.type", kind, _TYPES)
+    yield from validate_choice(kind, f"{path}.type", _TYPES)
     if value <= 0:
         yield invalid(f"{path}.value", value, "must be greater than zero")
     if period <= 0:

@@ -14,6 +14,7 @@ from pilotage.server.strategies.autoscaling.annotated import (
     CONDITIONS,
     CURRENT_METRICS,
     METRICS,
+    PREFIX,
     read_behavior,
     read_conditions,
     read_metric_specs,
@@ -24,14 +25,13 @@ from pilotage.server.strategies.autoscaling.annotated import (
 )
 from pilotage.server.strategies.autoscaling.oldmetrics import new_spec, new_status, old_spec, old_status
 
-_PREFIX = "autoscaling.alpha.kubernetes.io/"
 _ROUND_TRIP = (
     METRICS,
     BEHAVIOR,
     CURRENT_METRICS,
     CONDITIONS,
-    f"{_PREFIX}scale-down-tolerance",
-    f"{_PREFIX}scale-up-tolerance",
+    f"{PREFIX}scale-down-tolerance",
+    f"{PREFIX}scale-up-tolerance",
 )
 _DEFAULT_UTILIZATION = 80
 _SAME_STATUS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import path_segment_name
+from pilotage.meta.names import dns_1123_label, path_segment_name
 from pilotage.meta.quantity import Quantity
 from pilotage.server.strategies.checks.quantities import quantity
-from pilotage.server.strategies.checks.references import validate_name
 from pilotage.server.strategies.checks.resourcenames import validate_container_resource_name
+from pilotage.server.strategies.checks.texts import validate_text
 
 _SOURCES = {
     "Object": "object",
@@ -31,7 +31,7 @@ def validate_reference(reference: Document, path: str, *, core: bool, checked: b
         value = reference.get(key) or ""
         if not value:
             yield required(f"{path}.{key}")
-        yield from (invalid(f"{path}.{key}", value, problem) for problem in path_segment_name(value))
+        yield from validate_text(value, f"{path}.{key}", path_segment_name)
     version = reference.get("apiVersion") or ""
     if checked and (problem := version_problem(version, core=core)):
         yield invalid(f"{path}.apiVersion", version, problem)
@@ -74,7 +74,7 @@ def _validate_identifier(metric: Document, path: str) -> Iterator[Cause]:
     name = metric.get("name") or ""
     if not name:
         yield required(f"{path}.name", "must specify a metric name")
-    yield from (invalid(f"{path}.name", name, problem) for problem in path_segment_name(name))
+    yield from validate_text(name, f"{path}.name", path_segment_name)
 
 
 def _validate_target(target: Document, path: str) -> Iterator[Cause]:
@@ -134,7 +134,7 @@ def _validate_container_resource(source: Document, path: str) -> Iterator[Cause]
     else:
         yield required(f"{path}.name", "must specify a resource name")
     if container := source.get("container"):
-        yield from validate_name(container, f"{path}.container", "label")
+        yield from validate_text(container, f"{path}.container", dns_1123_label)
     else:
         yield required(f"{path}.container", "must specify a container")
     yield from _validate_resource_target(source.get("target") or {}, f"{path}.target")

@@ -10,6 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.server.strategies.apps.templates import is_new_generation, name_warnings
 from pilotage.server.strategies.batch.jobspecs import default_job_spec, job_spec_warnings, validate_job_spec
 from pilotage.server.strategies.batch.schedules import schedule_problem, zone_problem
+from pilotage.server.strategies.checks.choices import validate_required_choice
 from pilotage.server.strategies.checks.labelselectors import invalid_selector
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.pods.defaults import default_template_metadata
@@ -64,11 +65,7 @@ def _validate_spec(spec: Document, old: Document, path: str) -> Iterator[Cause]:
     zone = spec.get("timeZone")
     if zone is not None and (not old or old.get("timeZone") != zone):
         yield from _validate_zone(zone, f"{path}.timeZone")
-    policy = spec.get("concurrencyPolicy") or ""
-    if not policy:
-        yield required(f"{path}.concurrencyPolicy")
-    elif policy not in _POLICIES:
-        yield not_supported(f"{path}.concurrencyPolicy", policy, _POLICIES)
+    yield from validate_required_choice(spec.get("concurrencyPolicy"), f"{path}.concurrencyPolicy", _POLICIES)
     yield from _validate_job_template(spec.get("jobTemplate") or {}, f"{path}.jobTemplate.spec")
     yield from validate_counts(spec, path, ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"))
 

@@ -10,7 +10,10 @@ from pilotage.meta.causes import duplicate, invalid, not_supported, required, to
 from pilotage.meta.documents import Document
 from pilotage.meta.names import qualified_name
 from pilotage.server.strategies.batch.indexes import count_indexes
+from pilotage.server.strategies.checks.choices import validate_optional_choice, validate_required_choice
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.numbers import validate_not_negative
+from pilotage.server.strategies.checks.texts import validate_text
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS = ("In", "NotIn")
@@ -25,8 +28,7 @@ _MAX_INDEXES = 64 * 1024
 def validate_replacement_policy(spec: Document, path: str) -> Iterator[Cause]:
     policy = spec.get("podReplacementPolicy")
     allowed = ("Failed",) if spec.get("podFailurePolicy") is not None else _REPLACEMENTS
-    if policy is not None and policy not in allowed:
-        yield not_supported(path, policy, allowed)
+    yield from validate_optional_choice(policy, path, allowed)
 
 
 def validate_failure_policy(spec: Document, path: str) -> Iterator[Cause]:
@@ -62,8 +64,7 @@ def _validate_failure_rule(rule: Document, path: str, names: set[str]) -> Iterat
         yield from _validate_exit_codes(codes, f"{path}.onExitCodes", names)
     if len(conditions) > _MAX_PATTERNS:
         yield too_many(f"{path}.onPodConditions", len(conditions), _MAX_PATTERNS)
-    for index, pattern in enumerate(conditions[: _MAX_PATTERNS * 5]):
-        yield from _validate_pattern(pattern, f"{path}.onPodConditions[{index}]")
+    yield from validate_each(conditions[: _MAX_PATTERNS * 5], f"{path}.onPodConditions", _validate_pattern)
     if codes is not None and conditions:
         yield invalid(path, {}, "specifying both OnExitCodes and OnPodConditions is not supported")
     elif codes is None and not conditions:
@@ -72,10 +73,7 @@ def _validate_failure_rule(rule: Document, path: str, names: set[str]) -> Iterat
 
 def _validate_exit_codes(codes: Document, path: str, names: set[str]) -> Iterator[Cause]:
     operator, values = codes.get("operator") or "", codes.get("values") or []
-    if not operator:
-        yield required(f"{path}.operator", _valid(_OPERATORS))
-    elif operator not in _OPERATORS:
-        yield not_supported(f"{path}.operator", operator, _OPERATORS)
+    yield from validate_required_choice(operator, f"{path}.operator", _OPERATORS, _valid(_OPERATORS))
     name = codes.get("containerName")
     if name is not None and name not in names:
         detail = "must be one of the container or initContainer names in the pod template"
@@ -97,11 +95,8 @@ def _validate_exit_codes(codes: Document, path: str, names: set[str]) -> Iterato
 
 def _validate_pattern(pattern: Document, path: str) -> Iterator[Cause]:
     kind, status = pattern.get("type") or "", pattern.get("status") or ""
-    yield from (invalid(f"{path}.type", kind, problem) for problem in qualified_name(kind))
-    if not status:
-        yield required(f"{path}.status", _valid(_STATUSES))
-    elif status not in _STATUSES:
-        yield not_supported(f"{path}.status", status, _STATUSES)
+    yield from validate_text(kind, f"{path}.type", qualified_name)
+    yield from validate_required_choice(status, f"{path}.status", _STATUSES, _valid(_STATUSES))
 
 
 def validate_success_policy(spec: Document, path: str) -> Iterator[Cause]:
@@ -118,8 +113,7 @@ def validate_success_policy(spec: Document, path: str) -> Iterator[Cause]:
     elif len(rules) > _MAX_RULES:
         yield too_many(f"{path}.rules", len(rules), _MAX_RULES)
     completions = spec.get("completions") or 0
-    for index, rule in enumerate(rules[: _MAX_RULES * 5]):
-        yield from _validate_success_rule(rule, f"{path}.rules[{index}]", completions)
+    yield from validate_each(rules[: _MAX_RULES * 5], f"{path}.rules", _validate_success_rule, completions)
 
 
 def _validate_success_rule(rule: Document, path: str, completions: int) -> Iterator[Cause]:

@@ -18,7 +18,7 @@ from pilotage.server.strategies.batch.jobspecs import (
 from pilotage.server.strategies.batch.jobstatus import has_condition, validate_job_status
 from pilotage.server.strategies.checks.immutable import IMMUTABLE, validate_immutable
 from pilotage.server.strategies.checks.labelselectors import invalid_selector, matching, validate_label_selector
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import Strategy, copy_field
 
 _UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
@@ -168,9 +168,9 @@ def _with_allowed_changes(old: Document, new: Document) -> Document:
     """The old spec of a pod with what a suspended Job may change as it is in the new one."""
     result: Document = copied(old)
     for key in ("nodeSelector", "tolerations", "schedulingGates"):
-        _take_over(result, new, key)
+        copy_field(result, new, key)
     affinity = dict(result.get("affinity") or {})
-    _take_over(affinity, new.get("affinity") or {}, "nodeAffinity")
+    copy_field(affinity, new.get("affinity") or {}, "nodeAffinity")
     if affinity or "affinity" in new:
         result["affinity"] = affinity
     else:
@@ -180,12 +180,5 @@ def _with_allowed_changes(old: Document, new: Document) -> Document:
         if len(ours) == len(theirs):
             for container, other in zip(ours, theirs, strict=True):
                 if container.get("name") == other.get("name"):
-                    _take_over(container, other, "resources")
+                    copy_field(container, other, "resources")
     return result
-
-
-def _take_over(target: Document, source: Document, key: str) -> None:
-    if key in source:
-        target[key] = source[key]
-    else:
-        target.pop(key, None)

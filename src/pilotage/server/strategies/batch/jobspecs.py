@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported, required, too_long
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_subdomain
 from pilotage.server.strategies.batch.jobpolicies import (
     validate_failure_policy,
     validate_replacement_policy,
     validate_success_policy,
 )
+from pilotage.server.strategies.checks.choices import validate_optional_choice
 from pilotage.server.strategies.checks.numbers import validate_counts
+from pilotage.server.strategies.checks.texts import validate_domain_path
 from pilotage.server.strategies.pods.defaults import default_pod_template
 from pilotage.server.strategies.pods.spec import validate_pod_template
 from pilotage.server.strategies.pods.warnings import template_warnings
@@ -35,8 +35,6 @@ _COUNTS = (
     "backoffLimitPerIndex",
     "maxFailedIndexes",
 )
-_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
-_is_path = re.compile(_PATH, re.ASCII).fullmatch
 
 
 def default_job_spec(spec: Document) -> None:
@@ -71,8 +69,7 @@ def validate_job_spec(spec: Document, path: str) -> Iterator[Cause]:
     if spec.get("managedBy") is not None:
         yield from _validate_manager(spec["managedBy"], f"{path}.managedBy")
     mode = spec.get("completionMode")
-    if mode is not None and mode not in _MODES:
-        yield not_supported(f"{path}.completionMode", mode, _MODES)
+    yield from validate_optional_choice(mode, f"{path}.completionMode", _MODES)
     if mode == "Indexed":
         yield from _validate_indexed(spec, path)
     elif mode in (None, "NonIndexed"):
@@ -126,16 +123,7 @@ def _validate_indexed(spec: Document, path: str) -> Iterator[Cause]:
 
 def _validate_manager(name: str, path: str) -> Iterator[Cause]:
     """The name of a controller: a path with a domain before it."""
-    if not name:
-        yield required(path)
-        return
-    host, _, rest = name.partition("/")
-    if not host or not rest:
-        yield invalid(path, name, 'must be a domain-prefixed path (such as "acme.io/foo")')
-    else:
-        yield from (invalid(path, host, problem) for problem in dns_1123_subdomain(host))
-        if not _is_path(rest):
-            yield invalid(path, rest, f"Invalid path (regex used for validation is '{_PATH}')")
+    yield from validate_domain_path(name, path)
     if len(name.encode(errors="replace")) > _MAX_MANAGER:
         yield too_long(path, _MAX_MANAGER)
 

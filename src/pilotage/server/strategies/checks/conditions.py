@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_long
+from pilotage.meta.causes import duplicate, invalid, required, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.names import qualified_name
+from pilotage.server.strategies.checks.choices import validate_choice
+from pilotage.server.strategies.checks.texts import validate_text
 
 _STATUSES = ("False", "True", "Unknown")
 _MAX_REASON = 1024
@@ -35,9 +37,8 @@ def validate_conditions(conditions: Sequence[Document], path: str) -> Iterator[C
 
 def _validate_condition(condition: Document, path: str) -> Iterator[Cause]:
     kind, status = condition.get("type") or "", condition.get("status") or ""
-    yield from (invalid(f"{path}.type", kind, problem) for problem in qualified_name(kind))
-    if status not in _STATUSES:
-        yield not_supported(f"{path}.status", status, _STATUSES)
+    yield from validate_text(kind, f"{path}.type", qualified_name)
+    yield from validate_choice(status, f"{path}.status", _STATUSES)
     generation = condition.get("observedGeneration") or 0
     if generation < 0:
         yield invalid(f"{path}.observedGeneration", generation, "must be greater than or equal to zero")

@@ -11,6 +11,8 @@ from pilotage.meta.documents import Document
 from pilotage.meta.names import label_value, qualified_name
 from pilotage.meta.selectors import Selector
 from pilotage.meta.validation import labels_causes
+from pilotage.server.strategies.checks.items import validate_each
+from pilotage.server.strategies.checks.texts import validate_text
 
 _WITH_VALUES = ("In", "NotIn")
 _WITHOUT_VALUES = ("Exists", "DoesNotExist")
@@ -21,8 +23,9 @@ def validate_label_selector(selector: Document | None, path: str, *, any_value: 
     if not selector:
         return
     yield from labels_causes(selector.get("matchLabels") or {}, f"{path}.matchLabels")
-    for index, expression in enumerate(selector.get("matchExpressions") or ()):
-        yield from _validate_expression(expression, f"{path}.matchExpressions[{index}]", any_value=any_value)
+    yield from validate_each(
+        selector.get("matchExpressions"), f"{path}.matchExpressions", _validate_expression, any_value=any_value
+    )
 
 
 def _validate_expression(expression: Document, path: str, *, any_value: bool) -> Iterator[Cause]:
@@ -36,9 +39,9 @@ def _validate_expression(expression: Document, path: str, *, any_value: bool) ->
     else:
         yield invalid(f"{path}.operator", operator, "not a valid selector operator")
     key = expression.get("key") or ""
-    yield from (invalid(f"{path}.key", key, message) for message in qualified_name(key))
+    yield from validate_text(key, f"{path}.key", qualified_name)
     for index, value in enumerate(() if any_value else values):
-        yield from (invalid(f"{path}.values[{index}]", value, message) for message in label_value(value))
+        yield from validate_text(value, f"{path}.values[{index}]", label_value)
 
 
 def is_empty(selector: Document | None) -> bool:

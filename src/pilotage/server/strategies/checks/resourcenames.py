@@ -29,7 +29,7 @@ _STANDARD = (
     "storage",
     "requests.storage",
 )
-_PAGES = "hugepages-"
+HUGE_PAGES = "hugepages-"
 
 
 def validate_container_resource_name(name: str, path: str) -> Iterator[Cause]:
@@ -38,7 +38,7 @@ def validate_container_resource_name(name: str, path: str) -> Iterator[Cause]:
         return
     yield from validate_resource_name(name, path)
     if "/" not in name:
-        if not name.startswith(_PAGES):
+        if not name.startswith(HUGE_PAGES):
             yield invalid(path, name, "must be a standard resource for containers")
     elif not is_native(name) and not is_extended(name):
         yield invalid(path, name, "doesn't follow extended resource name standard")
@@ -88,8 +88,8 @@ def is_extended(name: str) -> bool:
 
 def can_be_overcommitted(name: str) -> bool:
     """Whether the limit of a resource can be more than its request."""
-    return is_native(name) and not name.startswith(_PAGES)
+    return is_native(name) and not name.startswith(HUGE_PAGES)
 
 
 def _is_standard(name: str) -> bool:
-    return name in _STANDARD or name.removeprefix("requests.").startswith(_PAGES)
+    return name in _STANDARD or name.removeprefix("requests.").startswith(HUGE_PAGES)

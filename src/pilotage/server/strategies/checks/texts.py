@@ -25,13 +25,19 @@ _VARIABLE = "a valid environment variable name must consist only of printable AS
 
 
 def validate_text(value: str, path: str, rule: NameRule = dns_1123_subdomain) -> Iterator[Cause]:
-    """A name of the form that the rule has; empty is none."""
+    """A text of the form that the rule has; an empty one is checked, too."""
     for message in rule(value):
         yield invalid(path, value, message)
 
 
-def validate_required_text(value: str | None, path: str, rule: NameRule = dns_1123_label) -> Iterator[Cause]:
-    """A name that must be there."""
+def validate_optional_text(value: str | None, path: str, rule: NameRule = dns_1123_subdomain) -> Iterator[Cause]:
+    """A text of this form, unless it is absent or empty."""
+    if value:
+        yield from validate_text(value, path, rule)
+
+
+def validate_required_text(value: str | None, path: str, rule: NameRule = dns_1123_subdomain) -> Iterator[Cause]:
+    """A text of this form that is not empty."""
     if value:
         yield from validate_text(value, path, rule)
     else:

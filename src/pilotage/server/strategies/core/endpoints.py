@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import not_supported, required
+from pilotage.meta.causes import required
 from pilotage.meta.documents import Document, same
 from pilotage.meta.names import dns_1123_label, qualified_name
 from pilotage.server.strategies.checks.addresses import validate_address, validate_reachable_address
+from pilotage.server.strategies.checks.choices import validate_required_choice
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.numbers import validate_port_number
-from pilotage.server.strategies.checks.references import validate_name
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.strategy import Strategy
 
@@ -42,11 +43,9 @@ def _validate_subsets(document: Document) -> Iterator[Cause]:
         if not subset.get("addresses") and not subset.get("notReadyAddresses"):
             yield required(path, "must specify `addresses` or `notReadyAddresses`")
         for part in ("addresses", "notReadyAddresses"):
-            for place, address in enumerate(subset.get(part) or ()):
-                yield from _validate_address(address, f"{path}.{part}[{place}]")
+            yield from validate_each(subset.get(part), f"{path}.{part}", _validate_address)
         ports = subset.get("ports") or ()
-        for place, port in enumerate(ports):
-            yield from _validate_port(port, f"{path}.ports[{place}]", named=len(ports) > 1)
+        yield from validate_each(ports, f"{path}.ports", _validate_port, named=len(ports) > 1)
 
 
 def _validate_address(address: Document, path: str) -> Iterator[Cause]:
@@ -54,7 +53,7 @@ def _validate_address(address: Document, path: str) -> Iterator[Cause]:
     if hostname := address.get("hostname"):
         yield from validate_text(hostname, f"{path}.hostname", dns_1123_label)
     if "nodeName" in address:
-        yield from validate_name(address["nodeName"], f"{path}.nodeName")
+        yield from validate_text(address["nodeName"], f"{path}.nodeName")
     yield from validate_reachable_address(address.get("ip", ""), f"{path}.ip")
 
 
@@ -65,9 +64,6 @@ def _validate_port(port: Document, path: str, *, named: bool) -> Iterator[Cause]
     elif named:
         yield required(f"{path}.name")
     yield from validate_port_number(port.get("port", 0), f"{path}.port")
-    if not protocol:
-        yield required(f"{path}.protocol")
-    elif protocol not in _PROTOCOLS:
-        yield not_supported(f"{path}.protocol", protocol, _PROTOCOLS)
+    yield from validate_required_choice(protocol, f"{path}.protocol", _PROTOCOLS)
     if "appProtocol" in port:
         yield from validate_text(port["appProtocol"], f"{path}.appProtocol", qualified_name)

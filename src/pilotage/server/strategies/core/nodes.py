@@ -6,14 +6,17 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required
+from pilotage.meta.causes import duplicate, forbidden, invalid
 from pilotage.meta.documents import Document
 from pilotage.meta.names import label_value, qualified_name
 from pilotage.server.strategies.checks.addresses import network, network_warnings, validate_network
+from pilotage.server.strategies.checks.choices import validate_required_choice
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.resourcenames import validate_resource_amount
+from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.pods.scheduling import TAINT_EFFECTS
 from pilotage.server.strategies.strategy import Strategy
 
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _is_feature = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z0-9]+)*").fullmatch
 _LONG_FEATURE = "must be no more than 253 characters"
 _FEATURE = (
@@ -87,13 +90,10 @@ def _validate_taints(taints: Sequence[Document], path: str) -> Iterator[Cause]:
     for index, taint in enumerate(taints):
         at, effect = f"{path}[{index}]", taint.get("effect", "")
         key, value = taint.get("key", ""), taint.get("value", "")
-        yield from (invalid(f"{at}.key", key, problem) for problem in qualified_name(key))
+        yield from validate_text(key, f"{at}.key", qualified_name)
         if problems := label_value(value):
             yield invalid(f"{at}.value", value, ";".join(problems))
-        if not effect:
-            yield required(f"{at}.effect")
-        elif effect not in _EFFECTS:
-            yield not_supported(f"{at}.effect", effect, _EFFECTS)
+        yield from validate_required_choice(effect, f"{at}.effect", TAINT_EFFECTS)
         if (key, effect) in seen:
             cause = duplicate(at, taint)
             yield Cause(cause.reason, f"{cause.message}: taints must be unique by key and effect pair", cause.field)
@@ -121,8 +121,7 @@ def _validate_features(features: Sequence[str], path: str) -> Iterator[Cause]:
 
 
 def _validate_networks(networks: Sequence[str], path: str) -> Iterator[Cause]:
-    for index, text in enumerate(networks):
-        yield from validate_network(text, f"{path}[{index}]")
+    yield from validate_each(networks, path, validate_network)
     if len(networks) < 2:
         return
     found = [network(text) for text in networks]

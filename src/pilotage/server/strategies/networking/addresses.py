@@ -10,7 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.names import path_segment_name
 from pilotage.server.strategies.checks.addresses import network, validate_canonical_address, validate_network
 from pilotage.server.strategies.checks.immutable import IMMUTABLE, validate_immutable
-from pilotage.server.strategies.checks.references import validate_optional_name, validate_required_name
+from pilotage.server.strategies.checks.texts import validate_optional_text, validate_required_text
 from pilotage.server.strategies.strategy import Strategy
 
 _CIDRS = "spec.cidrs"
@@ -40,10 +40,10 @@ def _validate_parent(parent: Document | None, path: str) -> Iterator[Cause]:
     if parent is None:
         yield required(path)
         return
-    yield from validate_optional_name(parent.get("group"), f"{path}.group")
+    yield from validate_optional_text(parent.get("group"), f"{path}.group")
     for key in ("resource", "name"):
-        yield from validate_required_name(parent.get(key), f"{path}.{key}", "path")
-    yield from validate_optional_name(parent.get("namespace"), f"{path}.namespace", "path")
+        yield from validate_required_text(parent.get(key), f"{path}.{key}", path_segment_name)
+    yield from validate_optional_text(parent.get("namespace"), f"{path}.namespace", path_segment_name)
 
 
 class ServiceCIDRStrategy(Strategy):

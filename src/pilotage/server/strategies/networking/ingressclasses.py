@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, not_supported, required, too_long
 from pilotage.meta.documents import Document
+from pilotage.meta.names import dns_1123_label, path_segment_name
 from pilotage.server.strategies.checks.immutable import validate_immutable
-from pilotage.server.strategies.checks.references import validate_name, validate_required_name
-from pilotage.server.strategies.checks.texts import validate_domain_path, validate_text
+from pilotage.server.strategies.checks.texts import validate_domain_path, validate_required_text, validate_text
 from pilotage.server.strategies.strategy import Strategy
 
 _MAX_CONTROLLER = 250
@@ -44,8 +44,8 @@ class IngressClassStrategy(Strategy):
 def _validate_parameters(parameters: Document, path: str) -> Iterator[Cause]:
     if "apiGroup" in parameters:
         yield from validate_text(parameters["apiGroup"], f"{path}.apiGroup")
-    yield from validate_required_name(parameters.get("kind"), f"{path}.kind", "path")
-    yield from validate_required_name(parameters.get("name"), f"{path}.name", "path")
+    yield from validate_required_text(parameters.get("kind"), f"{path}.kind", path_segment_name)
+    yield from validate_required_text(parameters.get("name"), f"{path}.name", path_segment_name)
     scope, namespace = parameters.get("scope"), parameters.get("namespace")
     if scope not in _SCOPES:
         yield not_supported(f"{path}.scope", scope or "", _SCOPES)
@@ -55,4 +55,4 @@ def _validate_parameters(parameters: Document, path: str) -> Iterator[Cause]:
     elif namespace is None:
         yield required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
     else:
-        yield from validate_name(namespace, f"{path}.namespace", "label")
+        yield from validate_text(namespace, f"{path}.namespace", dns_1123_label)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_subdomain, path_segment_name, wildcard_subdomain
+from pilotage.meta.names import dns_1123_label, dns_1123_subdomain, path_segment_name, wildcard_subdomain
 from pilotage.server.strategies.checks.addresses import address, validate_address
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import validate_port_name
-from pilotage.server.strategies.checks.references import validate_name, validate_optional_name, validate_required_name
+from pilotage.server.strategies.checks.texts import validate_optional_text, validate_required_text, validate_text
 from pilotage.server.strategies.strategy import Strategy
 
 _CLASS = "kubernetes.io/ingress.class"
@@ -55,10 +56,10 @@ class IngressStrategy(Strategy):
         return list(_validate_spec(document.get("spec") or {}, _Known(secrets, rules)))
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        known = {entry["ip"] for entry in _entries(old) if entry.get("ip")}
+        known = {entry["ip"] for entry in balancer_entries(old) if entry.get("ip")}
         return [
             cause
-            for index, entry in enumerate(_entries(document))
+            for index, entry in enumerate(balancer_entries(document))
             for cause in validate_balancer_entry(entry, f"status.loadBalancer.ingress[{index}]", known)
         ]
 
@@ -69,7 +70,8 @@ class IngressStrategy(Strategy):
         return [f"annotation \"{_CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"]
 
 
-def _entries(document: Document) -> list[Document]:
+def balancer_entries(document: Document) -> list[Document]:
+    """The points of the load balancer in the status of an object."""
     entries: list[Document] = ((document.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
     return entries
 
@@ -79,7 +81,7 @@ def validate_balancer_entry(entry: Document, path: str, known: set[str]) -> Iter
     if text := entry.get("ip"):
         yield from validate_address(text, f"{path}.ip", known)
     if name := entry.get("hostname"):
-        yield from validate_name(name, f"{path}.hostname")
+        yield from validate_text(name, f"{path}.hostname")
         if address(name) is not None:
             yield invalid(f"{path}.hostname", name, _NO_ADDRESS)
 
@@ -90,24 +92,21 @@ def _validate_spec(spec: Document, known: _Known) -> Iterator[Cause]:
         yield invalid("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified", whole=True)
     if backend is not None:
         yield from _validate_backend(backend, "spec.defaultBackend")
-    for index, rule in enumerate(rules):
-        yield from _validate_rule(rule, f"spec.rules[{index}]", known)
-    for index, part in enumerate(spec.get("tls") or ()):
-        yield from _validate_tls(part, f"spec.tls[{index}]", known)
+    yield from validate_each(rules, "spec.rules", _validate_rule, known)
+    yield from validate_each(spec.get("tls"), "spec.tls", _validate_tls, known)
     if spec.get("ingressClassName") is not None:
-        yield from validate_name(spec["ingressClassName"], "spec.ingressClassName")
+        yield from validate_text(spec["ingressClassName"], "spec.ingressClassName")
 
 
 def _validate_host(host: str, path: str) -> Iterator[Cause]:
     rule = wildcard_subdomain if "*" in host else dns_1123_subdomain
-    yield from (invalid(path, host, problem) for problem in rule(host))
+    yield from validate_text(host, path, rule)
 
 
 def _validate_tls(part: Document, path: str, known: _Known) -> Iterator[Cause]:
-    for index, host in enumerate(part.get("hosts") or ()):
-        yield from _validate_host(host, f"{path}.hosts[{index}]")
+    yield from validate_each(part.get("hosts"), f"{path}.hosts", _validate_host)
     if not known.secrets:
-        yield from validate_optional_name(part.get("secretName"), f"{path}.secretName")
+        yield from validate_optional_text(part.get("secretName"), f"{path}.secretName")
 
 
 def _validate_rule(rule: Document, path: str, known: _Known) -> Iterator[Cause]:
@@ -125,8 +124,7 @@ def _validate_paths(http: Document | None, path: str, known: _Known) -> Iterator
         return
     if not http.get("paths"):
         yield required(f"{path}.paths")
-    for index, route in enumerate(http.get("paths") or ()):
-        yield from _validate_route(route, f"{path}.paths[{index}]")
+    yield from validate_each(http.get("paths"), f"{path}.paths", _validate_route)
 
 
 def _validate_route(route: Document, path: str) -> Iterator[Cause]:
@@ -162,16 +160,16 @@ def _validate_backend(backend: Document, path: str) -> Iterator[Cause]:
 
 def _validate_resource(resource: Document, path: str) -> Iterator[Cause]:
     if resource.get("apiGroup") is not None:
-        yield from validate_name(resource["apiGroup"], f"{path}.apiGroup")
+        yield from validate_text(resource["apiGroup"], f"{path}.apiGroup")
     for key in ("kind", "name"):
         value = resource.get(key) or ""
         if not value:
             yield required(f"{path}.{key}")
-        yield from (invalid(f"{path}.{key}", value, problem) for problem in path_segment_name(value))
+        yield from validate_text(value, f"{path}.{key}", path_segment_name)
 
 
 def _validate_service(service: Document, path: str) -> Iterator[Cause]:
-    yield from validate_required_name(service.get("name"), f"{path}.service.name", "label")
+    yield from validate_required_text(service.get("name"), f"{path}.service.name", dns_1123_label)
     port = service.get("port") or {}
     name, number = port.get("name") or "", port.get("number") or 0
     if name and number:

@@ -6,9 +6,11 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, not_supported, required
+from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.checks.addresses import network, network_warnings, validate_network
+from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import validate_port_number_or_name
@@ -71,23 +73,18 @@ def _validate_spec(spec: Document, known: _Known) -> Iterator[Cause]:
     for direction, peers in _DIRECTIONS:
         for index, rule in enumerate(spec.get(direction) or ()):
             path = f"spec.{direction}[{index}]"
-            for position, port in enumerate(rule.get("ports") or ()):
-                yield from _validate_port(port, f"{path}.ports[{position}]")
-            for position, peer in enumerate(rule.get(peers) or ()):
-                yield from _validate_peer(peer, f"{path}.{peers}[{position}]", known)
+            yield from validate_each(rule.get("ports"), f"{path}.ports", _validate_port)
+            yield from validate_each(rule.get(peers), f"{path}.{peers}", _validate_peer, known)
     types = spec.get("policyTypes") or []
     if len(types) > len(_TYPES):
         yield invalid("spec.policyTypes", types, "may not specify more than two policyTypes", whole=True)
         return
-    for index, kind in enumerate(types):
-        if kind not in _TYPES:
-            yield not_supported(f"spec.policyTypes[{index}]", kind, _TYPES)
+    yield from validate_each(types, "spec.policyTypes", validate_choice, _TYPES)
 
 
 def _validate_port(rule: Document, path: str) -> Iterator[Cause]:
     protocol, port, end = rule.get("protocol"), rule.get("port"), rule.get("endPort")
-    if protocol is not None and protocol not in _PROTOCOLS:
-        yield not_supported(f"{path}.protocol", protocol, _PROTOCOLS)
+    yield from validate_optional_choice(protocol, f"{path}.protocol", _PROTOCOLS)
     if end is not None and port is None:
         yield invalid(f"{path}.endPort", end, "may not be specified when `port` is not specified")
     elif end is not None and isinstance(port, str):

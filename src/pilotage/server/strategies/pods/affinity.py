@@ -8,6 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import dns_1123_label, label_value, qualified_name
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.texts import validate_text
 
@@ -23,8 +24,7 @@ def validate_affinity(affinity: Document | None, path: str) -> Iterator[Cause]:
         yield from _validate_node_affinity(nodes, f"{path}.nodeAffinity")
     for kind in ("podAffinity", "podAntiAffinity"):
         pods = affinity.get(kind) or {}
-        for index, term in enumerate(pods.get(REQUIRED) or ()):
-            yield from _validate_pod_term(term, f"{path}.{kind}.{REQUIRED}[{index}]")
+        yield from validate_each(pods.get(REQUIRED), f"{path}.{kind}.{REQUIRED}", _validate_pod_term)
         for index, weighted in enumerate(pods.get(PREFERRED) or ()):
             place = f"{path}.{kind}.{PREFERRED}[{index}]"
             yield from _validate_weight(weighted, place)
@@ -36,16 +36,15 @@ def validate_node_selector(selector: Document, path: str) -> Iterator[Cause]:
     terms = selector.get("nodeSelectorTerms") or ()
     if not terms:
         yield required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
-    for index, term in enumerate(terms):
-        yield from validate_node_selector_term(term, f"{path}.nodeSelectorTerms[{index}]")
+    yield from validate_each(terms, f"{path}.nodeSelectorTerms", validate_node_selector_term)
 
 
 def validate_node_selector_term(term: Document, path: str, *, any_value: bool = False) -> Iterator[Cause]:
     """Expressions about the labels of a node and about its name. With `any_value` values are not checked."""
-    for index, expression in enumerate(term.get("matchExpressions") or ()):
-        yield from _validate_expression(expression, f"{path}.matchExpressions[{index}]", any_value=any_value)
-    for index, expression in enumerate(term.get("matchFields") or ()):
-        yield from _validate_field(expression, f"{path}.matchFields[{index}]")
+    yield from validate_each(
+        term.get("matchExpressions"), f"{path}.matchExpressions", _validate_expression, any_value=any_value
+    )
+    yield from validate_each(term.get("matchFields"), f"{path}.matchFields", _validate_field)
 
 
 def validate_label_keys(
@@ -57,8 +56,7 @@ def validate_label_keys(
         if (keys := holder.get(name)) and selector is None:
             yield forbidden(f"{path}.{name}", "must not be specified when labelSelector is not set")
         else:
-            for index, key in enumerate(keys or ()):
-                yield from validate_text(key, f"{path}.{name}[{index}]", qualified_name)
+            yield from validate_each(keys, f"{path}.{name}", validate_text, qualified_name)
     matching = {key: index for index, key in enumerate(holder.get("matchLabelKeys") or ())}
     if selector and matching:
         seen = set(selector.get("matchLabels") or ())
@@ -105,8 +103,7 @@ def _validate_expression(expression: Document, path: str, *, any_value: bool) ->
     else:
         yield invalid(f"{path}.operator", operator, "not a valid selector operator")
     yield from validate_text(expression.get("key") or "", f"{path}.key", qualified_name)
-    for index, value in enumerate(() if any_value else values):
-        yield from validate_text(value, f"{path}.values[{index}]", label_value)
+    yield from validate_each(() if any_value else values, f"{path}.values", validate_text, label_value)
 
 
 def _validate_field(expression: Document, path: str) -> Iterator[Cause]:
@@ -120,8 +117,7 @@ def _validate_field(expression: Document, path: str) -> Iterator[Cause]:
     if key != "metadata.name":
         yield invalid(f"{path}.key", key, "not a valid field selector key")
     else:
-        for index, value in enumerate(values):
-            yield from validate_text(value, f"{path}.values[{index}]")
+        yield from validate_each(values, f"{path}.values", validate_text)
 
 
 def _validate_pod_term(term: Document, path: str) -> Iterator[Cause]:

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, not_supported, required, too_many
 from pilotage.meta.documents import Document
+from pilotage.meta.names import dns_1123_label
+from pilotage.server.strategies.checks.choices import validate_choice, validate_required_choice
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import PROTOCOLS, port_name_problems
 from pilotage.server.strategies.checks.texts import validate_required_text
@@ -117,14 +120,11 @@ def validate_image_spaces(container: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_container(container: Document, path: str, pod: Surroundings) -> Iterator[Cause]:
-    yield from validate_required_text(container.get("name"), f"{path}.name")
+    yield from validate_required_text(container.get("name"), f"{path}.name", dns_1123_label)
     if not container.get("image"):
         yield required(f"{path}.image")
     policy = container.get("terminationMessagePolicy") or ""
-    if not policy:
-        yield required(f"{path}.terminationMessagePolicy")
-    elif policy not in _MESSAGES:
-        yield not_supported(f"{path}.terminationMessagePolicy", policy, _MESSAGES)
+    yield from validate_required_choice(policy, f"{path}.terminationMessagePolicy", _MESSAGES)
     yield from _validate_ports(container.get("ports") or (), f"{path}.ports")
     yield from validate_environment(container, path)
     yield from validate_mounts(container, path, pod.volumes)
@@ -151,10 +151,7 @@ def _validate_ports(ports: Iterable[Document], path: str) -> Iterator[Cause]:
             yield required(f"{place}.containerPort")
         if number := port.get("hostPort"):
             yield from validate_port_number(number, f"{place}.hostPort")
-        if not protocol:
-            yield required(f"{place}.protocol")
-        elif protocol not in PROTOCOLS:
-            yield not_supported(f"{place}.protocol", protocol, PROTOCOLS)
+        yield from validate_required_choice(protocol, f"{place}.protocol", PROTOCOLS)
 
 
 def _validate_host_ports(containers: Iterable[Document], path: str, taken: set[str]) -> Iterator[Cause]:
@@ -175,10 +172,7 @@ def _validate_resizes(policies: Iterable[Document], path: str, restart_policy: s
             yield duplicate(f"{path}[{index}]", resource)
         resources.add(resource)
         for value, allowed in ((resource, _RESIZED), (restart, _RESIZES)):
-            if not value:
-                yield required(path)
-            elif value not in allowed:
-                yield not_supported(path, value, allowed)
+            yield from validate_required_choice(value, path, allowed)
         if restart_policy == "Never" and restart != "NotRequired":
             yield invalid(path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
 
@@ -195,14 +189,12 @@ def _validate_restarts(container: Document, path: str, *, init: bool = False) ->
         yield not_supported(f"{path}.restartPolicy", policy, _RESTARTS)
     if len(rules) > _MAX_RULES:
         yield too_many(f"{path}.restartPolicyRules", len(rules), _MAX_RULES)
-    for index, rule in enumerate(rules):
-        yield from _validate_rule(rule, f"{path}.restartPolicyRules[{index}]")
+    yield from validate_each(rules, f"{path}.restartPolicyRules", _validate_rule)
 
 
 def _validate_rule(rule: Document, path: str) -> Iterator[Cause]:
     action, codes = rule.get("action") or "", rule.get("exitCodes")
-    if action not in _ACTIONS:
-        yield not_supported(f"{path}.action", action, _ACTIONS)
+    yield from validate_choice(action, f"{path}.action", _ACTIONS)
     if codes is None:
         yield required(f"{path}.exitCodes", "must be specified")
         return

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import as_prefix, dns_1123_subdomain
+from pilotage.meta.names import as_prefix, dns_1123_label, dns_1123_subdomain
 from pilotage.server.strategies.checks.texts import (
     config_key,
     validate_no_backsteps,
@@ -69,7 +69,7 @@ def _validate_reference(kind: str, reference: Document, path: str) -> Iterator[C
         yield from validate_resource_reference(reference, path, file=False)
     elif kind == "fileKeyRef":
         yield from validate_required_text(reference.get("key"), f"{path}.key", variable_name)
-        yield from validate_required_text(reference.get("volumeName"), f"{path}.volumeName")
+        yield from validate_required_text(reference.get("volumeName"), f"{path}.volumeName", dns_1123_label)
         if file := reference.get("path"):
             yield from validate_no_backsteps(file, f"{path}.path")
         else:

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, not_supported, required, too_long
+from pilotage.meta.causes import forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.names import dns_1123_label
 from pilotage.server.strategies.checks.addresses import validate_address
+from pilotage.server.strategies.checks.choices import validate_required_choice
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.texts import validate_text
 
 _POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -29,11 +31,7 @@ _SEARCH_RULE = (
 
 def validate_dns_policy(spec: Document, path: str) -> Iterator[Cause]:
     """Which servers answer a pod's questions."""
-    policy = spec.get("dnsPolicy") or ""
-    if not policy:
-        yield required(path)
-    elif policy not in _POLICIES:
-        yield not_supported(path, policy, _POLICIES)
+    yield from validate_required_choice(spec.get("dnsPolicy"), path, _POLICIES)
 
 
 def validate_dns_config(spec: Document, path: str) -> Iterator[Cause]:
@@ -53,8 +51,7 @@ def validate_dns_config(spec: Document, path: str) -> Iterator[Cause]:
     if len(servers) > _MAX_NAMESERVERS:
         message = f"must not have more than {_MAX_NAMESERVERS} nameservers"
         yield invalid(f"{path}.nameservers", servers, message, whole=True)
-    for index, server in enumerate(servers):
-        yield from validate_address(server, f"{path}.nameservers[{index}]")
+    yield from validate_each(servers, f"{path}.nameservers", validate_address)
     yield from _validate_searches(config.get("searches") or [], f"{path}.searches")
     for index, option in enumerate(config.get("options") or ()):
         if not option.get("name"):
@@ -86,8 +83,7 @@ def validate_host_aliases(spec: Document, path: str) -> Iterator[Cause]:
     """More lines of the pod's /etc/hosts."""
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         yield from validate_address(alias.get("ip") or "", f"{path}[{index}].ip")
-        for number, name in enumerate(alias.get("hostnames") or ()):
-            yield from validate_text(name, f"{path}[{index}].hostnames[{number}]")
+        yield from validate_each(alias.get("hostnames"), f"{path}[{index}].hostnames", validate_text)
 
 
 def _validate_searches(searches: list[str], path: str) -> Iterator[Cause]:

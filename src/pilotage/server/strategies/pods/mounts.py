@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_found, not_supported, required
 from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.choices import validate_choice
 from pilotage.server.strategies.checks.texts import validate_relative_path
 
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
@@ -64,8 +65,7 @@ def _validate_mount_options(mount: Document, container: Document, path: str, ind
             yield invalid(f"{path}[{index}].subPathExpr", expression, message)
         yield from validate_relative_path(expression, f"{path}.subPathExpr")
     if (propagation := mount.get("mountPropagation")) is not None:
-        if propagation not in _PROPAGATIONS:
-            yield not_supported(f"{path}.mountPropagation", propagation, _PROPAGATIONS)
+        yield from validate_choice(propagation, f"{path}.mountPropagation", _PROPAGATIONS)
         privileged = (container.get("securityContext") or {}).get("privileged")
         if propagation == "Bidirectional" and not privileged:
             message = "Bidirectional mount propagation is available only to privileged containers"

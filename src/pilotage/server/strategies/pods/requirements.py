@@ -11,6 +11,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.names import dns_1123_label
 from pilotage.meta.quantity import Quantity
 from pilotage.server.strategies.checks.resourcenames import (
+    HUGE_PAGES,
     can_be_overcommitted,
     is_whole,
     validate_container_resource_name,
@@ -18,7 +19,6 @@ from pilotage.server.strategies.checks.resourcenames import (
 )
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.resources import (
-    HUGE_PAGES,
     Amounts,
     amounts,
     of_pods,

@@ -111,14 +111,6 @@ def _validate_containers(spec: Document, was: Document) -> Iterator[Cause]:
                     yield forbidden(place, _RESTARTED)
 
 
-def _node_resizes(status: Document) -> bool:
-    """Whether the node of a pod that runs reports resources, as those do that can change them."""
-    for container in status.get("containerStatuses") or ():
-        if (container.get("state") or {}).get("running") is not None:
-            return container.get("resources") is not None
-    return True
-
-
 def _changes_more(container: Document, old: Document) -> bool:
     """Whether more than cpu and memory changes. A container with claims counts as changed, as in Kubernetes."""
     resources = old.get("resources") or {}

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pilotage.meta.documents import Document
 from pilotage.meta.quantity import Quantity
+from pilotage.server.strategies.checks.resourcenames import HUGE_PAGES
 
-HUGE_PAGES = "hugepages-"
 Amounts = dict[str, Quantity]
 Kind = Literal["limits", "requests"]
 _COMPUTE = ("cpu", "memory")

@@ -8,11 +8,13 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import label_value, qualified_name
+from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.affinity import validate_label_keys
 
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
 _POLICIES = ("Honor", "Ignore")
 _POSITIVE = "must be greater than zero"
@@ -20,8 +22,7 @@ _POSITIVE = "must be greater than zero"
 
 def validate_tolerations(spec: Document, path: str) -> Iterator[Cause]:
     """The taints of nodes that a pod tolerates."""
-    for index, toleration in enumerate(spec.get("tolerations") or ()):
-        yield from _validate_toleration(toleration, f"{path}[{index}]")
+    yield from validate_each(spec.get("tolerations"), path, _validate_toleration)
 
 
 def validate_topology_spread(spec: Document, path: str) -> Iterator[Cause]:
@@ -34,8 +35,7 @@ def validate_topology_spread(spec: Document, path: str) -> Iterator[Cause]:
             yield invalid(f"{place}.maxSkew", skew, _POSITIVE)
         if not constraint.get("topologyKey"):
             yield required(f"{place}.topologyKey", "can not be empty")
-        if action not in _UNSATISFIABLE:
-            yield not_supported(f"{place}.whenUnsatisfiable", action, _UNSATISFIABLE)
+        yield from validate_choice(action, f"{place}.whenUnsatisfiable", _UNSATISFIABLE)
         if last[key := _spread_key(constraint)] > index:
             yield duplicate(f"{place}.{{topologyKey, whenUnsatisfiable}}", f"{{{key[0]}, {key[1]}}}")
         if (domains := constraint.get("minDomains")) is not None:
@@ -45,8 +45,7 @@ def validate_topology_spread(spec: Document, path: str) -> Iterator[Cause]:
                 message = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
                 yield invalid(f"{place}.minDomains", domains, message)
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            if (policy := constraint.get(name)) is not None and policy not in _POLICIES:
-                yield not_supported(f"{place}.{name}", policy, _POLICIES)
+            yield from validate_optional_choice(constraint.get(name), f"{place}.{name}", _POLICIES)
         yield from validate_label_keys(constraint, place, ("matchLabelKeys",))
         yield from validate_label_selector(constraint.get("labelSelector"), f"{place}.labelSelector")
 
@@ -89,5 +88,5 @@ def _validate_toleration(toleration: Document, path: str) -> Iterator[Cause]:
         compared = operator in ("Lt", "Gt")
         allowed = ("Equal", "Exists", "Lt", "Gt") if compared else ("Equal", "Exists")
         yield not_supported(f"{path}.operator", operator, allowed)
-    if effect and effect not in _EFFECTS:
-        yield not_supported(f"{path}.effect", effect, _EFFECTS)
+    if effect and effect not in TAINT_EFFECTS:
+        yield not_supported(f"{path}.effect", effect, TAINT_EFFECTS)

@@ -9,6 +9,8 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, json_shown, not_supported, required, too_long
 from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.choices import validate_choice, validate_required_choice
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.texts import validate_relative_path
 from pilotage.server.strategies.pods.windows import validate_windows_options
 
@@ -28,8 +30,7 @@ def validate_container_security(context: Document | None, path: str, *, host_use
         return
     yield from _validate_ids(context, path, ("runAsUser", "runAsGroup"))
     if (mount := context.get("procMount")) is not None:
-        if mount not in ("Default", "Unmasked"):
-            yield not_supported(f"{path}.procMount", mount, ("Default", "Unmasked"))
+        yield from validate_choice(mount, f"{path}.procMount", ("Default", "Unmasked"))
         if host_users and mount == "Unmasked":
             yield invalid(f"{path}.procMount", mount, "`hostUsers` must be false to use `Unmasked`")
     yield from _validate_seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
@@ -49,8 +50,7 @@ def validate_pod_security(spec: Document, path: str) -> Iterator[Cause]:
     """The security context of a pod, with what it shares with the node."""
     context = spec.get("securityContext") or {}
     yield from _validate_ids(context, path, ("fsGroup", "runAsUser", "runAsGroup"))
-    for index, group in enumerate(context.get("supplementalGroups") or ()):
-        yield from _validate_id(group, f"{path}.supplementalGroups[{index}]")
+    yield from validate_each(context.get("supplementalGroups"), f"{path}.supplementalGroups", _validate_id)
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         message = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid(f"{path}.shareProcessNamespace", True, message)
@@ -98,10 +98,7 @@ def _validate_seccomp(profile: Document | None, path: str) -> Iterator[Cause]:
     if profile is None:
         return
     kind, local = profile.get("type") or "", profile.get("localhostProfile")
-    if not kind:
-        yield required(f"{path}.type", "type is required when seccompProfile is set")
-    elif kind not in _PROFILES:
-        yield not_supported(f"{path}.type", kind, _PROFILES)
+    yield from validate_required_choice(kind, f"{path}.type", _PROFILES, "type is required when seccompProfile is set")
     if kind == "Localhost":
         if local is None:
             yield required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost")
@@ -144,5 +141,4 @@ def _validate_id(value: int, path: str) -> Iterator[Cause]:
 
 
 def _validate_choice(value: str, path: str, allowed: tuple[str, ...]) -> Iterator[Cause]:
-    if value not in allowed:
-        yield not_supported(path, value, allowed)
+    yield from validate_choice(value, path, allowed)

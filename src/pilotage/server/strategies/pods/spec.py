@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, forbidden, invalid, json_shown, not_supported, required
+from pilotage.meta.causes import duplicate, forbidden, invalid, json_shown, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_subdomain
+from pilotage.meta.names import dns_1123_label, dns_1123_subdomain
 from pilotage.meta.validation import annotations_causes, labels_causes
+from pilotage.server.strategies.checks.choices import validate_required_choice
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_affinity
 from pilotage.server.strategies.pods.annotations import MIRROR, validate_annotations, validate_profiles
@@ -67,8 +69,7 @@ def validate_pod(pod: Document) -> Iterator[Cause]:
                     place = f"spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
                     yield forbidden(place, "must not be specified when serviceAccountName is not set")
     for kind in ("containers", "initContainers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            yield from validate_image_spaces(container, f"spec.{kind}[{index}]")
+        yield from validate_each(spec.get(kind), f"spec.{kind}", validate_image_spaces)
 
 
 def validate_new_pod(pod: Document) -> Iterator[Cause]:
@@ -143,11 +144,7 @@ def _validate_references(spec: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_policy(spec: Document, path: str, name: str, allowed: tuple[str, ...]) -> Iterator[Cause]:
-    policy = spec.get(name) or ""
-    if not policy:
-        yield required(f"{path}.{name}")
-    elif policy not in allowed:
-        yield not_supported(f"{path}.{name}", policy, allowed)
+    yield from validate_required_choice(spec.get(name), f"{path}.{name}", allowed)
 
 
 def _validate_claims(spec: Document, path: str, metadata: Document | None) -> Iterator[Cause]:
@@ -161,7 +158,7 @@ def _validate_claims(spec: Document, path: str, metadata: Document | None) -> It
         if name and name in names:
             yield duplicate(f"{place}.name", name)
         else:
-            yield from validate_required_text(name, f"{place}.name")
+            yield from validate_required_text(name, f"{place}.name", dns_1123_label)
             names.add(name)
         yield from _validate_claim_source(claim, place)
 

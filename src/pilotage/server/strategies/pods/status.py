@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label, dns_1123_subdomain, qualified_name
+from pilotage.meta.names import dns_1123_label, qualified_name
 from pilotage.server.strategies.checks.addresses import address, address_warnings, validate_address
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.pods.annotations import validate_annotations, validate_annotations_update
@@ -178,7 +178,7 @@ def _validate_extended_claim(claim: Document, spec: Document, path: str) -> Iter
             for key, name in zip(("containerName", "resourceName", "requestName"), names, strict=True):
                 yield duplicate(f"{place}.{key}", name)
         seen.add(names)
-    yield from validate_required_text(claim.get("resourceClaimName"), f"{path}.resourceClaimName", dns_1123_subdomain)
+    yield from validate_required_text(claim.get("resourceClaimName"), f"{path}.resourceClaimName")
 
 
 def _validate_pod_addresses(status: Document, was: Document) -> Iterator[Cause]:

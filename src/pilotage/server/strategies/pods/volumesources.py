@@ -10,6 +10,11 @@ from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import dns_1123_label
 from pilotage.meta.quantity import Quantity
+from pilotage.server.strategies.checks.choices import (
+    validate_choice,
+    validate_optional_choice,
+    validate_required_choice,
+)
 from pilotage.server.strategies.checks.texts import (
     validate_no_backsteps,
     validate_relative_path,
@@ -64,8 +69,7 @@ def _validate_host_path(source: Document, path: str) -> Iterator[Cause]:
         yield required(f"{path}.path")
         return
     yield from validate_no_backsteps(source["path"], f"{path}.path")
-    if (kind := source.get("type")) is not None and kind not in _HOST_PATHS:
-        yield not_supported(f"{path}.type", kind, _HOST_PATHS)
+    yield from validate_optional_choice(source.get("type"), f"{path}.type", _HOST_PATHS)
 
 
 def _validate_repository(source: Document, path: str) -> Iterator[Cause]:
@@ -187,12 +191,10 @@ def _validate_flex_volume(source: Document, path: str) -> Iterator[Cause]:
 def _validate_azure_disk(source: Document, path: str) -> Iterator[Cause]:
     yield from _needs("diskName", "diskURI")(source, path)
     address, kind, caching = source.get("diskURI") or "", source.get("kind"), source.get("cachingMode")
-    if caching is not None and caching not in _CACHING:
-        yield not_supported(f"{path}.cachingMode", caching, _CACHING)
+    yield from validate_optional_choice(caching, f"{path}.cachingMode", _CACHING)
     if kind is None:
         return
-    if kind not in _DISKS:
-        yield not_supported(f"{path}.kind", kind, _DISKS)
+    yield from validate_choice(kind, f"{path}.kind", _DISKS)
     if not address.startswith("/subscriptions/" if kind == "Managed" else "https://"):
         yield not_supported(f"{path}.diskURI", address, (_MANAGED if kind == "Managed" else _BLOB,))
 
@@ -235,10 +237,7 @@ def _validate_image(source: Document, path: str, *, is_pod: bool) -> Iterator[Ca
 
 def validate_pull_policy(policy: str, path: str) -> Iterator[Cause]:
     """When an image is pulled."""
-    if not policy:
-        yield required(path)
-    elif policy not in _PULL_POLICIES:
-        yield not_supported(path, policy, _PULL_POLICIES)
+    yield from validate_required_choice(policy, path, _PULL_POLICIES)
 
 
 SOURCES: dict[str, Check] = {

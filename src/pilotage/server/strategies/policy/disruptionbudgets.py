@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, not_supported
+from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.choices import validate_optional_choice
 from pilotage.server.strategies.checks.conditions import validate_conditions
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.numbers import validate_at_most_all, validate_count_or_percent, validate_counts
@@ -44,5 +45,4 @@ def _validate_spec(spec: Document, path: str, *, any_value: bool) -> Iterator[Ca
         yield from validate_at_most_all(spec[name], f"{path}.{name}")
     yield from validate_label_selector(spec.get("selector"), f"{path}.selector", any_value=any_value)
     policy = spec.get("unhealthyPodEvictionPolicy")
-    if policy is not None and policy not in _POLICIES:
-        yield not_supported(f"{path}.unhealthyPodEvictionPolicy", policy, _POLICIES)
+    yield from validate_optional_choice(policy, f"{path}.unhealthyPodEvictionPolicy", _POLICIES)

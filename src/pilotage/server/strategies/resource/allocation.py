@@ -7,12 +7,14 @@ from collections.abc import Hashable, Iterator
 from ipaddress import ip_interface
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required, too_long, too_many
+from pilotage.meta.causes import duplicate, forbidden, invalid, required, too_long, too_many
 from pilotage.meta.documents import Document, canonical, same
 from pilotage.meta.names import dns_1123_label, qualified_name
 from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.strategies.checks.addresses import network
+from pilotage.server.strategies.checks.choices import validate_required_choice
 from pilotage.server.strategies.checks.conditions import validate_conditions
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
 from pilotage.server.strategies.pods.csi import validate_driver_name
@@ -106,13 +108,11 @@ def _validate_allocation(allocation: Document, path: str, known: RequestNames) -
     if len(results) > MAX_REQUESTS:
         yield too_many(f"{path}.devices.results", len(results), MAX_REQUESTS)
     else:
-        for index, result in enumerate(results):
-            yield from _validate_result(result, f"{path}.devices.results[{index}]", known)
+        yield from validate_each(results, f"{path}.devices.results", _validate_result, known)
     if len(configs) > 2 * MAX_CONFIGURATIONS:
         yield too_many(f"{path}.devices.config", len(configs), 2 * MAX_CONFIGURATIONS)
     else:
-        for index, config in enumerate(configs):
-            yield from _validate_allocated_configuration(config, f"{path}.devices.config[{index}]", known)
+        yield from validate_each(configs, f"{path}.devices.config", _validate_allocated_configuration, known)
     if (selector := allocation.get("nodeSelector")) is not None:
         yield from validate_node_selector(selector, f"{path}.nodeSelector")
 
@@ -135,8 +135,7 @@ def validate_binding_conditions(result: Document, path: str) -> Iterator[Cause]:
         if len(conditions) > _MAX_BINDING_CONDITIONS:
             yield too_many(f"{path}.{name}", len(conditions), _MAX_BINDING_CONDITIONS)
         else:
-            for index, condition in enumerate(conditions):
-                yield from validate_text(condition, f"{path}.{name}[{index}]", qualified_name)
+            yield from validate_each(conditions, f"{path}.{name}", validate_text, qualified_name)
     for name, conditions in zip(names, (positive, negative), strict=True):
         seen: set[str] = set()
         for index, condition in enumerate(conditions[: _MAX_BINDING_CONDITIONS * 8]):
@@ -156,10 +155,7 @@ def validate_binding_conditions(result: Document, path: str) -> Iterator[Cause]:
 
 def _validate_allocated_configuration(config: Document, path: str, known: RequestNames) -> Iterator[Cause]:
     source = config.get("source") or ""
-    if not source:
-        yield required(f"{path}.source")
-    elif source not in _SOURCES:
-        yield not_supported(f"{path}.source", source, _SOURCES)
+    yield from validate_required_choice(source, f"{path}.source", _SOURCES)
     yield from validate_references(config, path, known)
     yield from validate_configuration(config, path)
 

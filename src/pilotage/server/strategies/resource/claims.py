@@ -7,13 +7,12 @@ from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document, same
 from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.offload import COMPILED
+from pilotage.server.strategies.checks.immutable import IMMUTABLE
 from pilotage.server.strategies.pods.claims import validate_template_metadata
 from pilotage.server.strategies.resource.access import ADMIN_ACCESS, granted_access, requested_access
 from pilotage.server.strategies.resource.allocation import drop_deallocated_devices, validate_claim_status
 from pilotage.server.strategies.resource.devices import default_device_claim, validate_device_claim
 from pilotage.server.strategies.strategy import Strategy
-
-_IMMUTABLE = "field is immutable"
 
 
 class ResourceClaimStrategy(Strategy):
@@ -41,7 +40,7 @@ class ResourceClaimStrategy(Strategy):
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         unchanged = same(document["spec"], old["spec"]) and same_texts(document["spec"], old["spec"])
-        return [] if unchanged else [invalid("spec", document["spec"], _IMMUTABLE)]
+        return [] if unchanged else [invalid("spec", document["spec"], IMMUTABLE)]
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         return list(validate_claim_status(document, old))
@@ -70,4 +69,4 @@ class ResourceClaimTemplateStrategy(Strategy):
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         unchanged = same(document["spec"], old["spec"]) and same_texts(document["spec"], old["spec"])
-        return [] if unchanged else [*self.validate(document), invalid("spec", document["spec"], _IMMUTABLE)]
+        return [] if unchanged else [*self.validate(document), invalid("spec", document["spec"], IMMUTABLE)]

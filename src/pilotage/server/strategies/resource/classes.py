@@ -8,6 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, too_many
 from pilotage.meta.documents import Document
 from pilotage.server.offload import COMPILED
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.resourcenames import is_extended
 from pilotage.server.strategies.resource.devices import (
     MAX_CONFIGURATIONS,
@@ -33,8 +34,7 @@ def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
     if len(configs) > MAX_CONFIGURATIONS:
         yield too_many(f"{path}.config", len(configs), MAX_CONFIGURATIONS)
     else:
-        for index, config in enumerate(configs):
-            yield from validate_configuration(config, f"{path}.config[{index}]")
+        yield from validate_each(configs, f"{path}.config", validate_configuration)
     name = spec.get("extendedResourceName")
     if name is not None and not is_extended(name):
         yield invalid(f"{path}.extendedResourceName", name, "must be a valid extended resource name")

@@ -8,8 +8,9 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_long, too_many
 from pilotage.meta.documents import Document, canonical
-from pilotage.meta.names import dns_1123_label, dns_1123_subdomain, label_value, qualified_name
+from pilotage.meta.names import dns_1123_label, label_value, qualified_name
 from pilotage.schema.cel.devices import selector_problem
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.pods.csi import validate_driver_name
 from pilotage.server.strategies.resource.names import (
@@ -57,8 +58,7 @@ def validate_device_claim(devices: Document, path: str) -> Iterator[Cause]:
     if len(constraints) > _MAX_CONSTRAINTS:
         yield too_many(f"{path}.constraints", len(constraints), _MAX_CONSTRAINTS)
     else:
-        for index, constraint in enumerate(constraints):
-            yield from _validate_constraint(constraint, f"{path}.constraints[{index}]", known)
+        yield from validate_each(constraints, f"{path}.constraints", _validate_constraint, known)
     yield from validate_configurations(devices.get("config") or (), f"{path}.config", MAX_CONFIGURATIONS, known)
 
 
@@ -69,8 +69,7 @@ def validate_set(
     if 0 <= most < len(items):
         yield too_many(path, len(items), most)
         return
-    for index, item in enumerate(items):
-        yield from check(item, f"{path}[{index}]")
+    yield from validate_each(items, path, check)
     seen: set[Hashable] = set()
     for index, item in enumerate(items):
         if (own := key(item)) in seen:
@@ -153,7 +152,7 @@ def _validate_alternative(request: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_exact(request: Document, path: str) -> Iterator[Cause]:
-    yield from validate_required_text(request.get("deviceClassName"), f"{path}.deviceClassName", dns_1123_subdomain)
+    yield from validate_required_text(request.get("deviceClassName"), f"{path}.deviceClassName")
     yield from validate_selectors(request.get("selectors") or (), f"{path}.selectors")
     mode, count = request.get("allocationMode") or "", request.get("count") or 0
     if mode == "All":
@@ -164,8 +163,7 @@ def _validate_exact(request: Document, path: str) -> Iterator[Cause]:
             yield invalid(f"{path}.count", count, "must be greater than zero")
     else:
         yield not_supported(f"{path}.allocationMode", mode, _MODES)
-    for index, toleration in enumerate(request.get("tolerations") or ()):
-        yield from _validate_toleration(toleration, f"{path}.tolerations[{index}]")
+    yield from validate_each(request.get("tolerations"), f"{path}.tolerations", _validate_toleration)
 
 
 def _validate_toleration(toleration: Document, path: str) -> Iterator[Cause]:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, not_found, not_supported, required, too_long, too_many
+from pilotage.meta.causes import forbidden, invalid, not_found, required, too_long, too_many
 from pilotage.meta.documents import Document, same
 from pilotage.meta.names import dns_1123_label, label_value, qualified_name
+from pilotage.server.strategies.checks.choices import validate_required_choice
 from pilotage.server.strategies.checks.quantities import quantity
-from pilotage.server.strategies.checks.references import validate_name, validate_required_name
 from pilotage.server.strategies.checks.resourcenames import is_native
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
 from pilotage.server.strategies.resource.allocation import validate_binding_conditions
 from pilotage.server.strategies.resource.capacities import validate_request_policy
@@ -130,14 +130,11 @@ def _validate_taints(taints: list[Document], path: str) -> Iterator[Cause]:
         place, effect = f"{path}[{index}]", taint.get("effect") or ""
         yield from validate_text(taint.get("key") or "", f"{place}.key", qualified_name)
         yield from validate_text(taint.get("value") or "", f"{place}.value", label_value)
-        if not effect:
-            yield required(f"{place}.effect")
-        elif effect not in EFFECTS:
-            yield not_supported(f"{place}.effect", effect, EFFECTS)
+        yield from validate_required_choice(effect, f"{place}.effect", EFFECTS)
 
 
 def _validate_consumption(consumption: Document, path: str) -> Iterator[Cause]:
-    yield from validate_required_name(consumption.get("counterSet"), f"{path}.counterSet", "label")
+    yield from validate_required_text(consumption.get("counterSet"), f"{path}.counterSet", dns_1123_label)
     yield from validate_counters(consumption.get("counters") or {}, f"{path}.counters")
 
 
@@ -156,7 +153,7 @@ def _validate_nodes(device: Document, path: str, selection: Selection) -> Iterat
         yield invalid(f"{path}.nodeName", node, "must not be empty")
     elif node is not None:
         chosen.append("`nodeName`")
-        yield from validate_name(node, f"{path}.nodeName")
+        yield from validate_text(node, f"{path}.nodeName")
     if selector is not None:
         chosen.append("`nodeSelector`")
         yield from validate_node_selector(selector, f"{path}.nodeSelector")

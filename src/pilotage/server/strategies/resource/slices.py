@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required, too_many
 from pilotage.meta.documents import Document
+from pilotage.meta.names import dns_1123_label
 from pilotage.server.strategies.checks.immutable import IMMUTABLE
-from pilotage.server.strategies.checks.references import validate_name, validate_required_name
+from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
 from pilotage.server.strategies.pods.csi import validate_driver_name
 from pilotage.server.strategies.resource.devices import validate_set
@@ -131,7 +132,7 @@ def _validate_nodes(spec: Document) -> Iterator[Cause]:
         yield invalid("spec.nodeName", node, "must be either unset or set to a non-empty string")
     elif node is not None:
         chosen.append("`nodeName`")
-        yield from validate_name(node, "spec.nodeName")
+        yield from validate_text(node, "spec.nodeName")
     if selector is not None:
         chosen.append("`nodeSelector`")
         yield from validate_node_selector(selector, "spec.nodeSelector")
@@ -166,7 +167,7 @@ def _validate_devices(devices: list[Document], old: Document | None, *, by_devic
 
 
 def _validate_counter_set(counters: Document, path: str) -> Iterator[Cause]:
-    yield from validate_required_name(_name(counters), f"{path}.name", "label")
+    yield from validate_required_text(_name(counters), f"{path}.name", dns_1123_label)
     yield from validate_counters(counters.get("counters") or {}, f"{path}.counters")
 
 

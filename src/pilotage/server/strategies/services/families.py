@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, not_supported, required
+from pilotage.meta.causes import duplicate, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.checks.addresses import address, validate_address
+from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
 from pilotage.server.strategies.services.kinds import is_headless, needs_cluster_ip, same
 from pilotage.server.strategies.services.ranges import CLUSTER_NETWORK, FAMILIES, NO_ADDRESS, in_cluster_network
 
@@ -176,14 +177,11 @@ def _validate_single(single: str, several: list[str]) -> Iterator[Cause]:
 def _validate_families(spec: Document) -> Iterator[Cause]:
     seen: set[str] = set()
     for index, family in enumerate(spec.get("ipFamilies") or ()):
-        if family not in _FAMILIES:
-            yield not_supported(f"spec.ipFamilies[{index}]", family, _FAMILIES)
+        yield from validate_choice(family, f"spec.ipFamilies[{index}]", _FAMILIES)
         if family in seen:
             yield duplicate(f"spec.ipFamilies[{index}]", family)
         seen.add(family)
-    policy = spec.get("ipFamilyPolicy")
-    if policy is not None and policy not in _POLICIES:
-        yield not_supported(_POLICY, policy, _POLICIES)
+    yield from validate_optional_choice(spec.get("ipFamilyPolicy"), _POLICY, _POLICIES)
 
 
 def _validate_each(addresses: list[str], known: list[str]) -> Iterator[Cause]:

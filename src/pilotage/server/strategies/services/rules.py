@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import qualified_name
+from pilotage.meta.names import dns_1123_label, qualified_name
 from pilotage.meta.validation import labels_causes
 from pilotage.server.strategies.checks.addresses import validate_address, validate_network, validate_reachable_address
+from pilotage.server.strategies.checks.choices import validate_optional_choice, validate_required_choice
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import PROTOCOLS, validate_port_number_or_name
-from pilotage.server.strategies.checks.references import validate_name, validate_required_name
+from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.services.families import validate_addresses
 from pilotage.server.strategies.services.kinds import (
     has_node_ports,
@@ -47,11 +48,7 @@ def validate_service(document: Document, old: Document | None) -> Iterator[Cause
     yield from _validate_affinity(spec)
     yield from validate_addresses(spec, was or None)
     yield from _validate_external_addresses(spec, was.get("externalIPs") or [])
-    kind = spec.get("type") or ""
-    if not kind:
-        yield required("spec.type")
-    elif kind not in _TYPES:
-        yield not_supported("spec.type", kind, _TYPES)
+    yield from validate_required_choice(spec.get("type"), "spec.type", _TYPES)
     yield from _validate_unique_ports(spec)
     yield from _validate_source_ranges(spec, was, annotations, (old or {}).get("metadata") or {})
     yield from validate_balancer_fields(spec)
@@ -68,7 +65,7 @@ def _validate_type(spec: Document) -> Iterator[Cause]:
         for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             if spec.get(name):
                 yield forbidden(f"spec.{name}", "may not be set for ExternalName services")
-        yield from validate_required_name((spec.get("externalName") or "").removesuffix("."), "spec.externalName")
+        yield from validate_required_text((spec.get("externalName") or "").removesuffix("."), "spec.externalName")
 
 
 def _validate_ports(spec: Document) -> Iterator[Cause]:
@@ -77,7 +74,7 @@ def _validate_ports(spec: Document) -> Iterator[Cause]:
     for index, port in enumerate(ports):
         path, name = f"spec.ports[{index}]", port.get("name") or ""
         if name:
-            yield from validate_name(name, f"{path}.name", "label")
+            yield from validate_text(name, f"{path}.name", dns_1123_label)
             if name in names:
                 yield duplicate(f"{path}.name", name)
             names.add(name)
@@ -85,10 +82,7 @@ def _validate_ports(spec: Document) -> Iterator[Cause]:
             yield required(f"{path}.name")
         yield from validate_port_number(port.get("port") or 0, f"{path}.port")
         protocol = port.get("protocol") or ""
-        if not protocol:
-            yield required(f"{path}.protocol")
-        elif protocol not in PROTOCOLS:
-            yield not_supported(f"{path}.protocol", protocol, PROTOCOLS)
+        yield from validate_required_choice(protocol, f"{path}.protocol", PROTOCOLS)
         yield from validate_port_number_or_name(port.get("targetPort", 0), f"{path}.targetPort")
         application = port.get("appProtocol")
         if application is not None:
@@ -96,7 +90,7 @@ def _validate_ports(spec: Document) -> Iterator[Cause]:
 
 
 def _validate_qualified_name(name: str, path: str) -> Iterator[Cause]:
-    yield from (invalid(path, name, problem) for problem in qualified_name(name))
+    yield from validate_text(name, path, qualified_name)
 
 
 def _validate_unique_ports(spec: Document) -> Iterator[Cause]:
@@ -131,10 +125,7 @@ def validate_asked_node_ports(spec: Document) -> Iterator[Cause]:
 
 def _validate_affinity(spec: Document) -> Iterator[Cause]:
     affinity, config = spec.get("sessionAffinity") or "", spec.get("sessionAffinityConfig")
-    if not affinity:
-        yield required("spec.sessionAffinity")
-    elif affinity not in _AFFINITIES:
-        yield not_supported("spec.sessionAffinity", affinity, _AFFINITIES)
+    yield from validate_required_choice(affinity, "spec.sessionAffinity", _AFFINITIES)
     path = "spec.sessionAffinityConfig"
     if affinity == "None" and config is not None:
         yield forbidden(path, "must not be set when session affinity is None")
@@ -204,9 +195,5 @@ def _validate_traffic(spec: Document) -> Iterator[Cause]:
             yield invalid("spec.healthCheckNodePort", port, detail)
     elif port:  # else one is allocated when the Service is stored
         yield from validate_port_number(port, "spec.healthCheckNodePort")
-    internal = spec.get("internalTrafficPolicy")
-    if internal is not None and internal not in _POLICIES:
-        yield not_supported("spec.internalTrafficPolicy", internal, _POLICIES)
-    distribution = spec.get("trafficDistribution")
-    if distribution is not None and distribution not in _DISTRIBUTIONS:
-        yield not_supported("spec.trafficDistribution", distribution, _DISTRIBUTIONS)
+    yield from validate_optional_choice(spec.get("internalTrafficPolicy"), "spec.internalTrafficPolicy", _POLICIES)
+    yield from validate_optional_choice(spec.get("trafficDistribution"), "spec.trafficDistribution", _DISTRIBUTIONS)

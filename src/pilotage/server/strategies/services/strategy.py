@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid_error, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
-from pilotage.server.strategies.networking.ingresses import validate_balancer_entry
+from pilotage.server.strategies.networking.ingresses import balancer_entries, validate_balancer_entry
 from pilotage.server.strategies.services.changes import (
     drop_by_type,
     keep_allocated,
@@ -52,7 +52,7 @@ class ServiceStrategy(Strategy):
             spec.setdefault("internalTrafficPolicy", "Cluster")
         if spec["type"] == "LoadBalancer":
             spec.setdefault("allocateLoadBalancerNodePorts", True)
-            for entry in _entries(document):
+            for entry in balancer_entries(document):
                 if entry.get("ip"):
                     entry.setdefault("ipMode", "VIP")
 
@@ -108,18 +108,13 @@ def _raise_if(causes: list[Cause], document: Document) -> None:
         raise invalid_error(_KIND, document["metadata"].get("name") or "", causes)
 
 
-def _entries(document: Document) -> list[Document]:
-    entries: list[Document] = ((document.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
-    return entries
-
-
 def _validate_status(document: Document, old: Document) -> Iterator[Cause]:
-    entries, path = _entries(document), "status.loadBalancer.ingress"
+    entries, path = balancer_entries(document), "status.loadBalancer.ingress"
     if document["spec"].get("type") != "LoadBalancer":
         if entries:
             yield forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
         return
-    known = {entry["ip"] for entry in _entries(old) if entry.get("ip")}
+    known = {entry["ip"] for entry in balancer_entries(old) if entry.get("ip")}
     for index, entry in enumerate(entries):
         mode, text = entry.get("ipMode"), entry.get("ip")
         if mode is None and text:

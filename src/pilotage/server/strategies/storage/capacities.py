@@ -10,7 +10,7 @@ from pilotage.meta.documents import Document, same
 from pilotage.server.strategies.checks.immutable import IMMUTABLE
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.quantities import validate_quantity_not_negative
-from pilotage.server.strategies.checks.references import validate_name
+from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.storage.storageclasses import validate_driver, validate_parameters
 from pilotage.server.strategies.strategy import Strategy
 
@@ -35,7 +35,7 @@ class CSIStorageCapacityStrategy(Strategy):
 
 def _validate_capacity(document: Document) -> Iterator[Cause]:
     yield from validate_label_selector(document.get("nodeTopology"), "nodeTopology")
-    yield from validate_name(document.get("storageClassName", ""), "storageClassName")
+    yield from validate_text(document.get("storageClassName", ""), "storageClassName")
     if document.get("capacity") is not None:
         yield from validate_quantity_not_negative(document["capacity"], "capacity")
 

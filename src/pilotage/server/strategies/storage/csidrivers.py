@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, not_supported
+from pilotage.meta.causes import duplicate, invalid
 from pilotage.meta.documents import Document, same
+from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
 from pilotage.server.strategies.checks.immutable import IMMUTABLE
 from pilotage.server.strategies.strategy import Strategy
 
@@ -69,13 +70,10 @@ class CSIDriverStrategy(Strategy):
 
 
 def _validate_spec(spec: Document) -> Iterator[Cause]:
-    policy = spec.get("fsGroupPolicy")
-    if policy is not None and policy not in _GROUP_POLICIES:
-        yield not_supported("spec.fsGroupPolicy", policy, _GROUP_POLICIES)
+    yield from validate_optional_choice(spec.get("fsGroupPolicy"), "spec.fsGroupPolicy", _GROUP_POLICIES)
     yield from _validate_token_requests(spec.get("tokenRequests") or [])
     for mode in spec.get("volumeLifecycleModes") or ():
-        if mode not in _MODES:
-            yield not_supported("spec.volumeLifecycleModes", mode, _MODES)
+        yield from validate_choice(mode, "spec.volumeLifecycleModes", _MODES)
     period = spec.get("nodeAllocatableUpdatePeriodSeconds")
     if period is not None and period < _MIN_PERIOD:
         path = "spec.nodeAllocatableUpdatePeriodSeconds"

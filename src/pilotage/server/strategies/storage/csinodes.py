@@ -10,6 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.names import qualified_name
 from pilotage.server.strategies.checks.immutable import IMMUTABLE
 from pilotage.server.strategies.checks.numbers import validate_counts
+from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.csi import validate_driver_name
 from pilotage.server.strategies.strategy import Strategy
 
@@ -67,4 +68,4 @@ def _validate_topology_keys(keys: list[str], path: str) -> Iterator[Cause]:
         if key in seen:
             yield duplicate(path, key)
         seen.add(key)
-        yield from (invalid(path, key, problem) for problem in qualified_name(key))
+        yield from validate_text(key, path, qualified_name)

@@ -9,6 +9,7 @@ from pilotage.meta.causes import duplicate, invalid, not_supported, required, to
 from pilotage.meta.documents import Document
 from pilotage.meta.names import qualified_name
 from pilotage.server.strategies.checks.immutable import validate_immutable
+from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.warnings import label_warning
 from pilotage.server.strategies.strategy import Strategy
 
@@ -62,7 +63,7 @@ def validate_driver(driver: str, path: str) -> Iterator[Cause]:
     """The name of a provisioner: qualified, in whichever case."""
     if driver:
         name = driver.lower()
-        yield from (invalid(path, name, problem) for problem in qualified_name(name))
+        yield from validate_text(name, path, qualified_name)
     else:
         yield required(path)
 
@@ -112,4 +113,4 @@ def _validate_expression(expression: Document, path: str) -> Iterator[Cause]:
             yield duplicate(f"{path}.values[{index}]", value)
         seen.add(value)
     key = expression.get("key") or ""
-    yield from (invalid(f"{path}.key", key, problem) for problem in qualified_name(key))
+    yield from validate_text(key, f"{path}.key", qualified_name)

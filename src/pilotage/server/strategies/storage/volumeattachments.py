@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document, same
 from pilotage.server.strategies.checks.immutable import IMMUTABLE
-from pilotage.server.strategies.checks.references import validate_name
+from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.csi import validate_driver_name
 from pilotage.server.strategies.pods.resources import default_quantities
 from pilotage.server.strategies.pods.volumedefaults import default_source
@@ -60,10 +60,10 @@ def _validate(document: Document) -> Iterator[Cause]:
         yield required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName")
     elif inline is not None:
         yield from validate_inline_volume_spec(inline, "spec.source.inlineVolumeSpec")
-    yield from validate_name(spec.get("nodeName") or "", "spec.nodeName")
+    yield from validate_text(spec.get("nodeName") or "", "spec.nodeName")
     yield from _validate_status(status)
     if name is not None:
-        yield from validate_name(name, "spec.source.persistentVolumeName")
+        yield from validate_text(name, "spec.source.persistentVolumeName")
 
 
 def _validate_status(status: Document) -> Iterator[Cause]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, not_supported, required
+from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
+from pilotage.meta.names import dns_1123_label
+from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.quantities import is_fractional, validate_positive_quantity
-from pilotage.server.strategies.checks.references import validate_optional_name
+from pilotage.server.strategies.checks.texts import validate_optional_text
 from pilotage.server.strategies.pods.resources import default_quantities
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -72,8 +74,7 @@ def validate_claim_spec(spec: Document, path: str, *, any_group: bool = False) -
         yield required(f"{path}.accessModes", "at least 1 access mode is required")
     yield from validate_label_selector(spec.get("selector"), f"{path}.selector")
     for mode in modes:
-        if mode not in ACCESS_MODES:
-            yield not_supported(f"{path}.accessModes", mode, ACCESS_MODES)
+        yield from validate_choice(mode, f"{path}.accessModes", ACCESS_MODES)
     if "ReadWriteOncePod" in modes and any(mode != "ReadWriteOncePod" and mode in ACCESS_MODES for mode in modes):
         yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
     size = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
@@ -81,11 +82,10 @@ def validate_claim_spec(spec: Document, path: str, *, any_group: bool = False) -
         yield required(f"{path}.resources[storage]")
     else:
         yield from validate_positive_quantity(size, f"{path}.resources[storage]")
-    yield from validate_optional_name(spec.get("storageClassName"), f"{path}.storageClassName")
-    if (mode := spec.get("volumeMode")) is not None and mode not in VOLUME_MODES:
-        yield not_supported(f"{path}.volumeMode", mode, VOLUME_MODES)
+    yield from validate_optional_text(spec.get("storageClassName"), f"{path}.storageClassName")
+    yield from validate_optional_choice(spec.get("volumeMode"), f"{path}.volumeMode", VOLUME_MODES)
     yield from _validate_data_sources(spec, path, any_group=any_group)
-    yield from validate_optional_name(spec.get("volumeAttributesClassName"), f"{path}.volumeAttributesClassName")
+    yield from validate_optional_text(spec.get("volumeAttributesClassName"), f"{path}.volumeAttributesClassName")
 
 
 def _validate_data_sources(spec: Document, path: str, *, any_group: bool) -> Iterator[Cause]:
@@ -94,7 +94,7 @@ def _validate_data_sources(spec: Document, path: str, *, any_group: bool) -> Ite
         yield from _validate_data_source(source, f"{path}.dataSource", any_group=any_group)
     if reference is not None:
         yield from _validate_data_source(reference, f"{path}.dataSourceRef", any_group=any_group)
-        yield from validate_optional_name(reference.get("namespace"), f"{path}.dataSourceRef.namespace", "label")
+        yield from validate_optional_text(reference.get("namespace"), f"{path}.dataSourceRef.namespace", dns_1123_label)
     if source is None or reference is None:
         return
     if reference.get("namespace"):
@@ -113,4 +113,4 @@ def _validate_data_source(source: Document, path: str, *, any_group: bool) -> It
         detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
         yield invalid(path, source.get("kind") or "", detail)
     if not any_group:
-        yield from validate_optional_name(group, f"{path}.apiGroup")
+        yield from validate_optional_text(group, f"{path}.apiGroup")

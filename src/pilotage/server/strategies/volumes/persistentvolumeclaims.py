@@ -10,7 +10,7 @@ from pilotage.meta.documents import Document, same
 from pilotage.meta.names import qualified_name
 from pilotage.server.strategies.checks.immutable import validate_immutable
 from pilotage.server.strategies.checks.quantities import quantity
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import Strategy, copy_field
 from pilotage.server.strategies.volumes.claims import (
     claim_spec_warnings,
     default_claim,
@@ -100,7 +100,7 @@ def _validate_changes(document: Document, old: Document) -> Iterator[Cause]:
     if from_annotation or (upgraded and annotated is None):
         del allowed["storageClassName"]
     if (document.get("status") or {}).get("phase") == "Bound":
-        _keep(allowed, was, "volumeAttributesClassName")
+        copy_field(allowed, was, "volumeAttributesClassName")
         _keep_size(allowed, was)
     if not same(allowed, was):
         yield forbidden("spec", _IMMUTABLE)
@@ -109,19 +109,12 @@ def _validate_changes(document: Document, old: Document) -> Iterator[Cause]:
     yield from _validate_attributes_class(spec, old)
 
 
-def _keep(target: Document, source: Document, key: str) -> None:
-    if key in source:
-        target[key] = source[key]
-    else:
-        target.pop(key, None)
-
-
 def _keep_size(spec: Document, old: Document) -> None:
     resources = dict(spec.get("resources") or {})
     if resources.get("requests") is None:
         return
     resources["requests"] = dict(resources["requests"])
-    _keep(resources["requests"], (old.get("resources") or {}).get("requests") or {}, "storage")
+    copy_field(resources["requests"], (old.get("resources") or {}).get("requests") or {}, "storage")
     spec["resources"] = resources
 
 

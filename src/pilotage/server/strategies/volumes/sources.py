@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.references import validate_name, validate_required_name
-from pilotage.server.strategies.checks.texts import validate_no_backsteps
+from pilotage.meta.names import dns_1123_label
+from pilotage.server.strategies.checks.texts import validate_no_backsteps, validate_required_text, validate_text
 from pilotage.server.strategies.pods.csi import validate_driver_name
 from pilotage.server.strategies.pods.volumesources import SOURCES as POD_SOURCES
 from pilotage.server.strategies.pods.volumesources import Check
@@ -57,8 +57,8 @@ def _validate_csi(source: Document, path: str) -> Iterator[Cause]:
     for key in _SECRETS:
         secret = source.get(key)
         if secret is not None:
-            yield from validate_required_name(secret.get("name"), f"{path}.{key}.name")
-            yield from validate_required_name(secret.get("namespace"), f"{path}.{key}.namespace", "label")
+            yield from validate_required_text(secret.get("name"), f"{path}.{key}.name")
+            yield from validate_required_text(secret.get("namespace"), f"{path}.{key}.namespace", dns_1123_label)
 
 
 def _validate_local(source: Document, path: str) -> Iterator[Cause]:
@@ -81,7 +81,7 @@ def _validate_glusterfs(source: Document, path: str) -> Iterator[Cause]:
         detail = "if the endpointnamespace is set, it must be a valid namespace name"
         yield invalid(f"{path}.endpointsNamespace", namespace, detail)
     elif namespace is not None:
-        yield from validate_name(namespace, f"{path}.endpointsNamespace", "label")
+        yield from validate_text(namespace, f"{path}.endpointsNamespace", dns_1123_label)
 
 
 def _with_secret_namespace(kind: str) -> Check:

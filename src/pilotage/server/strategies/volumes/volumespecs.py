@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
 from pilotage.server.strategies.checks.quantities import quantity, validate_positive_quantity
-from pilotage.server.strategies.checks.references import validate_name, validate_optional_name
+from pilotage.server.strategies.checks.texts import validate_optional_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
 from pilotage.server.strategies.volumes.claims import ACCESS_MODES, VOLUME_MODES
 from pilotage.server.strategies.volumes.sources import validate_volume_source
@@ -33,10 +34,8 @@ def validate_volume_spec(spec: Document, name: str) -> Iterator[Cause]:
     if policy == "Recycle" and host_path and posixpath.normpath(host_path) in ("/", "//"):
         detail = "may not be 'recycle' for a hostPath mount of '/'"
         yield forbidden(f"{path}.persistentVolumeReclaimPolicy", detail)
-    yield from validate_optional_name(spec.get("storageClassName"), f"{path}.storageClassName")
-    mode = spec.get("volumeMode")
-    if mode is not None and mode not in VOLUME_MODES:
-        yield not_supported(f"{path}.volumeMode", mode, VOLUME_MODES)
+    yield from validate_optional_text(spec.get("storageClassName"), f"{path}.storageClassName")
+    yield from validate_optional_choice(spec.get("volumeMode"), f"{path}.volumeMode", VOLUME_MODES)
     yield from _validate_attributes_class(spec, path)
 
 
@@ -67,8 +66,7 @@ def _validate_access_modes(spec: Document, path: str) -> Iterator[Cause]:
     if not modes:
         yield required(f"{path}.accessModes")
     for mode in modes:
-        if mode not in ACCESS_MODES:
-            yield not_supported(f"{path}.accessModes", mode, ACCESS_MODES)
+        yield from validate_choice(mode, f"{path}.accessModes", ACCESS_MODES)
     if "ReadWriteOncePod" in modes and any(mode != "ReadWriteOncePod" and mode in ACCESS_MODES for mode in modes):
         yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
 
@@ -96,7 +94,7 @@ def _validate_attributes_class(spec: Document, path: str) -> Iterator[Cause]:
     if name is None:
         return
     if name:
-        yield from validate_name(name, f"{path}.volumeAttributesClassName")
+        yield from validate_text(name, f"{path}.volumeAttributesClassName")
     else:
         yield required(f"{path}.volumeAttributesClassName", "an empty string is disallowed")
     if spec.get("csi") is None:
