@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pilotage.meta.selectors import FieldSelector, Selector
+from pilotage.meta.selectors import FieldSelector, Selector, escaped
 
 Labels = Mapping[str, str] | str | Selector | None
 """`{"app": "web"}`, `"app in (web, api), !canary"`, or a Selector."""
@@ -32,9 +32,5 @@ def selector_text(labels: Labels) -> str:
 def field_text(fields: Fields) -> str:
     """A field selector as the wire has it; in a mapping's values nothing has a meaning of its own."""
     if isinstance(fields, Mapping):
-        return ",".join(f"{key}={_escaped(value)}" for key, value in sorted(fields.items()))
+        return ",".join(f"{key}={escaped(value)}" for key, value in sorted(fields.items()))
     return "" if fields is None else str(fields)
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")

@@ -136,7 +136,7 @@ class FieldRequirement(Value, frozen=True, order=True):
         return (fields.get(self.field, "") == self.value) == (self.operator == "=")
 
     def __str__(self) -> str:
-        return f"{self.field}{self.operator}{_escaped(self.value)}"
+        return f"{self.field}{self.operator}{escaped(self.value)}"
 
 
 class FieldSelector(Value, frozen=True):
@@ -311,7 +311,8 @@ def _field_requirement(text: str, term: str) -> FieldRequirement:
     return FieldRequirement(match[1], "!=" if match[2] == "!=" else "=", _unescaped(match[3]))
 
 
-def _escaped(value: str) -> str:
+def escaped(value: str) -> str:
+    """A value of a field selector, in which nothing has a meaning of its own."""
     return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
 
 

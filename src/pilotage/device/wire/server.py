@@ -13,6 +13,7 @@ from pilotage.device.wire.messages import gpu_message, parsed
 from pilotage.device.wire.objects import codec, fill
 from pilotage.device.wire.tolerance import check_name, check_namespace
 from pilotage.errors import BadRequest, DecodeError, MethodNotSupported, UnsupportedMediaType
+from pilotage.meta.protobuf.wire import write_varint
 from pilotage.rest.request import DeleteOptions, ListOptions, PatchType, Request, Verb
 from pilotage.rest.response import Bytes, Page, WatchEvent
 
@@ -85,16 +86,7 @@ _kept_item = lru_cache(maxsize=2048)(_new_item)
 
 def _field(number: int, data: bytes) -> bytes:
     """Bytes as a field of a message: its number, its length, itself."""
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
-
-
-def _varint(value: int) -> bytes:
-    found = bytearray()
-    while value > 127:
-        found.append(value & 127 | 128)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
+    return write_varint(number << 3 | 2) + write_varint(len(data)) + data
 
 
 def encode_event(generation: Generation, event: WatchEvent) -> bytes:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from pilotage.meta.protobuf.wire import write_varint
+
 Fields: TypeAlias = list[tuple[int, int, int | bytes]]
 
 _CONSTANT, _IDENT, _SELECT, _CALL, _LIST, _STRUCT, _FOLD = 3, 4, 5, 6, 7, 8, 9
@@ -271,11 +273,11 @@ def _read(message: bytes) -> Fields:
 def _write(fields: Fields) -> bytes:
     parts: list[bytes] = []
     for number, kind, value in fields:
-        parts.append(_varint_bytes(number << 3 | kind))
+        parts.append(write_varint(number << 3 | kind))
         if isinstance(value, int):
-            parts.append(_varint_bytes(value))
+            parts.append(write_varint(value))
         else:
-            parts += [_varint_bytes(len(value)), value] if kind == 2 else [value]
+            parts += [write_varint(len(value)), value] if kind == 2 else [value]
     return b"".join(parts)
 
 
@@ -288,12 +290,3 @@ def _varint(message: bytes, position: int) -> tuple[int, int]:
         shift += 7
         if byte < 128:
             return result, position
-
-
-def _varint_bytes(value: int) -> bytes:
-    parts = bytearray()
-    while value > 127:
-        parts.append(value & 127 | 128)
-        value >>= 7
-    parts.append(value)
-    return bytes(parts)
