@@ -71,7 +71,7 @@ class DynamicRESTMapper(RESTMapper):
         if known:
             return await super().lookup(what)
         await self._discover(limited=True)
-        return await RESTMapper(self.mappings).lookup(what)  # a fixed one: what is not there now is not served
+        return await self.snapshot().lookup(what)  # what is not there now is not served
 
     async def discover(self) -> None:
         """Ask the server now what it serves. Calls at the same time share one discovery that began after them."""

@@ -46,6 +46,12 @@ class RESTMapper:
         """Know these, and forget all others. In one step: lookups in other threads see the old state or the new one."""
         self._tables = _Tables(mappings)
 
+    def snapshot(self) -> RESTMapper:
+        """A mapper that knows what this one knows now, and never asks a server."""
+        fixed = RESTMapper()
+        fixed._tables = self._tables
+        return fixed
+
     @property
     def mappings(self) -> tuple[RESTMapping, ...]:
         """All there are."""
@@ -134,7 +140,8 @@ class _Tables:
             for name in {mapping.singular.lower(), mapping.gvk.kind.lower(), *mapping.short_names} - {plural, ""}:
                 self._by_other_name.setdefault(name, []).append(mapping)
         for found in (*self._by_group_kind.values(), *self._by_plural.values(), *self._by_other_name.values()):
-            found.sort(key=_preference)
+            if len(found) > 1:  # few of them: most names are those of one resource
+                found.sort(key=_preference)
 
     def of_kind(self, kind: GroupVersionKind | GroupKind, versions: tuple[str, ...]) -> RESTMapping | None:
         if isinstance(kind, GroupVersionKind) and not versions:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import msgspec
 
@@ -20,9 +20,11 @@ from pilotage.storage.interface import Entry
 if TYPE_CHECKING:
     from pilotage.server.resources import ResourceInfo
 
+T = TypeVar("T")
+
 _METADATA = b'"metadata":{'
 _NOT_STORED = ("resourceVersion", "selfLink")
-_decode = msgspec.json.Decoder().decode
+_decoder: msgspec.json.Decoder[Document] = msgspec.json.Decoder()
 _encode = msgspec.json.Encoder().encode
 
 
@@ -81,11 +83,15 @@ def encode_plain(document: Document) -> bytes:
 
 def decode(data: bytes) -> Document:
     """A private document of stored or stamped bytes. Raises StorageBroken for what is not one."""
+    return decode_as(_decoder, data)
+
+
+def decode_as(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
+    """What a decoder reads of stored bytes. Raises StorageBroken for what is no document."""
     try:
-        document: Document = _decode(data)
+        return decoder.decode(data)
     except msgspec.DecodeError as error:
         raise _unreadable(data, error) from error
-    return document
 
 
 def _unreadable(data: bytes, error: Exception) -> StorageBroken:

@@ -349,6 +349,14 @@ async def test_aggregated_roles_have_the_rules_of_the_roles_that_they_select() -
                 break  # view is part of edit, and edit of admin
 
 
+async def test_the_aggregated_roles_of_a_new_cluster_have_their_rules_from_its_start() -> None:
+    async with opened() as api:
+        view, edit, admin = [(await api.get(CLUSTER_ROLES, name))["rules"] for name in ("view", "edit", "admin")]
+        assert view
+        assert all(rule in edit for rule in view)
+        assert all(rule in admin for rule in edit)
+
+
 async def test_the_roles_of_a_cluster_are_there() -> None:
     async with opened() as api:
         names = set(await api.names(CLUSTER_ROLES))

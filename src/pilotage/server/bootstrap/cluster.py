@@ -6,9 +6,8 @@ lacks them is opened, so that they cost few revisions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import chain
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -16,14 +15,15 @@ import msgspec
 from pilotage.errors import RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.server import records
-from pilotage.server.access.rbac import GROUP
 from pilotage.server.bootstrap.owners import set_owner
 from pilotage.server.bootstrap.roles import roles
 from pilotage.server.context import RegistryContext
+from pilotage.server.loops.aggregation import CLUSTER_ROLES, aggregated
 from pilotage.storage.interface import Operation, Put
 
 _DATA = Path(__file__).parent / "data" / "cluster.json"
-_NOW = b'"<now>"'
+_NOW = "<now>"
+_UID = "<uid>"
 _AT_ONCE = 100  # an etcd allows 128 operations in a commit, unless it is configured otherwise
 
 
@@ -35,27 +35,46 @@ class _Row(msgspec.Struct):
 
 async def create_cluster_objects(context: RegistryContext) -> None:
     """Create those that do not exist. Objects of an older version of the program stay as they are."""
-    now = context.now()
-    wanted: Iterable[tuple[str, Document]] = ()
+    now = context.now().encode()
+    wanted: dict[str, bytes] = {}
     if context.authorization:
-        wanted = roles()
+        wanted |= _roles()
     if context.contents is not None:
-        wanted = chain(wanted, _recorded(now))
+        wanted |= _recorded()
     puts: list[Operation] = []
-    for collection, document in wanted:
-        metadata = document["metadata"]
-        namespace = f"{metadata['namespace']}/" if "namespace" in metadata else ""
-        key = f"{context.prefix}{collection}{namespace}{metadata['name']}"
+    for below, value in wanted.items():
+        key = context.prefix + below
         if await context.storage.get(key) is None:
-            if collection.startswith(GROUP):
-                set_owner(document, "kube-apiserver", now)
-            metadata |= {"uid": context.uid(), "creationTimestamp": now}
-            puts.append(Put(key, records.encode(document), expected=0))
+            stored = value.replace(_NOW.encode(), now).replace(_UID.encode(), context.uid().encode())
+            puts.append(Put(key, stored, expected=0))
     for at in range(0, len(puts), _AT_ONCE):
         with suppress(RevisionConflict):  # another process creates them, too
             await context.commit(*puts[at : at + _AT_ONCE])
 
 
-def _recorded(now: str) -> Iterator[tuple[str, Document]]:
-    rows = msgspec.json.decode(_DATA.read_bytes().replace(_NOW, f'"{now}"'.encode()), type=list[_Row])
-    return ((row.collection, row.object) for row in rows)
+@cache  # a suite of tests opens thousands of clusters
+def _roles() -> dict[str, bytes]:
+    """What is stored of the roles and bindings, by the key below the tenant's prefix."""
+    found: dict[str, bytes] = {}
+    for collection, document in roles():
+        set_owner(document, "kube-apiserver", _NOW)
+        found |= _stored(collection, document)
+    while changed := aggregated({key: found[key] for key in found if key.startswith(CLUSTER_ROLES)}):
+        found |= changed
+    return found
+
+
+@cache
+def _recorded() -> dict[str, bytes]:
+    """The same of the other objects."""
+    found: dict[str, bytes] = {}
+    for row in msgspec.json.decode(_DATA.read_bytes(), type=list[_Row]):
+        found |= _stored(row.collection, row.object)
+    return found
+
+
+def _stored(collection: str, document: Document) -> dict[str, bytes]:
+    metadata = document["metadata"]
+    metadata |= {"uid": _UID, "creationTimestamp": _NOW}
+    namespace = f"{metadata['namespace']}/" if "namespace" in metadata else ""
+    return {f"{collection}{namespace}{metadata['name']}": records.encode(document)}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+
+import msgspec
 
 from pilotage.errors import BadRequest, RevisionConflict
 from pilotage.meta.documents import Document
@@ -13,6 +15,26 @@ from pilotage.server.context import RegistryContext
 from pilotage.storage.interface import Put
 
 CLUSTER_ROLES = "rbac.authorization.k8s.io/clusterroles/"
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+    labels: dict[str, str] | None = None
+
+
+class _Role(msgspec.Struct, rename="camel"):
+    """What decides. The other fields, of which the managed ones are large, and the rules of a role that no other
+    selects are not decoded: each change of a role reads all of them."""
+
+    metadata: _Metadata
+    aggregation_rule: Document | None = None
+    rules: msgspec.Raw = msgspec.Raw(b"null")
+
+    def own_rules(self) -> list[Document]:
+        return msgspec.json.decode(self.rules) or []
+
+
+_decoder = msgspec.json.Decoder(_Role)
 
 
 async def aggregate_roles(context: RegistryContext) -> None:
@@ -26,29 +48,33 @@ async def aggregate_roles(context: RegistryContext) -> None:
 async def _aggregate(context: RegistryContext, prefix: str) -> int:
     """One round. A role that is made of aggregated ones follows in the next round, which its parts' writes start."""
     snapshot = await context.storage.list(prefix)
-    roles = {entry.key: records.decode(entry.value) for entry in snapshot.entries}
-    for entry in snapshot.entries:
-        role = roles[entry.key]
-        if not role.get("aggregationRule"):
-            continue
-        rules = aggregated_rules(role, list(roles.values()))
-        if rules != (role.get("rules") or []):
-            with suppress(RevisionConflict):  # it was changed, so there is another round
-                await context.commit(Put(entry.key, records.encode(role | {"rules": rules}), expected=entry.revision))
+    entries = {entry.key: entry for entry in snapshot.entries}
+    for key, value in aggregated({key: entry.value for key, entry in entries.items()}).items():
+        with suppress(RevisionConflict):  # it was changed, so there is another round
+            await context.commit(Put(key, value, expected=entries[key].revision))
     return snapshot.revision
 
 
-def aggregated_rules(role: Document, others: Sequence[Document]) -> list[Document]:
+def aggregated(values: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Those of the stored ClusterRoles whose rules are not those of the roles that they select, with the rules."""
+    roles = {key: records.decode_as(_decoder, value) for key, value in values.items()}
+    others = sorted(roles.values(), key=lambda role: role.metadata.name)
+    return {
+        key: records.encode(records.decode(values[key]) | {"rules": rules})
+        for key, role in roles.items()
+        if role.aggregation_rule and (rules := _rules(role, role.aggregation_rule, others)) != role.own_rules()
+    }
+
+
+def _rules(role: _Role, aggregation: Document, others: Iterable[_Role]) -> list[Document]:
     """The rules of all other roles that the selectors of a role select, each once."""
     found: list[Document] = []
-    for each in role["aggregationRule"].get("clusterRoleSelectors") or ():
+    for each in aggregation.get("clusterRoleSelectors") or ():
         try:
             selector = Selector.from_label_selector(each)
         except BadRequest:
             continue
-        for other in sorted(others, key=lambda other: str(other["metadata"]["name"])):
-            if other["metadata"]["name"] == role["metadata"]["name"]:
-                continue
-            if selector.matches(other["metadata"].get("labels") or {}):
-                found += [rule for rule in other.get("rules") or () if rule not in found]
+        for other in others:
+            if other.metadata.name != role.metadata.name and selector.matches(other.metadata.labels or {}):
+                found += [rule for rule in other.own_rules() if rule not in found]
     return found

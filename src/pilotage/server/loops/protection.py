@@ -84,7 +84,7 @@ class Protector:
         return found
 
     def _read(self, entry: Entry) -> bool:
-        if self._finalizer(entry.key) and records.terminating(entry.value):
+        if records.terminating(entry.value) and self._finalizer(entry.key):
             self._waiting[entry.key] = None
             return True
         return False
