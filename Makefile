@@ -11,7 +11,7 @@ PARALLEL := --numprocesses=auto --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks test-pythons lock types proto recordings clean
+.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd test-pythons lock types proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -102,6 +102,12 @@ bench-device: $(READY)  ## the Device API under load, with many watchers, its st
 
 bench-webhooks: $(READY)  ## a call of a webhook beside controller-runtime's (needs Go), and rotation of certificates under load
 	$(BIN)/python -m bench.webhooks
+
+bench-lists: $(READY)  ## a list of 10,000 cached objects beside controller-runtime's (needs Go)
+	$(BIN)/python -m bench.lists
+
+bench-etcd: $(READY) cluster-binaries  ## the API server beside kube-apiserver on the same etcd (needs Go)
+	$(BIN)/python -m bench.etcd
 
 bench-abuse: $(READY)  ## latency of other clients of the Device API while one user attacks it (needs root)
 	$(BIN)/python -m bench.device.abuse

@@ -11,10 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
-from pathlib import Path
 
 import msgspec
 
@@ -23,7 +21,8 @@ from bench.figures import Figure, measured, measured_async, memory, peak_memory
 from bench.objects import Widget, widget
 from bench.processes import measure_processes
 from bench.rules import MOST_SECONDS, measure_rules
-from pilotage.meta import objects, yamltext
+from bench.serving import served
+from pilotage.meta import objects
 from pilotage.types.core.v1 import ConfigMap
 
 COUNT = int(os.environ.get("BENCH_COUNT", "3000"))
@@ -153,45 +152,12 @@ def config_map(name: str, *owners: pt.OwnerReference) -> ConfigMap:
     return ConfigMap(metadata=pt.ObjectMeta(name=name, namespace="default", owner_references=list(owners)))
 
 
-@contextmanager
-def served(storage: str) -> Iterator[tuple[pt.Cluster, int, float]]:
-    """`pilotage serve` in a separate process, and a cluster connected to it."""
-    with tempfile.TemporaryDirectory() as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        started = time.perf_counter()
-        command = [sys.executable, "-m", "pilotage.cli", "serve", "--storage", storage, "--bind", "127.0.0.1:0"]
-        process = subprocess.Popen([*command, "--kubeconfig", str(kubeconfig)], stdout=subprocess.PIPE, text=True)
-        try:
-            assert process.stdout is not None
-            process.stdout.readline()
-            ready = time.perf_counter() - started
-            yield connected(kubeconfig, Path(folder)), process.pid, ready
-        finally:
-            process.terminate()
-            process.wait()
-            assert process.stdout is not None
-            process.stdout.close()
-
-
-def connected(kubeconfig: Path, folder: Path) -> pt.Cluster:
-    import base64
-
-    document = yamltext.read(kubeconfig.read_text())
-    cluster = document["clusters"][0]["cluster"]
-    authority = folder / "ca.crt"
-    if "certificate-authority" in cluster:
-        authority = Path(cluster["certificate-authority"])
-    else:
-        authority.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
-    return pt.Cluster.connect(cluster["server"], token=document["users"][0]["user"]["token"], ca_file=str(authority))
-
-
 async def over_https(storage: str, label: str) -> dict[str, Figure]:
-    with served(storage) as (cluster, pid, ready):
-        async with cluster:
+    with served(storage) as server:
+        async with server.connect() as cluster:
             await cluster.install(Widget)
-            title(f"Over HTTPS, {label}, server in a separate process: ready {ready * 1e3:.0f} ms after start")
-            figures = await verbs(cluster.client, label, pid=pid, count=min(COUNT, 2000))
+            title(f"Over HTTPS, {label}, server in a separate process: ready {server.ready * 1e3:.0f} ms after start")
+            figures = await verbs(cluster.client, label, pid=server.pid, count=min(COUNT, 2000))
     for figure in figures.values():
         print(figure.line())
     return figures

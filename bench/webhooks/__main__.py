@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 import pilotage as pt
+from bench.beside import ROOT, program
 from bench.figures import Figure, cpu_of, measured_async
 from bench.webhooks.reviews import MUTATING_PATH, PATH, declare, review
 from bench.webhooks.rotation import rotate
@@ -27,7 +28,6 @@ ROTATION_SECONDS = float(os.environ.get("BENCH_ROTATION_SECONDS", "30"))
 RATE = 200.0
 IN_PROCESS, OVER_TLS = 150.0, 400.0
 """The most microseconds of CPU time that a call may take."""
-ROOT = Path(__file__).parents[2]
 JSON = (("Content-Type", "application/json"),)
 
 
@@ -79,9 +79,8 @@ def our_server() -> Iterator[tuple[int, str, int]]:
 @contextmanager
 def their_server() -> Iterator[tuple[int, str, int] | None]:
     """The same of controller-runtime; None if it cannot be built here."""
-    script = ["python3", "hack/webhook/binaries.py"]
-    built = subprocess.run(script, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    if built.returncode != 0:
+    webhook = program("webhook")
+    if webhook is None:
         yield None
         return
     certificate = certificates.self_signed("127.0.0.1")
@@ -89,8 +88,7 @@ def their_server() -> Iterator[tuple[int, str, int] | None]:
         (Path(folder) / "tls.crt").write_bytes(certificate.certificate)
         (Path(folder) / "tls.key").write_bytes(certificate.key)
         port = free_port()
-        program = [str(Path(built.stdout.strip()) / "webhook"), str(port), folder]
-        with subprocess.Popen(program) as process:
+        with subprocess.Popen([str(webhook), str(port), folder]) as process:
             try:
                 yield port, certificate.certificate.decode(), process.pid
             finally:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from hack.cluster.running import Server, free_ports, process
+from hack.cluster.running import Server, free_ports, process, processes_of
 
 READY_WITHIN = 30.0
 _CHUNK = 1 << 16
@@ -103,9 +103,12 @@ class EtcdCluster:
 
 @contextmanager
 def etcd_cluster(
-    binaries: Path, *, members: int = 1, flags: Sequence[str] = (), secure: bool = False
+    binaries: Path, *, members: int = 1, flags: Sequence[str] = (), secure: bool = False, durable: bool = False
 ) -> Iterator[EtcdCluster]:
-    """Start an empty etcd, and stop it at the end of the block. `secure`: clients use TLS, by the given flags."""
+    """Start an empty etcd, and stop it at the end of the block. `secure`: clients use TLS, by the given flags.
+
+    A single member waits for no disk, because its data does not outlive the process; `durable`: it does.
+    """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pilotage-etcd-")))
         ports = free_ports(members * 3)
@@ -125,7 +128,7 @@ def etcd_cluster(
                 f"--initial-advertise-peer-urls=http://127.0.0.1:{relay.port}",
                 f"--initial-cluster={initial}",
                 "--log-level=warn",
-                *(["--unsafe-no-fsync"] if members == 1 else []),  # the data does not outlive the process
+                *(["--unsafe-no-fsync"] if members == 1 and not durable else []),
                 *flags,
             ]
             found.append(Member(number, folder / f"m{number}", command, ports[3 * number], relay))
@@ -195,7 +198,7 @@ class Relay:
         """The number of the member that has opened the connection from this port."""
         inode = _inode(port)
         for member in self._members:
-            if member.group and any(inode in _sockets(pid) for pid in _group(member.group)):
+            if member.group and any(inode in _sockets(pid) for pid in processes_of(member.group)):
                 return member.number
         return -1
 
@@ -209,14 +212,6 @@ def _inode(port: int) -> str:
             if fields[1].endswith(wanted):
                 return f"socket:[{fields[9]}]"
     return ""
-
-
-def _group(group: int) -> Iterator[int]:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with suppress(OSError, ProcessLookupError):
-                if os.getpgid(int(entry.name)) == group:
-                    yield int(entry.name)
 
 
 def _sockets(pid: int) -> set[str]:

@@ -48,6 +48,8 @@ class RealCluster:
     ca_file: Path
     kubeconfig: Path
     kubectl: Path
+    group: int
+    """The process group of kube-apiserver."""
 
 
 def binaries() -> Path | str:
@@ -57,27 +59,30 @@ def binaries() -> Path | str:
 
 
 @contextmanager
-def real_cluster(binaries: Path, *flags: str) -> Iterator[RealCluster]:
+def real_cluster(binaries: Path, *flags: str, etcd_port: int = 0) -> Iterator[RealCluster]:
     """Start an empty control plane, and stop it at the end of the block.
 
     Its namespaces are there when the block begins. The one user is in `system:masters`. `flags` are more flags of
-    kube-apiserver.
+    kube-apiserver. With `etcd_port`, it uses the etcd there instead of one of its own.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pilotage-cluster-")))
-        port, etcd_port, peer_port = free_ports(3)
+        port, own_port, peer_port = free_ports(3)
+        token = secrets.token_hex(16)
+        (folder / "tokens.csv").write_text(f'{token},admin,admin,"system:masters"\n')
+        commands = [[*apiserver_command(binaries, folder, port, etcd_port or own_port), *flags]]
+        if not etcd_port:
+            commands.insert(0, etcd_command(binaries, folder, own_port, peer_port))
+        servers = [stack.enter_context(process(command, folder)) for command in commands]
         cluster = RealCluster(
             url=f"https://127.0.0.1:{port}",
-            token=secrets.token_hex(16),
+            token=token,
             ca_file=folder / "certificates" / "apiserver.crt",
             kubeconfig=folder / "kubeconfig",
             kubectl=binaries / "kubectl",
+            group=servers[-1].process.pid,
         )
         cluster.kubeconfig.write_text(json.dumps(kubeconfig(cluster)))
-        (folder / "tokens.csv").write_text(f'{cluster.token},admin,admin,"system:masters"\n')
-        etcd = etcd_command(binaries, folder, etcd_port, peer_port)
-        apiserver = [*apiserver_command(binaries, folder, port, etcd_port), *flags]
-        servers = [stack.enter_context(process(command, folder)) for command in (etcd, apiserver)]
         wait_until_ready(cluster, port, servers)
         yield cluster
 
@@ -199,6 +204,15 @@ def answers(cluster: RealCluster, port: int, path: str) -> bool:
             connection.close()
     except (OSError, http.client.HTTPException):
         return False
+
+
+def processes_of(group: int) -> Iterator[int]:
+    """The processes of a process group."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError, ProcessLookupError):
+                if os.getpgid(int(entry.name)) == group:
+                    yield int(entry.name)
 
 
 def free_ports(count: int) -> list[int]:

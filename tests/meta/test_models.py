@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from typing import Any
 
 import pytest
@@ -62,11 +63,45 @@ class Noted(Model, dict=True):
     text: str = ""
 
 
-def test_the_parts_of_an_object_are_not_tracked_by_the_cyclic_garbage_collector() -> None:
+class Counting:
+    """Methods for several kinds, of a class that is no Model."""
+
+    def count(self) -> int:
+        return 1
+
+
+@resource(group="demo.pilotage.dev", version="v1")
+class Bag(Counting, Resource, frozen=True):  # type: ignore[misc]  # checkers refuse it, Python does not
+    size: int = 0
+
+
+def test_objects_are_not_tracked_by_the_cyclic_garbage_collector() -> None:
     read = objects.decode(Basket, b'{"metadata":{"name":"a","finalizers":["b/c"]},"spec":{"required":["apple"]}}')
     assert gc.is_tracked(read.spec.required)
+    assert not gc.is_tracked(read)
     assert not gc.is_tracked(read.spec)
     assert not gc.is_tracked(read.metadata)
+
+
+def test_what_is_no_field_of_a_kind_cannot_be_set() -> None:
+    basket = Basket(spec=BasketSpec(required=set()))
+    with pytest.raises(AttributeError, match="sepc"):
+        basket.sepc = BasketSpec(required={"a"})  # type: ignore[attr-defined]
+
+
+def test_a_kind_may_have_a_base_that_is_no_model_and_may_be_frozen() -> None:
+    data = b'{"metadata":{"name":"a"},"size":2}'
+    bag = objects.decode(Bag, data)
+    assert (bag.count(), bag.size, objects.origin_of(bag)) == (1, 2, data)
+
+
+def test_the_origin_of_an_object_is_released_with_it() -> None:
+    data = b'{"metadata":{"name":"a"},"spec":{"required":[]}}' + b" " * 100
+    before = sys.getrefcount(data)
+    read = [objects.decode(Basket, data) for _ in range(10)]
+    assert sys.getrefcount(data) == before + 10
+    del read
+    assert sys.getrefcount(data) == before
 
 
 def test_a_model_may_have_attributes_besides_its_fields() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 
 import pytest
@@ -39,6 +40,49 @@ def test_an_item_is_decoded_once_when_it_is_touched() -> None:
     assert touched == [1]
     assert [item[0] for item in objects] == ["object 0", "object 1", "object 2"]
     assert touched == [1, 0, 2]
+
+
+class Thing:
+    """What a list is made of, and can be counted."""
+
+
+def counted(count: int) -> tuple[ObjectList[Thing], weakref.WeakSet[Thing]]:
+    alive: weakref.WeakSet[Thing] = weakref.WeakSet()
+
+    def read(data: Bytes) -> Thing:
+        thing = Thing()
+        alive.add(thing)
+        return thing
+
+    return ObjectList([b"{}"] * count, read), alive
+
+
+def test_a_list_that_only_a_loop_refers_to_keeps_no_items() -> None:
+    things, alive = counted(5)
+    walk = iter(things)
+    first = next(walk)
+    del things
+    assert [len(alive) for _ in walk] == [2, 2, 2, 2]  # the first one, and that of the loop
+    assert first in alive
+
+
+def test_changes_of_a_first_loop_are_seen_in_a_second_one() -> None:
+    objects = made(3, [])
+    for item in objects:
+        item.append("changed")
+    assert all("changed" in item for item in objects)
+    assert all("changed" in item for item in objects[1:])
+
+
+def test_a_walk_over_a_slice_keeps_items_while_there_is_the_list_or_the_slice() -> None:
+    things, alive = counted(3)
+    part = things[1:]
+    assert len([*map(bool, things[1:])]) == 2
+    del things
+    assert len(alive) == 2
+    assert list(part) == [*part]
+    del part
+    assert not alive
 
 
 def test_a_slice_is_as_lazy_and_shares_its_items() -> None:

@@ -58,7 +58,7 @@ class ModelMeta(msgspec.StructMeta):
                 namespace[attribute] = _default(namespace[attribute])
         for option, value in (("kw_only", True), ("rename", "camel"), ("omit_defaults", True)):
             options.setdefault(option, value)
-        if options.get("dict"):
+        if options.get("dict") or any(base.__dictoffset__ for base in bases):
             options.setdefault("gc", True)  # msgspec wants it of what has a `__dict__`
         markers = tuple(options.pop("markers", ()))
         made: Any = super().__new__(mcs, name, bases, namespace, **options)
@@ -312,7 +312,16 @@ class ResourceInfo(Value, frozen=True):
     labels: dict[str, str] = {}
 
 
-class Resource(Model, dict=True):
+class Origin:
+    """Has room for the bytes that an object was read from, which `meta.objects` reads and writes.
+
+    A slot, because an object with a `__dict__` would be tracked by Python's cyclic garbage collector.
+    """
+
+    __slots__ = ("_origin",)
+
+
+class Resource(Origin, Model):
     """A kind of object. Subclass it, add `spec` and `status`, and name it with `@resource`."""
 
     __resource__: ClassVar[ResourceInfo]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar, overload
 
 from pilotage.meta import objects
@@ -12,12 +13,19 @@ from pilotage.meta.objects import Bytes, Header
 T = TypeVar("T")
 
 
+class _Kept(dict[int, T]):
+    """The items that were decoded, by their places. It is gone when no list can be asked for them any more."""
+
+    __slots__ = ("__weakref__",)
+
+
 class ObjectList(Sequence[T]):
     """What `Client.list` gives: a sequence whose length and headers cost nothing, and whose items are decoded on use.
 
-    An item is the caller's own; touched twice it is the same object. `resource_version` is the version of the whole
-    snapshot, from which a watch goes on without a gap. Of a page, `continue_token` asks for the next one, and
-    `remaining_item_count` is the number of objects after this page, if the server reports it.
+    An item is the caller's own; touched twice it is the same object. A list that only a loop refers to, as in
+    `for pod in await client.list(Pod)`, keeps none of its items: there is no second touch. `resource_version` is the
+    version of the whole snapshot, from which a watch goes on without a gap. Of a page, `continue_token` asks for the
+    next one, and `remaining_item_count` is the number of objects after this page, if the server reports it.
     """
 
     __slots__ = (
@@ -43,7 +51,7 @@ class ObjectList(Sequence[T]):
         self._items = items
         self._read = read
         self._places = range(len(items))  # which of the items are in this list: a slice shares the rest
-        self._objects: dict[int, T] = {}
+        self._objects: _Kept[T] = _Kept()
         self._headers: dict[int, Header] = {}
         self.resource_version = resource_version
         self.continue_token = continue_token
@@ -74,10 +82,10 @@ class ObjectList(Sequence[T]):
             part._places = self._places[index]
             part.continue_token, part.remaining_item_count = "", None
             return part
-        place = self._places[index]
-        if place not in self._objects:
-            self._objects[place] = self._read(self._items[place])
-        return self._objects[place]
+        return _touched(self._items, self._places[index], self._read, self._objects)
+
+    def __iter__(self) -> Iterator[T]:
+        return _walk(self._items, self._places, self._read, weakref.ref(self._objects))
 
     def __repr__(self) -> str:
         more = ", and more to come" if self.continue_token else ""
@@ -87,3 +95,18 @@ class ObjectList(Sequence[T]):
         if place not in self._headers:
             self._headers[place] = objects.header(self._items[place])
         return self._headers[place]
+
+
+def _walk(
+    items: Sequence[Bytes], places: range, read: Callable[[Bytes], T], kept: weakref.ref[_Kept[T]]
+) -> Iterator[T]:
+    for place in places:
+        yield _touched(items, place, read, kept())
+
+
+def _touched(items: Sequence[Bytes], place: int, read: Callable[[Bytes], T], kept: _Kept[T] | None) -> T:
+    if kept is None:
+        return read(items[place])
+    if place not in kept:
+        kept[place] = read(items[place])
+    return kept[place]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -12,7 +13,7 @@ import msgspec
 from pilotage.errors import DecodeError, InvalidDefinition
 from pilotage.meta.difference import carry
 from pilotage.meta.hooks import Documented, dec_hook, enc_hook
-from pilotage.meta.models import Model, ObjectMeta, OwnerReference, Resource, omit
+from pilotage.meta.models import Model, ObjectMeta, Origin, OwnerReference, Resource, omit
 from pilotage.meta.normalization import normalized
 from pilotage.meta.redaction import LAST_APPLIED, reason_of, shown_annotations
 
@@ -73,6 +74,7 @@ _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _RAW_ENTRIES = msgspec.json.Decoder(_RawEntries)
 _MANAGED_FIELDS = b'"managedFields":'
 _ORIGIN = "_origin"
+_remember: Callable[[Resource, bytes], None] = getattr(Origin, _ORIGIN).__set__  # works on frozen objects, too
 _MAKING = threading.Lock()
 
 
@@ -83,7 +85,7 @@ def decode(kind: type[R], data: Bytes) -> R:
     """
     data = data if type(data) is bytes else bytes(data)
     made = _decoded(kind, data)
-    made.__dict__[_ORIGIN] = data
+    _remember(made, data)
     return made
 
 
@@ -106,13 +108,12 @@ def document_of(obj: Resource | Documented) -> dict[str, Any]:
 
 def origin_of(obj: object) -> bytes | None:
     """The bytes that `obj` was read from, if it was read."""
-    origin: bytes | None = getattr(obj, "__dict__", {}).get(_ORIGIN)
-    return origin
+    return getattr(obj, _ORIGIN, None)
 
 
 def with_origin(obj: R, data: bytes) -> R:
     """Let `obj` remember that it stems from `data`. The same object is returned."""
-    obj.__dict__[_ORIGIN] = data
+    _remember(obj, data)
     return obj
 
 
@@ -121,7 +122,7 @@ def copy_of(obj: T) -> T:
     made = copy.deepcopy(obj)
     origin = origin_of(obj)
     if origin is not None and isinstance(made, Resource):
-        made.__dict__[_ORIGIN] = origin
+        _remember(made, origin)
     return made
 
 
