@@ -8,13 +8,15 @@ from pilotage.cli.help import HelpFormatter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterable, Sequence
+    from typing import Any, NoReturn
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that rejects unknown arguments itself, so that the usage of the right subcommand is printed.
+    """A parser that rejects unknown arguments itself, so that the error names the right subcommand.
 
-    argparse leaves that to the outermost parser, which prints the usage of the whole command.
+    argparse leaves that to the outermost parser. Errors are two lines, with what was probably meant, and not the usage
+    of a command with 20 options.
     """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -23,5 +25,33 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+            self.error(unrecognized(self, unknown))
         return options, unknown
+
+    def error(self, message: str) -> NoReturn:
+        from pilotage.cli.terminal import BOLD, RED, standard_error
+
+        terminal = standard_error()
+        terminal.line(f"{self.prog}: {terminal.styled('error:', BOLD, RED)} {message}")
+        terminal.line(f"See '{self.prog} --help' for usage.")
+        self.exit(2)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            self.error(f'unknown command "{value}"{_suggestion(value, action.choices, 0.6)}')
+        super()._check_value(action, value)
+
+
+def unrecognized(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
+    """The error for words that no argument of a parser takes."""
+    flags = [word for word in words if word.startswith("-")]
+    options = [flag for action in parser._actions for flag in action.option_strings if flag.startswith("--")]
+    hint = _suggestion(flags[0].partition("=")[0], options, 0.7) if len(flags) == 1 else ""
+    return f"unrecognized arguments: {' '.join(words)}{hint}"
+
+
+def _suggestion(word: str, names: Iterable[str], cutoff: float) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, list(names), n=1, cutoff=cutoff)
+    return f'; did you mean "{close[0]}"?' if close else ""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     Step = Callable[[Any], Iterator[Any]]
+    Union = tuple[Step, ...]
+    """What `['a','b']` selects: all that the first step selects, then all that the second one does."""
 
 MAX_VALUES = 10_000
 """How many values a step may select: `..` and `[*]` multiply."""
@@ -27,6 +29,7 @@ _SLICE = re.compile(r"(-?\d*):(-?\d*)(?::(\d+))?")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 _FILTER = re.compile(r"(?P<left>.+?)\s*(?:(?P<operator>==|!=|<=|>=|<|>)\s*(?P<right>.+))?", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)")
+_DOT = re.compile(r"(?<!\\)\.")
 
 
 class UnfitValueError(Exception):
@@ -43,12 +46,13 @@ class JSONPath:
     def find(self, document: Any) -> list[Any]:
         """The values that the path selects. Raises UnfitValueError."""
         values = [document]
-        for step in self._steps:
+        for union in self._steps:
             selected: list[Any] = []
-            for value in values:
-                selected += step(value)
-                if len(selected) > MAX_VALUES:
-                    raise UnfitValueError(f"{self.text} selects more than {MAX_VALUES} values")
+            for step in union:
+                for value in values:
+                    selected += step(value)
+                    if len(selected) > MAX_VALUES:
+                        raise UnfitValueError(f"{self.text} selects more than {MAX_VALUES} values")
             values = selected
         return values
 
@@ -59,14 +63,14 @@ def parse(text: str) -> JSONPath:
     return JSONPath(text)
 
 
-def _parse(text: str) -> tuple[Step, ...]:
-    steps: list[Step] = []
+def _parse(text: str) -> tuple[Union, ...]:
+    steps: list[Union] = []
     position = 1 if text.startswith(("$", "@")) else 0
     while position < len(text):
         if len(steps) == _MAX_STEPS:
             raise _problem(text, f"it has more than {_MAX_STEPS} steps")
         if text.startswith("..", position):
-            steps.append(_descendants)
+            steps.append((_descendants,))
             position += 2
             if not text.startswith("[", position):
                 position = _field(text, position, steps, everywhere=True)
@@ -83,16 +87,16 @@ def _parse(text: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _field(text: str, position: int, steps: list[Step], *, everywhere: bool = False) -> int:
+def _field(text: str, position: int, steps: list[Union], *, everywhere: bool = False) -> int:
     if text.startswith("*", position):
-        steps.append(_children)
+        steps.append((_children,))
         return position + 1
     match = _NAME.match(text, position)
     if match is None:
         if position == len(text) and not steps:
             return position  # "." is the document itself
         raise _problem(text, f"there is no field name at {position}")
-    steps.append(_member(_ESCAPED.sub(r"\1", match[0]), everywhere=everywhere))
+    steps.append((_member(_ESCAPED.sub(r"\1", match[0]), everywhere=everywhere),))
     return match.end()
 
 
@@ -114,14 +118,12 @@ def _closing(text: str, start: int) -> int:
     raise _problem(text, "a bracket is not closed")
 
 
-def _bracket(text: str, inside: str) -> Step:
+def _bracket(text: str, inside: str) -> Union:
     if inside == "*":
-        return _children
+        return (_children,)
     if inside.startswith("?(") and inside.endswith(")"):
-        return _filter(text, inside[2:-1].strip())
-    parts = [part.strip() for part in _split(inside)]
-    chosen = [_choice(text, part) for part in parts]
-    return chosen[0] if len(chosen) == 1 else _union(chosen)
+        return (_filter(text, inside[2:-1].strip()),)
+    return tuple(_choice(text, part.strip()) for part in _split(inside))
 
 
 def _split(inside: str) -> list[str]:
@@ -141,7 +143,7 @@ def _split(inside: str) -> list[str]:
 def _choice(text: str, part: str) -> Step:
     quoted = _QUOTED.fullmatch(part)
     if quoted is not None:
-        return _member(_unquoted(quoted))
+        return _quoted_member(quoted)
     if re.fullmatch(r"-?\d{1,18}", part):
         return _index(int(part))
     sliced = _SLICE.fullmatch(part)
@@ -153,6 +155,24 @@ def _choice(text: str, part: str) -> Step:
 
 def _unquoted(quoted: re.Match[str]) -> str:
     return _ESCAPED.sub(r"\1", quoted[1] if quoted[1] is not None else quoted[2])
+
+
+def _quoted_member(quoted: re.Match[str]) -> Step:
+    """Into the field of a quoted name; where there is none, along its dots: `['metadata.name']`, as kubectl does."""
+    names = [_ESCAPED.sub(r"\1", name) for name in _DOT.split(quoted[1] if quoted[1] is not None else quoted[2])]
+    name = ".".join(names)
+    literal, path = _member(name), [_member(each) for each in names]
+
+    def step(value: Any) -> Iterator[Any]:
+        if (isinstance(value, dict) and name in value) or len(path) == 1:
+            yield from literal(value)
+            return
+        values = [value]
+        for each in path:
+            values = [found for one in values for found in each(one)]
+        yield from values
+
+    return step
 
 
 def _member(name: str, *, everywhere: bool = False) -> Step:
@@ -184,14 +204,6 @@ def _slice(chosen: slice) -> Step:
         if not isinstance(value, list):
             raise UnfitValueError("a range of something that is not a list")
         yield from value[chosen]
-
-    return step
-
-
-def _union(steps: list[Step]) -> Step:
-    def step(value: Any) -> Iterator[Any]:
-        for each in steps:
-            yield from each(value)
 
     return step
 

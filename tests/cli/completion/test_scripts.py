@@ -130,4 +130,6 @@ def test_every_command_and_option_is_in_every_script() -> None:
 def test_without_a_shell_only_the_shell_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["completion"])
-    assert capsys.readouterr().err.endswith("error: the following arguments are required: SHELL\n")
+    assert capsys.readouterr().err.startswith(
+        "pilotage completion: error: the following arguments are required: SHELL\n"
+    )

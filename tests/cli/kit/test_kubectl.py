@@ -8,7 +8,9 @@ import re
 import secrets
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from tests.kubectl.transcripts import _MASKS as MASKS
 from tests.kubectl.transcripts import Command, parse
 
 pytestmark = pytest.mark.cluster
-TRANSCRIPT = Path(__file__).parent / "transcript.txt"
+TRANSCRIPTS = ("transcript.txt", "mistakes.txt")
 DEFINITION = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -94,10 +96,11 @@ def masked(text: str, namespace: str) -> str:
     for pattern, name in MASKS:
         text = pattern.sub(name, text)
     text = re.sub(r"^Error from server \(\w+\): error when (\w+) .*?: ", r"Error when \1: ", text, flags=re.MULTILINE)
+    text = re.sub(r" +$", "", text, flags=re.MULTILINE)
     return re.sub(r'"STDIN"|"-"', "<stdin>", text)
 
 
-def ours(words: list[str], stdin: str, kubeconfig: Path) -> Result:
+def ours(kubeconfig: Path, words: list[str], stdin: str) -> Result:
     result = captured(lambda: cli.main([*words, "--kubeconfig", str(kubeconfig)]), stdin)
     return Result(CODES.get(result.code, result.code), result.output, result.errors)
 
@@ -111,25 +114,33 @@ def report(command: Command, expected: Result, found: Result) -> str:
     return "\n    ".join(lines)
 
 
-def test_the_kit_prints_what_kubectl_prints(kubectl: Kubectl, real_control_plane: RealCluster) -> None:
-    different = compare(kubectl, real_control_plane.kubeconfig)
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_the_kit_prints_what_kubectl_prints(name: str, kubectl: Kubectl, real_control_plane: RealCluster) -> None:
+    commands = list(parse((Path(__file__).parent / name).read_text()))
+    different = compare(commands, kubectl, real_control_plane.kubeconfig)
     assert not different, f"{len(different)} command lines differ\n" + "\n".join(different)
 
 
-def compare(kubectl: Kubectl, kubeconfig: Path) -> list[str]:
+def compare(commands: list[Command], kubectl: Kubectl, kubeconfig: Path) -> list[str]:
+    """The command lines that print something else; both programs run at the same time."""
     theirs, own = (f"kit-{secrets.token_hex(4)}" for _ in range(2))
     for namespace in (theirs, own):
         assert kubectl.run(["create", "namespace", namespace]).code == 0
-    different = []
-    for command in parse(TRANSCRIPT.read_text()):
-        words, stdin = shlex.split(command.text), command.stdin or ""
-        is_namespaced = words[0] not in ("api-resources", "explain")
-        expected = kubectl.run([*words, *(["-n", theirs] if is_namespaced else [])], stdin)
-        found = ours([*words, *(["-n", own] if is_namespaced else [])], stdin, kubeconfig)
-        expected = Result(expected.code, masked(expected.output, theirs), masked(expected.errors, theirs))
-        found = Result(found.code, masked(found.output, own), masked(found.errors, own))
-        if expected != found:
-            different.append(report(command, expected, found))
+    with ThreadPoolExecutor(1) as pool:
+        expected = pool.submit(lambda: [in_namespace(kubectl.run, command, theirs) for command in commands])
+        found = [in_namespace(partial(ours, kubeconfig), command, own) for command in commands]
+        different = [
+            report(command, one, other)
+            for command, one, other in zip(commands, expected.result(), found, strict=True)
+            if one != other
+        ]
     for namespace in (theirs, own):
         kubectl.run(["delete", "namespace", namespace, "--wait=false"])
     return different
+
+
+def in_namespace(run: Callable[[list[str], str], Result], command: Command, namespace: str) -> Result:
+    words = shlex.split(command.text)
+    words += [] if words[0] in ("api-resources", "explain") else ["-n", namespace]
+    ran = run(words, command.stdin or "")
+    return Result(ran.code, masked(ran.output, namespace), masked(ran.errors, namespace))

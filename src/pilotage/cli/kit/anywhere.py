@@ -122,5 +122,6 @@ async def _opened(transport: Transport, options: argparse.Namespace, namespace: 
         getattr(options, "namespace", "") or namespace,
         standard_output(),
         standard_error(),
+        field_manager=getattr(options, "field_manager", "") or "pilotage",
         log_file=log_file_of(storage) if storage else "",
     )

@@ -52,6 +52,8 @@ def line_of(error: PilotageError) -> str:
         return "\n".join(map(line_of, error.errors))
     if isinstance(error, Invalid) and error.status.details is not None and error.causes:
         return _invalid(error)
+    if isinstance(error, Invalid) and not error.causes:
+        return f"The request is invalid: {error}"
     if isinstance(error, Unauthorized):
         return f"error: You must be logged in to the server ({error})"
     if isinstance(error, ApiError):

@@ -88,4 +88,5 @@ def _check(document: Any, path: str, named: bool) -> None:
     metadata = document.get("metadata")
     has_name = isinstance(metadata, dict) and (metadata.get("name") or (not named and metadata.get("generateName")))
     if not has_name:
-        raise CommandError(f'error validating "{_shown(path)}": {document["kind"]}: metadata.name is not set')
+        hint = "; generateName is for create" if isinstance(metadata, dict) and metadata.get("generateName") else ""
+        raise CommandError(f'error validating "{_shown(path)}": {document["kind"]}: metadata.name is not set{hint}')

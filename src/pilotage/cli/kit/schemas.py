@@ -13,6 +13,8 @@ from pilotage.rest.request import Request, Verb
 
 NAMED = "x-pilotage-type"
 """The name of a built-in type in a schema: `PodSpec`."""
+TYPE_TEXT = "x-pilotage-description"
+"""The description of a built-in type, beside that of a field which has it."""
 _CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
@@ -55,26 +57,24 @@ def _builtin_kind(gvk: GroupVersionKind) -> Document | None:
     wanted = {"group": gvk.group, "kind": gvk.kind, "version": gvk.version}
     for schema in schemas.values():
         if wanted in (schema.get("x-kubernetes-group-version-kind") or ()):
-            resolved: Document = _resolved(schema, schemas, ())
-            return resolved
+            return _resolved(schema, schemas, ())
     return None
 
 
-def _resolved(schema: Any, schemas: dict[str, Any], inside: tuple[str, ...]) -> Any:
+def _resolved(schema: Document, schemas: dict[str, Any], inside: tuple[str, ...]) -> Document:
     """The schema with its references replaced; one that contains itself is left open."""
-    if isinstance(schema, list):
-        return [_resolved(each, schemas, inside) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    reference = schema.get("$ref") or next(
-        (one["$ref"] for one in schema.get("allOf") or () if isinstance(one, dict) and "$ref" in one), ""
-    )
-    rest = {key: _resolved(value, schemas, inside) for key, value in schema.items() if key not in ("$ref", "allOf")}
+    reference = schema.get("$ref") or next((one["$ref"] for one in schema.get("allOf") or () if "$ref" in one), "")
+    rest = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
+    for key in ("items", "additionalProperties"):
+        if isinstance(rest.get(key), dict):
+            rest[key] = _resolved(rest[key], schemas, inside)
+    if "properties" in rest:  # names of fields: one may be `$ref`
+        rest["properties"] = {name: _resolved(each, schemas, inside) for name, each in rest["properties"].items()}
     if not reference:
         return rest
     name = reference.rpartition("/")[2]
     if name in inside:
         return {"type": "object"} | rest
-    found: Document = _resolved(schemas.get(name, {}), schemas, (*inside, name))
-    named = {NAMED: name.rpartition(".")[2]}
+    found = _resolved(schemas.get(name, {}), schemas, (*inside, name))
+    named = {NAMED: name.rpartition(".")[2], TYPE_TEXT: found.get("description", "")}
     return named | found | {key: value for key, value in rest.items() if key != "default"}

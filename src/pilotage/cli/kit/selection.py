@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.session import Session
 from pilotage.errors import NoMatch
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapper import AmbiguousMatch, RESTMapping
 from pilotage.meta.values import Value
 
-_NO_TYPE = "Required resource not specified."
+_NO_TYPE = "Required resource not specified: give TYPE, TYPE NAME or TYPE/NAME. `api-resources` lists the types."
 _MIXED = (
     "there is no need to specify a resource type as a separate argument when passing arguments in resource/name form "
     "(e.g. 'get resource/<resource_name>' instead of 'get resource resource/<resource_name>'"
@@ -24,6 +24,8 @@ class Selected(Value, frozen=True):
     name: str = ""
     namespace: str = ""
     """Of an object that a file names; empty: that of the command."""
+    source: str = ""
+    """The file that names the object."""
 
 
 def selected(session: Session, words: Sequence[str]) -> list[Selected]:
@@ -42,12 +44,26 @@ def selected(session: Session, words: Sequence[str]) -> list[Selected]:
 def of_type(session: Session, word: str) -> list[RESTMapping]:
     """The resources that go by a name or a category. Raises NoMatch."""
     try:
-        return [session.mapper.mapping_for(word)]
+        return [_of_name(session, word)]
     except NoMatch:
         listed = [one for one in session.mapper.mappings if word in one.categories]
         if not listed:
             raise
         return listed
+
+
+def _of_name(session: Session, word: str) -> RESTMapping:
+    """The resource that goes by a name. Raises NoMatch, with the name that is probably meant."""
+    try:
+        return session.mapper.mapping_for(word)
+    except NoMatch as error:
+        from difflib import get_close_matches
+
+        names = {name for one in session.mapper.mappings for name in (one.resource.resource, one.singular)}
+        close = get_close_matches(word.lower(), sorted(names), n=1, cutoff=0.75)
+        if not close or isinstance(error, AmbiguousMatch):
+            raise
+        raise NoMatch(f'{error}; did you mean "{close[0]}"?') from None
 
 
 def _named(session: Session, word: str) -> Selected:
@@ -56,4 +72,4 @@ def _named(session: Session, word: str) -> Selected:
         raise CommandError(_MIXED)
     if not kind or not name or "/" in name:
         raise CommandError("arguments in resource/name form must have a single resource and name")
-    return Selected(session.mapper.mapping_for(kind), name)
+    return Selected(_of_name(session, kind), name)

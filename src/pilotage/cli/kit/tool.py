@@ -220,7 +220,7 @@ class Tool:
             getattr(options, "namespace", "") or self.namespace,
             standard_output(),
             standard_error(),
-            field_manager=self.name,
+            field_manager=getattr(options, "field_manager", "") or self.name,
             log_file=log_file_of(self.storage_of(options)),
         )
 

@@ -67,7 +67,9 @@ def _parse(parser: argparse.ArgumentParser, args: Any = None, namespace: Any = N
         options.resources = [*options.resources, *(word for word in unknown if not word.startswith("-"))]
         unknown = [word for word in unknown if word.startswith("-")]
     if unknown:
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        from pilotage.cli.parsing import unrecognized
+
+        parser.error(unrecognized(parser, unknown))
     for name, value in given.items():
         setattr(options, name, value)
     return options, []
@@ -111,6 +113,12 @@ def output(parser: argparse.ArgumentParser, formats: str) -> None:
 
 
 OBJECT_FORMATS = "json, yaml, name, jsonpath=TEMPLATE"
+
+
+def field_manager(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--field-manager", default="", metavar="NAME", help="who owns the fields that are written (default: this tool)"
+    )
 
 
 def dry_run(parser: argparse.ArgumentParser) -> None:

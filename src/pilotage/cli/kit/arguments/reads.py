@@ -86,7 +86,7 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
 
 
 def add_api_resources(parser: argparse.ArgumentParser) -> None:
-    flags.output(parser, "wide, name (default: a table)")
+    flags.output(parser, "wide, json, yaml, name (default: a table)")
     parser.add_argument("--no-headers", action="store_true", help="no line of headings")
     parser.add_argument("--api-group", default=None, metavar="GROUP", help="only resources of this group")
     parser.add_argument(

@@ -14,6 +14,7 @@ def add_create(parser: argparse.ArgumentParser) -> None:
     flags.filename(parser, "the objects")
     flags.output(parser, flags.OBJECT_FORMATS)
     flags.namespace(parser)
+    flags.field_manager(parser)
     flags.dry_run(parser)
     flags.validate(parser)
 
@@ -22,6 +23,7 @@ def add_apply(parser: argparse.ArgumentParser) -> None:
     flags.filename(parser, "the objects")
     flags.output(parser, flags.OBJECT_FORMATS)
     flags.namespace(parser)
+    flags.field_manager(parser)
     parser.add_argument("--prune", action="store_true", help="delete what was applied before and is no longer there")
     parser.add_argument("-l", "--selector", default="", metavar="LABELS", help="what --prune may delete, by labels")
     parser.add_argument("--all", action="store_true", help="--prune may delete all objects of the applied kinds")
@@ -52,6 +54,7 @@ def add_patch(parser: argparse.ArgumentParser) -> None:
     flags.filename(parser, "the objects")
     flags.output(parser, flags.OBJECT_FORMATS)
     flags.namespace(parser)
+    flags.field_manager(parser)
     flags.dry_run(parser)
     parser.set_defaults(selector="", field_selector="")
 
@@ -143,6 +146,7 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "what to edit: TYPE NAME or TYPE/NAME")
     flags.filename(parser, "the objects")
     flags.namespace(parser)
+    flags.field_manager(parser)
     flags.output(parser, "yaml or json, of the file to edit (default: yaml)")
     parser.set_defaults(selector="", field_selector="")
 
@@ -163,6 +167,7 @@ def _add_pairs(parser: argparse.ArgumentParser, form: str, what: str) -> None:
     flags.filename(parser, "the objects")
     flags.output(parser, flags.OBJECT_FORMATS)
     flags.namespace(parser)
+    flags.field_manager(parser)
     flags.everywhere(parser)
     flags.selectors(parser)
     flags.dry_run(parser)

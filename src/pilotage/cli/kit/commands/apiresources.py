@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import argparse
 
+from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.printers.documents import as_json, as_yaml
 from pilotage.cli.kit.printers.table import Columns
 from pilotage.cli.kit.session import Session
+from pilotage.meta.documents import Document
 from pilotage.meta.mapper import RESTMapping
+
+FORMATS = ("", "json", "name", "wide", "yaml")
 
 
 async def run(session: Session, options: argparse.Namespace) -> int:
+    if options.output not in FORMATS:
+        raise CommandError(
+            f'unable to match a printer suitable for the output format "{options.output}", allowed formats are: '
+            f"{','.join(FORMATS[1:])}"
+        )
     found = [each for each in session.mapper.mappings if _is_wanted(each, options)]
     found.sort(key=lambda each: _order(each, options.sort_by))
+    if options.output in ("json", "yaml"):
+        session.output.write((as_json if options.output == "json" else as_yaml)(_document(found)))
+        session.output.flush()
+        return 0
     if options.output == "name":
         lines = [_full_name(each) for each in found]
     else:
@@ -23,6 +37,25 @@ async def run(session: Session, options: argparse.Namespace) -> int:
         session.output.write(f"{line}\n")
     session.output.flush()
     return 0
+
+
+def _document(found: list[RESTMapping]) -> Document:
+    """The types as the document with which a server answers for a group."""
+    types: list[Document] = []
+    for each in found:
+        described: Document = {
+            "name": each.resource.resource,
+            "singularName": each.singular,
+            "namespaced": each.namespaced,
+            "group": each.resource.group,
+            "version": each.resource.version,
+            "kind": each.gvk.kind,
+            "verbs": list(each.verbs),
+            "shortNames": list(each.short_names),
+            "categories": list(each.categories),
+        }
+        types.append({key: value for key, value in described.items() if value not in ("", [])})
+    return {"apiVersion": "v1", "groupVersion": "", "kind": "APIResourceList", "resources": types}
 
 
 def _is_wanted(mapping: RESTMapping, options: argparse.Namespace) -> bool:

@@ -8,11 +8,11 @@ import re
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.create import with_source
 from pilotage.cli.kit.commands.files import placed
-from pilotage.cli.kit.commands.written import is_server_dry_run, print_written
+from pilotage.cli.kit.commands.written import Report, is_server_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.manifests import Manifest, read_manifests
 from pilotage.cli.kit.session import Session
-from pilotage.errors import ApiError, Conflict, PilotageError
+from pilotage.errors import ApiError, Conflict, PilotageError, Status
 from pilotage.meta.documents import Document
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import PatchType
@@ -24,6 +24,7 @@ _READ_ONLY = ("managedFields", "uid", "resourceVersion", "generation", "creation
 async def run(session: Session, options: argparse.Namespace) -> int:
     _check(options)
     manifests = read_manifests(options.filename, recursive=options.recursive)
+    report = Report(session, options)
     errors: list[PilotageError] = []
     applied: list[tuple[RESTMapping, Document]] = []
     for manifest in manifests:
@@ -34,7 +35,7 @@ async def run(session: Session, options: argparse.Namespace) -> int:
             errors.append(with_source(error, "applying", manifest.source))
             continue
         applied.append((mapping, document))
-        print_written(session, options, mapping, document, outcome)
+        report.add(mapping, document, outcome)
     if options.prune and not errors:
         from pilotage.cli.kit.commands.prune import prune
 
@@ -68,7 +69,7 @@ async def _apply(
         new, code = await _send(session, options, mapping, document, key, force=force)
     except Conflict as error:
         if force or not _is_own(error, session.field_manager):
-            raise
+            raise _with_advice(error) from None
         # What this tool has set before by create, edit or patch is its own: no other program is overruled.
         new, code = await _send(session, options, mapping, document, key, force=True)
     if options.server_side:
@@ -95,6 +96,13 @@ def _sent(document: Document) -> Document:
     """The object without what the server sets, so that the output of `get -o yaml` can be applied."""
     metadata = {name: value for name, value in document["metadata"].items() if name not in _READ_ONLY}
     return {key: value for key, value in document.items() if key != "status"} | {"metadata": metadata}
+
+
+def _with_advice(error: Conflict) -> Conflict:
+    """The conflict, with what to do about it."""
+    advice = "Remove these fields from the file, or take them over with --force-conflicts."
+    status = error.status
+    return Conflict(status=Status(status.code, status.reason, f"{status.message}\n{advice}", status.details))
 
 
 def _is_own(error: Conflict, manager: str) -> bool:

@@ -6,7 +6,7 @@ import argparse
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.files import placed
-from pilotage.cli.kit.commands.written import is_server_dry_run, print_written
+from pilotage.cli.kit.commands.written import Report, is_server_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.manifests import Manifest, read_manifests
 from pilotage.cli.kit.schemas import schema_of
@@ -42,6 +42,7 @@ async def _document(session: Session, options: argparse.Namespace) -> Document:
 
 
 async def _create_all(session: Session, options: argparse.Namespace, manifests: list[Manifest]) -> None:
+    report = Report(session, options)
     errors: list[PilotageError] = []
     for manifest in manifests:
         mapping = await placed(session, manifest, options)
@@ -54,7 +55,7 @@ async def _create_all(session: Session, options: argparse.Namespace, manifests: 
         except ApiError as error:
             errors.append(with_source(error, "creating", manifest.source))
             continue
-        print_written(session, options, mapping, created, "created")
+        report.add(mapping, created, "created")
     raise_all(errors)
 
 

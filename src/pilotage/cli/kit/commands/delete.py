@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.commands.get import check_names, listed
+from pilotage.cli.kit.commands.create import with_source
+from pilotage.cli.kit.commands.get import chosen_by, listed
 from pilotage.cli.kit.exits import raise_all
-from pilotage.cli.kit.selection import Selected, selected
+from pilotage.cli.kit.selection import Selected
 from pilotage.cli.kit.session import Session, kind_of
 from pilotage.cli.terminal import GREEN
 from pilotage.errors import ApiError, NotFound, PilotageError
@@ -19,6 +20,7 @@ _POLICIES["false"] = "Orphan"
 
 
 async def run(session: Session, options: argparse.Namespace) -> int:
+    _check(options)
     chosen = await _chosen(session, options)
     if not chosen and not options.ignore_not_found:
         session.output.line("No resources found")
@@ -29,7 +31,7 @@ async def run(session: Session, options: argparse.Namespace) -> int:
             answer = await _delete(session, options, each)
         except ApiError as error:
             if not (options.ignore_not_found and isinstance(error, NotFound)):
-                errors.append(error)
+                errors.append(with_source(error, "deleting", each.source))
             continue
         _print(session, options, each)
         deleted.append((each, _uid(answer)))
@@ -41,15 +43,25 @@ async def run(session: Session, options: argparse.Namespace) -> int:
     return 0
 
 
+def _check(options: argparse.Namespace) -> None:
+    """Refuse options that contradict one another, before anything is deleted."""
+    grace = 1 if options.now else options.grace_period
+    if options.now and options.grace_period >= 0:
+        raise CommandError("--now and --grace-period cannot be specified together")
+    if options.force and grace > 0:
+        raise CommandError("--force and --grace-period greater than 0 cannot be specified together")
+    if options.all and (options.selector or options.field_selector):
+        raise CommandError("setting 'all' parameter but found a non empty selector.")
+    if options.output not in ("", "name"):
+        raise CommandError(f"unexpected -o output mode: {options.output}. We only support '-o name'")
+
+
 async def _chosen(session: Session, options: argparse.Namespace) -> list[Selected]:
     """The objects to delete, each by its name."""
+    found = await chosen_by(session, options)
     if options.filename:
-        from pilotage.cli.kit.commands.files import selected_by_files
-
-        return await selected_by_files(session, options)
-    found = selected(session, options.resources)
+        return found
     if all(each.name for each in found):
-        check_names(options)
         if options.all:
             raise CommandError("name cannot be provided when --all is specified")
         return found

@@ -37,7 +37,8 @@ async def run(session: Session, options: argparse.Namespace) -> int:
     session.output.write("\n\n".join(texts))
     session.output.flush()
     if not texts and not errors:
-        session.errors.line(f"No resources found in {session.namespace} namespace.")
+        where = "" if options.all_namespaces else f" in {session.namespace} namespace."
+        session.errors.line(f"No resources found{where}")
     raise_all(errors)
     return 0
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.get import chosen_by
-from pilotage.cli.kit.commands.written import print_written
+from pilotage.cli.kit.commands.written import Report
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.documents import as_json, as_yaml, without_managed_fields
 from pilotage.cli.kit.selection import Selected
@@ -35,17 +35,18 @@ async def run(session: Session, options: argparse.Namespace) -> int:
     chosen = await chosen_by(session, options)
     if not all(each.name for each in chosen):
         raise CommandError("give the name of the object to edit")
+    report = Report(session, options)
     errors: list[PilotageError] = []
     for each in chosen:
         try:
-            await _edit(session, options, each)
+            await _edit(session, options, each, report)
         except (ApiError, CommandError) as error:
             errors.append(error)
     raise_all(errors)
     return 0
 
 
-async def _edit(session: Session, options: argparse.Namespace, each: Selected) -> None:
+async def _edit(session: Session, options: argparse.Namespace, each: Selected, report: Report) -> None:
     old = without_managed_fields(await session.get(each.mapping, each.name, each.namespace))
     write = as_json if options.output == "json" else as_yaml
     with tempfile.TemporaryDirectory(prefix="edit-") as folder:
@@ -61,7 +62,7 @@ async def _edit(session: Session, options: argparse.Namespace, each: Selected) -
                 raise CommandError(f"Edit cancelled, no valid changes were saved.{_kept(last)}")
             text = last = _content(after)
             try:
-                await _save(session, options, each, old, text)
+                await _save(session, each, old, text, report)
                 return
             except (ApiError, CommandError) as error:
                 failure = _comment(each, error)
@@ -84,7 +85,7 @@ async def _edited(file: Path, text: str) -> str:
     return await asyncio.to_thread(edit)  # watches and reconcilers go on in the meantime
 
 
-async def _save(session: Session, options: argparse.Namespace, each: Selected, old: Document, text: str) -> None:
+async def _save(session: Session, each: Selected, old: Document, text: str, report: Report) -> None:
     try:
         new = yamltext.read(text)
     except DecodeError as error:
@@ -100,7 +101,7 @@ async def _save(session: Session, options: argparse.Namespace, each: Selected, o
     write = session.write_options(field_validation="Strict")
     key = each.namespace, each.name
     edited, _ = await session.patch(each.mapping, key, patch, PatchType.MERGE, write)
-    print_written(session, options, each.mapping, edited, "edited")
+    report.add(each.mapping, edited, "edited")
 
 
 def _content(text: str) -> str:

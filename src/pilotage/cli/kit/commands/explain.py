@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import re
 import textwrap
 from collections.abc import Iterator
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.schemas import NAMED, schema_of
+from pilotage.cli.kit.schemas import NAMED, TYPE_TEXT, schema_of
 from pilotage.cli.kit.selection import of_type
 from pilotage.cli.kit.session import Session
 from pilotage.errors import NoMatch
@@ -85,8 +84,9 @@ def _description(schema: Document) -> list[str]:
     texts: list[str] = []
     here: Document | None = schema
     while here is not None:
-        if here.get("description") and here["description"] not in texts:
-            texts.append(here["description"])
+        for key in ("description", TYPE_TEXT):
+            if here.get(key) and here[key] not in texts:
+                texts.append(here[key])
         inner = here.get("items") or here.get("additionalProperties")
         here = inner if isinstance(inner, dict) else None
     text = "".join(f"{each}\n" for each in texts) or "<empty>"
@@ -126,13 +126,11 @@ def _value(value: object) -> str:
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(
+        text, width, break_long_words=False, break_on_hyphens=False, expand_tabs=False, replace_whitespace=False
+    )
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most `width` characters. Paragraphs stay apart, and lines that are indented stay as they are."""
-    lines: list[str] = []
-    for paragraph in re.split(r"\n", text):
-        keep = paragraph.startswith((" ", "\t", "-", "*"))
-        lines += [paragraph] if keep else _wrap(paragraph, width) or [""]
-    return lines
+    """Lines of at most `width` characters. Paragraphs stay apart, and the items of a list."""
+    return [line for paragraph in text.split("\n") for line in _wrap(paragraph, width) or [""]]

@@ -18,7 +18,7 @@ async def selected_by_files(session: Session, options: argparse.Namespace) -> li
     for manifest in read_manifests(options.filename, recursive=getattr(options, "recursive", False)):
         mapping = await placed(session, manifest, options)
         metadata = manifest.document["metadata"]
-        found.append(Selected(mapping, metadata["name"], metadata.get("namespace") or ""))
+        found.append(Selected(mapping, metadata["name"], metadata.get("namespace") or "", manifest.source))
     return found
 
 

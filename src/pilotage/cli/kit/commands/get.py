@@ -57,7 +57,10 @@ async def listed(session: Session, options: argparse.Namespace, chosen: list[Sel
         raise CommandError("resource(s) were provided, but no name was specified")
     found: list[Selected] = []
     for each in chosen:
-        items, _ = await session.list(each.mapping, scope(session, each.mapping, options), list_options(options))
+        try:
+            items, _ = await session.list(each.mapping, scope(session, each.mapping, options), list_options(options))
+        except ApiError as error:
+            raise about_list(error, each.mapping, options) from None
         names = [(item["metadata"]["name"], item["metadata"].get("namespace") or "") for item in items]
         found += [Selected(each.mapping, name, namespace) for name, namespace in names]
     return found

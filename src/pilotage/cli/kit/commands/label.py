@@ -6,7 +6,7 @@ import argparse
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.get import listed
-from pilotage.cli.kit.commands.written import is_server_dry_run, print_written
+from pilotage.cli.kit.commands.written import Report, is_server_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.selection import Selected, selected
 from pilotage.cli.kit.session import Session
@@ -25,10 +25,15 @@ async def change(session: Session, options: argparse.Namespace, field: str) -> i
     words, new, removed = _split(options.resources)
     if not new and not removed and not options.list:
         raise CommandError(f"at least one {field.removesuffix('s')} update is required")
+    report = Report(session, options)
     errors: list[PilotageError] = []
-    for each in await _chosen(session, options, words):
+    chosen = await _chosen(session, options, words)
+    for each in chosen:
         try:
-            await _change(session, options, each, field, new, removed)
+            if new or removed:
+                await _change(session, options, each, field, new, removed, report)
+            else:
+                await _list(session, each, field, headed=len(chosen) > 1)
         except (ApiError, CommandError) as error:
             errors.append(error)
     raise_all(errors)
@@ -75,13 +80,10 @@ async def _change(
     field: str,
     new: dict[str, str],
     removed: list[str],
+    report: Report,
 ) -> None:
     document = await session.get(each.mapping, each.name, each.namespace)
     old: dict[str, str] = document["metadata"].get(field) or {}
-    if not new and not removed:
-        for key in sorted(old):
-            session.output.line(f"{key}={old[key]}")
-        return
     _check(old, new, field, overwrite=options.overwrite)
     for key in removed:
         if key not in old and field == "labels":
@@ -93,7 +95,17 @@ async def _change(
         write = session.write_options(is_server_dry_run(options))
         document, _ = await session.patch(each.mapping, (each.namespace, each.name), patch, PatchType.MERGE, write)
     done = _DONE[added, gone] if field == "labels" else "annotated"
-    print_written(session, options, each.mapping, document, done)
+    report.add(each.mapping, document, done)
+
+
+async def _list(session: Session, each: Selected, field: str, *, headed: bool) -> None:
+    """Print the labels of an object, under its name where there are several objects."""
+    found = (await session.get(each.mapping, each.name, each.namespace))["metadata"].get(field) or {}
+    gvk = each.mapping.gvk
+    if headed:
+        session.output.line(f"Listing {field} for {gvk.kind}{'.' if gvk.group else ''}{gvk.group}/{each.name}:")
+    for key in sorted(found):
+        session.output.line(f"{' ' if headed else ''}{key}={found[key]}")
 
 
 def _check(old: dict[str, str], new: dict[str, str], field: str, *, overwrite: bool) -> None:

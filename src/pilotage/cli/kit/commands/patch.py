@@ -8,7 +8,7 @@ from typing import Any
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.get import chosen_by
-from pilotage.cli.kit.commands.written import is_server_dry_run, print_written
+from pilotage.cli.kit.commands.written import Report, is_server_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.schemas import schema_of
 from pilotage.cli.kit.selection import Selected
@@ -29,28 +29,28 @@ async def run(session: Session, options: argparse.Namespace) -> int:
     given = [bool(options.patch), bool(options.patch_file), bool(options.set or options.unset)]
     if given.count(True) != 1:
         raise CommandError("must specify one of -p, --patch-file and --set")
+    report = Report(session, options)
     errors: list[PilotageError] = []
     for each in chosen:
         try:
-            await _patch(session, options, each)
+            await _patch(session, options, each, report)
         except ApiError as error:
             errors.append(error)
     raise_all(errors)
     return 0
 
 
-async def _patch(session: Session, options: argparse.Namespace, each: Selected) -> None:
+async def _patch(session: Session, options: argparse.Namespace, each: Selected, report: Report) -> None:
     old = await session.get(each.mapping, each.name, each.namespace)
     patch, kind = await _content(session, options, each)
     if options.dry_run == "client":
-        print_written(session, options, each.mapping, old, "patched")
+        report.add(each.mapping, await _patched(session, each, old, patch, kind), "patched")
         return
     write = session.write_options(is_server_dry_run(options))
     key = each.namespace, each.name
     new, _ = await session.patch(each.mapping, key, patch, kind, write, options.subresource)
-    done = "patched" if options.dry_run != "none" or _changed(old, new) else "patched (no change)"
-    options = argparse.Namespace(**{**vars(options), "dry_run": "none"})  # kubectl does not mention it here
-    print_written(session, options, each.mapping, new, done)
+    done = "patched" if options.dry_run != "none" or new != old else "patched (no change)"
+    report.add(each.mapping, new, done, dry_run=False)
 
 
 async def _content(session: Session, options: argparse.Namespace, each: Selected) -> tuple[Any, PatchType]:
@@ -65,18 +65,25 @@ async def _content(session: Session, options: argparse.Namespace, each: Selected
         raise CommandError(f'unable to parse "{text}": {error}') from error
 
 
+async def _patched(session: Session, each: Selected, old: Document, patch: Any, kind: PatchType) -> Document:
+    """The object as the patch would leave it, before the defaults and rules of the server. Raises PatchError."""
+    from pilotage.meta.patches import json_patch, merge, strategic
+
+    if kind is PatchType.STRATEGIC:
+        schema = await schema_of(session, each.mapping) or {}
+        return strategic.apply(old, patch, strategic.OpenAPIMergeSchema(schema, lambda reference: {}))
+    new: Document = (json_patch if kind is PatchType.JSON else merge).apply(old, patch)
+    return new
+
+
 def _read(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"unable to read patch file: {error.strerror}: {path}") from error
+        raise CommandError(f"unable to read patch file: open {path}: {(error.strerror or '').lower()}") from error
 
 
 def _default_type(each: Selected) -> PatchType:
     """Strategic for kinds of Kubernetes, as in kubectl; custom resources have no strategic merge patch."""
     group = each.mapping.gvk.group
     return PatchType.MERGE if "." in group and not group.endswith(".k8s.io") else PatchType.STRATEGIC
-
-
-def _changed(old: Document, new: Document) -> bool:
-    return bool(old["metadata"].get("resourceVersion") != new.get("metadata", {}).get("resourceVersion"))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.get import chosen_by, listed
-from pilotage.cli.kit.commands.written import print_written
+from pilotage.cli.kit.commands.written import Report
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.template import relaxed, value_text
 from pilotage.cli.kit.selection import Selected
@@ -29,12 +29,14 @@ async def run(session: Session, options: argparse.Namespace) -> int:
     if not options.condition:
         raise CommandError("specify --for: condition=NAME[=STATUS], jsonpath='{PATH}'[=VALUE], create or delete")
     holds = condition_of(options.condition)
-    absent_is_fine = options.condition in ("create", "delete")
+    awaited = options.condition.lower()
+    absent_is_fine = awaited in ("create", "delete")
+    report = Report(session, options)
     errors: list[PilotageError] = []
     deadline = asyncio.get_running_loop().time() + options.timeout if options.timeout else 0.0
     for each in await _chosen(session, options):
         try:
-            existed = options.condition != "delete" or await session.find(each.mapping, each.name, each.namespace)
+            existed = awaited != "delete" or await session.find(each.mapping, each.name, each.namespace)
             document = await _wait(session, each, holds, deadline, absent_is_fine)
         except (PilotageError, TimeoutError) as error:
             timed_out = f"timed out waiting for the condition on {each.mapping.resource.resource}/{each.name}"
@@ -43,7 +45,7 @@ async def run(session: Session, options: argparse.Namespace) -> int:
         if document is None and not existed:
             continue  # there was nothing to wait for
         shown = document or {"metadata": {"name": each.name}}
-        print_written(session, options, each.mapping, shown, "condition met")
+        report.add(each.mapping, shown, "condition met")
     raise_all(errors)
     return 0
 
@@ -53,19 +55,21 @@ async def _chosen(session: Session, options: argparse.Namespace) -> list[Selecte
     if all(each.name for each in chosen):
         return chosen
     found = await listed(session, options, chosen)
-    if not found and options.condition != "delete":
+    if not found and options.condition.lower() != "delete":
         raise CommandError("no matching resources found")
     return found
 
 
 def condition_of(text: str) -> Condition:
     """The condition of `--for`. Raises CommandError."""
-    if text == "delete":
+    if text.lower() == "delete":
         return lambda document: document is None
-    if text == "create":
+    if text.lower() == "create":
         return lambda document: document is not None
     if text.startswith("condition="):
         name, _, status = text.removeprefix("condition=").partition("=")
+        if not name:
+            raise CommandError("the name of the condition is missing, as in --for=condition=Ready")
         return lambda document: document is not None and _has_condition(document, name, status or "true")
     if text.startswith("jsonpath="):
         return _jsonpath(text.removeprefix("jsonpath="))
@@ -84,6 +88,8 @@ def _has_condition(document: Document, name: str, status: str) -> bool:
 
 
 def _jsonpath(text: str) -> Condition:
+    if not text:
+        raise CommandError("jsonpath expression cannot be empty")
     match = _PATH_AND_VALUE.fullmatch(text)
     if match is None:
         raise CommandError(

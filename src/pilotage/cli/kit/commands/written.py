@@ -1,4 +1,4 @@
-"""What a command prints about an object that it has written: `todo.example.com/milk created`, or the object."""
+"""What a command prints about the objects that it has written: `todo.example.com/milk created`, or the objects."""
 
 from __future__ import annotations
 
@@ -9,22 +9,35 @@ from pilotage.cli.terminal import GREEN
 from pilotage.meta.documents import Document
 from pilotage.meta.mapper import RESTMapping
 
-_DRY_RUN = {"": "", "none": "", "client": " (dry run)", "server": " (server dry run)"}
+DRY_RUN = {"": "", "none": "", "client": " (dry run)", "server": " (server dry run)"}
+"""What follows an outcome that is none."""
 
 
-def print_written(
-    session: Session, options: argparse.Namespace, mapping: RESTMapping, document: Document, outcome: str
-) -> None:
-    """One line, or the object in the format of `-o`."""
-    if not options.output:
-        name = name_of(mapping, document["metadata"].get("name") or "")
-        done = session.output.styled(outcome, *(() if outcome == "unchanged" else (GREEN,)))
-        session.output.line(f"{name} {done}{_DRY_RUN[getattr(options, 'dry_run', '')]}")
-        return
-    from pilotage.cli.kit.printers.output import printer_of
+class Report:
+    """Prints one object after the other: a line for each, or the object in the format of `-o`.
 
-    session.output.write(printer_of(options.output)([document], False))
-    session.output.flush()
+    It is made before anything is written: a format that does not exist is an error first. Raises CommandError.
+    """
+
+    def __init__(self, session: Session, options: argparse.Namespace) -> None:
+        from pilotage.cli.kit.printers.output import printer_of
+
+        self._output = session.output
+        self._suffix = DRY_RUN[getattr(options, "dry_run", "")]
+        self._printer = printer_of(options.output) if options.output else None
+        self._separator = "---\n" if options.output == "yaml" else ""
+        self._several = False
+
+    def add(self, mapping: RESTMapping, document: Document, outcome: str, *, dry_run: bool = True) -> None:
+        """Print an object that was written. `dry_run=False`: kubectl does not mention a dry run here."""
+        if self._printer is None:
+            name = name_of(mapping, document["metadata"].get("name") or "")
+            done = self._output.styled(outcome, *(() if outcome == "unchanged" else (GREEN,)))
+            self._output.line(f"{name} {done}{self._suffix if dry_run else ''}")
+            return
+        self._output.write((self._separator if self._several else "") + self._printer([document], False))
+        self._output.flush()
+        self._several = True
 
 
 def is_server_dry_run(options: argparse.Namespace) -> bool:

@@ -143,12 +143,13 @@ def _file(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"error reading template {path}, {error}") from error
+        reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else error
+        raise CommandError(f"error reading template {path}, open {path}: {reason}") from error
 
 
 def _from_lines(text: str) -> str:
     """The file of custom columns: a line of headings, and a line of paths under them."""
-    lines = text.splitlines()
-    if len(lines) < 2 or len(lines[0].split()) != len(lines[1].split()):
-        raise CommandError("a file of custom columns has a line of headings, and a line with a path for each of them")
-    return ",".join(f"{head}:{path}" for head, path in zip(lines[0].split(), lines[1].split(), strict=True))
+    headings, paths = [line.split() for line in [*text.splitlines(), "", ""][:2]]
+    if not headings or len(headings) != len(paths):
+        raise CommandError(f"number of headers ({len(headings)}) and field specifications ({len(paths)}) don't match")
+    return ",".join(f"{head}:{path}" for head, path in zip(headings, paths, strict=True))

@@ -113,6 +113,11 @@ class Template:
 def relaxed(text: str) -> JSONPath:
     """A path as options take it: `{.spec.a}`, `.spec.a` or `spec.a`. Raises CommandError."""
     inner = text.strip()
+    if inner.startswith("{") != inner.endswith("}"):
+        raise CommandError(
+            f"unexpected path string {text!r}, expected a 'name1.name2' or '.name1.name2' or '{{name1.name2}}' or "
+            "'{.name1.name2}'"
+        )
     if inner.startswith("{") and inner.endswith("}"):
         inner = inner[1:-1].strip()
     try:

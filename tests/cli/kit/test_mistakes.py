@@ -1,0 +1,110 @@
+"""Mistakes on a command line: they are found before anything is written, and the error says what was probably meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from pilotage.meta import yamltext
+from tests.cli.kit.tools import Console
+
+TWO = """
+apiVersion: todo.example.com/v1
+kind: Todo
+metadata: {name: milk, labels: {shop: corner}}
+spec: {text: buy milk}
+---
+apiVersion: todo.example.com/v1
+kind: Todo
+metadata: {name: eggs}
+spec: {text: buy eggs}
+"""
+
+
+@pytest.fixture
+def todo(todo: Console) -> Console:
+    todo.tool.setup = None  # these tests are about what is stored
+    return todo
+
+
+@pytest.mark.parametrize("words", [("create",), ("apply",)])
+def test_an_unknown_format_is_an_error_before_anything_is_written(todo: Console, words: tuple[str, ...]) -> None:
+    refused = todo.run(*words, "-f", "-", "-o", "yml", stdin=TWO)
+    assert refused.code == 1
+    assert 'the output format "yml"' in refused.errors
+    assert todo.run("get", "todos").errors == "No resources found in default namespace.\n"
+
+
+def test_several_written_objects_are_several_yaml_documents(todo: Console) -> None:
+    written = todo.output("create", "-f", "-", "-o", "yaml", stdin=TWO)
+    assert [one["metadata"]["name"] for one in yamltext.read_all(written)] == ["milk", "eggs"]
+    columns = todo.output("apply", "-f", "-", "-o", "custom-columns=N:.metadata.name", stdin=TWO)
+    assert columns == "N\nmilk\neggs\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--all", "-l", "shop=corner"), "setting 'all' parameter but found a non empty selector."),
+        (("--all", "--now", "--grace-period=5"), "--now and --grace-period cannot be specified together"),
+        (("--all", "--force", "--grace-period=5"), "--force and --grace-period greater than 0 cannot be specified"),
+        (("--all", "-o", "yaml"), "unexpected -o output mode: yaml"),
+        (("-f", "objects.yaml"), "you may not specify resource arguments as well"),
+    ],
+)
+def test_options_of_delete_that_contradict_one_another_delete_nothing(
+    todo: Console, options: tuple[str, ...], message: str
+) -> None:
+    todo.output("create", "-f", "-", stdin=TWO)
+    refused = todo.run("delete", "todos", *options)
+    assert refused.code == 1
+    assert message in refused.errors
+    assert todo.output("get", "todos", "-o", "jsonpath={.items[*].metadata.name}") == "eggs milk"
+
+
+def test_a_dry_run_in_the_client_shows_the_object_with_the_patch(todo: Console) -> None:
+    todo.output("create", "-f", "-", stdin=TWO)
+    words = ("patch", "todo", "milk", "--dry-run=client", "-o", "jsonpath={.spec.text}")
+    assert todo.output(*words, "--set", "spec.text=buy more") == "buy more"
+    assert todo.output(*words, "--type=json", "-p", '[{"op":"replace","path":"/spec/text","value":"x"}]') == "x"
+    assert todo.output("get", "todo", "milk", "-o", "jsonpath={.spec.text}") == "buy milk"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "line"),
+    [
+        (("gte", "todos"), 2, 'todo: error: unknown command "gte"; did you mean "get"?'),
+        (
+            ("get", "todos", "--sortby=.x"),
+            2,
+            'todo get: error: unrecognized arguments: --sortby=.x; did you mean "--sort-by"?',
+        ),
+        (("get", "tods"), 1, 'error: the server doesn\'t have a resource type "tods"; did you mean "todos"?'),
+        (("get", "tdoo/milk"), 1, 'error: the server doesn\'t have a resource type "tdoo"; did you mean "todo"?'),
+        (("delete",), 1, "error: Required resource not specified: give TYPE, TYPE NAME or TYPE/NAME. "),
+        (("wait", "todo/a", "--for=condition="), 1, "error: the name of the condition is missing, as in --for="),
+        (("get", "todos", "--sort-by={.spec.a"), 1, "error: unexpected path string '{.spec.a', expected a 'name1."),
+        (("api-resources", "-o", "csv"), 1, 'error: unable to match a printer suitable for the output format "csv"'),
+    ],
+)
+def test_what_was_probably_meant_is_in_the_error(todo: Console, words: tuple[str, ...], code: int, line: str) -> None:
+    todo.output("create", "-f", "-", stdin=TWO)
+    refused = todo.run(*words)
+    assert (refused.code, refused.output) == (code, "")
+    assert refused.errors.startswith(line)
+
+
+def test_a_conflict_says_how_to_take_the_fields_over(todo: Console) -> None:
+    todo.output("apply", "-f", "-", "--field-manager=other", stdin=TWO)
+    changed = TWO.replace("buy milk", "buy more milk")
+    refused = todo.run("apply", "-f", "-", stdin=changed)
+    assert refused.code == 4
+    assert 'conflict with "other": .spec.text' in refused.errors
+    assert "take them over with --force-conflicts" in refused.errors
+    assert todo.run("apply", "-f", "-", "--force-conflicts", stdin=changed).code == 0
+
+
+def test_labels_of_several_objects_are_listed_under_their_names(todo: Console) -> None:
+    todo.output("create", "-f", "-", stdin=TWO)
+    assert todo.output("label", "todos", "--all", "--list") == (
+        "Listing labels for Todo.todo.example.com/eggs:\nListing labels for Todo.todo.example.com/milk:\n shop=corner\n"
+    )
