@@ -21,6 +21,7 @@ from unittest import mock
 import apsw
 
 from pilotage.storage.sqlite import file as sqlite_file
+from pilotage.storage.sqlite import lock
 
 SECTOR = 512
 _NAMES = ("create", "rename", "unlink")
@@ -104,7 +105,8 @@ class Recorder:
 
     def _look_at_lock(self) -> None:
         for path in self._folder.glob("*-lock"):
-            content = path.read_bytes()
+            with path.open("rb") as file:
+                content = file.read(lock.SIZE)  # behind it is space that is kept for deletes, and has no content
             if content == self._lock_bytes:
                 continue
             if path.name not in self._files:

@@ -1,4 +1,4 @@
-"""No room on the disk: commits are refused, everything else goes on, and nothing is lost."""
+"""No room on the disk: creates are refused, deletes and everything else goes on, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROGRAM = textwrap.dedent("""
         if kind == "limit":
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
             return
-        with open(filler, "wb", buffering=0) as file:
+        with open(filler, "ab", buffering=0) as file:
             try:
                 while file.write(bytes(4096)) == 4096:
                     pass
@@ -66,9 +66,15 @@ PROGRAM = textwrap.dedent("""
         events = []
         while len(events) < 1 + len(done):
             events += await anext(watch)
+        deleted = list(done)[::2]
+        for key in deleted:
+            await storage.commit(Delete(key, expected=done.pop(key)))
+            if kind == "disk":
+                fill()
+            assert [event.key for event in await anext(watch)] == [key]
         make_room()
         revision = await storage.commit(Put("after", b"2"), Delete("before"))
-        assert revision == 2 + len(done) + 1, (revision, len(done))
+        assert revision == 2 + len(done) + 2 * len(deleted) + 1, (revision, len(done))
         assert [event.key for event in await anext(watch)] == ["after", "before"]
         await storage.close()
         storage = await open_storage("sqlite:" + path)

@@ -247,13 +247,11 @@ class Registry:
         """The namespaces that always exist; another process may be creating them, too."""
         info = await self._catalogue.find(_NAMESPACES)
         for name in SYSTEM_NAMESPACES:
+            key = f"{self.context.prefix}{NAMESPACES}{name}"
+            if await self.context.storage.get(key) is not None:
+                continue  # nothing is written, so that objects can be deleted by a new process on a full disk
             document: Document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             steps.prepare_create(info, document, now=self.context.now(), uid=self.context.uid())
             info.strategy.canonicalize(document)
             with suppress(RevisionConflict):
-                put = Put(
-                    f"{self.context.prefix}{NAMESPACES}{name}",
-                    records.encode(records.storable(document, info)),
-                    expected=0,
-                )
-                await self.context.commit(put)
+                await self.context.commit(Put(key, records.encode(records.storable(document, info)), expected=0))

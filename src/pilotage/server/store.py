@@ -77,9 +77,9 @@ async def update(
     if deletion.finished(info.strategy, document):
         await fencing.commit(context, fences, Delete(entry.key, expected=revision))
     else:
-        revision = await fencing.commit(
-            context, fences, Put(entry.key, value, revision, info.strategy.lifetime), *operations
-        )
+        terminating = "deletionTimestamp" in document["metadata"]
+        put = Put(entry.key, value, revision, info.strategy.lifetime, for_deletion=terminating)
+        revision = await fencing.commit(context, fences, put, *operations)
         if info.strategy.names_resources:
             await DefinitionNames(context).accept(entry.key)
     return await _reread(context, value, info, revision)

@@ -15,6 +15,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from pilotage.errors import MissingExtra, RevisionConflict, StorageBroken, StorageError
 
 from .interface import Entry, Event, Operation, Put, Snapshot, Storage, Watch
@@ -188,7 +190,7 @@ class EncryptedStorage:
         if type(operation) is not Put or not self._chosen(operation.key):
             return operation
         value = self._cipher.encrypt(operation.key, operation.value)
-        return Put(operation.key, value, operation.expected, operation.lifetime)
+        return replace(operation, value=value)
 
     def _clear(self, entry: Entry | None) -> Entry | None:
         return None if entry is None else self._clear_entry(entry)

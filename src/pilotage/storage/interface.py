@@ -24,6 +24,8 @@ class Put(msgspec.Struct, frozen=True, gc=False):
     expected: int | None = None
     lifetime: int = 0
     """Seconds after which a storage that `expires` values deletes this one; 0: never. Other storages ignore it."""
+    for_deletion: bool = False
+    """Whether it is a step of a deletion, as to mark an object: it may use the space that is kept for deletes."""
 
     def __repr__(self) -> str:
         return f"Put(key={self.key!r}, expected={self.expected!r})"

@@ -43,6 +43,11 @@ def check(operations: Sequence[Operation], max_value_bytes: int) -> int:
     return size
 
 
+def frees_space(operations: Sequence[Operation]) -> bool:
+    """Whether a commit may use the space that is kept for deletes."""
+    return all(type(operation) is not Put or operation.for_deletion for operation in operations)
+
+
 def plan(operations: Sequence[Operation], revision: int, find: Callable[[str], Entry | None]) -> Commit:
     """The events of a commit at `revision`; `find` returns current entries. Raises RevisionConflict.
 

@@ -86,7 +86,8 @@ class Deleter:
         revision, fences = entry.revision, attributes.request.fences
         if outcome.marked:
             value = records.encode(await store.storable(self.context, outcome.document, info))
-            revision = await fencing.commit(self.context, fences, Put(entry.key, value, expected=revision))
+            put = Put(entry.key, value, expected=revision, for_deletion=True)
+            revision = await fencing.commit(self.context, fences, put)
             if not admitted:
                 marked = Entry(entry.key, value, revision, entry.created)
                 old = records.decode(await self.context.converter.view(marked, info))

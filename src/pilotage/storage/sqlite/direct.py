@@ -21,7 +21,8 @@ from .parts import OpenFile
 
 if TYPE_CHECKING:  # loaded with the first commit
     from ..history import History
-    from .writer import Job, Outcome, Writer
+    from .jobs import Job, Outcome
+    from .writer import Writer
 
 _NO_REQUEST = nullcontext()
 
@@ -141,12 +142,12 @@ class _Writing:
         from .writer import Writer
 
         self.history: History = History(1)
-        self.writer: Writer = Writer(file.log, file.lock, self.history, self._deliver)
+        self.writer: Writer = Writer(file, self.history, self._deliver)
         self.writer.load()
 
     def current(self) -> History:
         """The history with what other processes have committed."""
-        from .writer import RefreshJob
+        from .jobs import RefreshJob
 
         if self.writer.behind():
             waiter = _Caller()
@@ -154,19 +155,19 @@ class _Writing:
         return self.history
 
     def commit(self, operations: Sequence[Operation], size: int) -> int:
-        from .writer import CommitJob
+        from .jobs import CommitJob
 
         waiter = _Caller()
         return self._serve(CommitJob(operations, size, waiter), waiter)
 
     def compact(self, revision: int) -> None:
-        from .writer import CompactJob
+        from .jobs import CompactJob
 
         waiter = _Caller()
         self._serve(CompactJob(revision, waiter), waiter)
 
     def check(self) -> None:
-        from .writer import CheckJob
+        from .jobs import CheckJob
 
         waiter = _Caller()
         self._serve(CheckJob(waiter), waiter)

@@ -21,7 +21,7 @@ def translate(error: apsw.Error | OSError, path: str, system_errno: int = 0) -> 
         return damaged(path, f"SQLite reports: {error}")
     no_room = isinstance(error, apsw.FullError) or (isinstance(error, apsw.IOError) and system_errno in _NO_ROOM)
     if no_room and getattr(error, "extendedresult", 0) not in _SYNC_FAILED:
-        return _full(path)
+        return full(path)
     if isinstance(error, apsw.IOError):
         return _failed(path, f"SQLite reports: {error}, errno {system_errno}")
     if isinstance(error, apsw.BusyError | apsw.LockedError):
@@ -48,9 +48,25 @@ def shortened(path: str, lock: str, revision: int, durable: int) -> StorageBroke
     )
 
 
+def full(path: str) -> StorageFull:
+    """The error of a commit that creates or updates on a full disk."""
+    return StorageFull(
+        f"there is no room to write to {path}: make room on the disk (or raise the quota), or delete objects, which is"
+        f' possible on a full disk, and run "pilotage store shrink sqlite:{path}"; then try again'
+    )
+
+
+def used_up(path: str) -> StorageFull:
+    """The error of a delete for which no space is left, not even the space that was kept for it."""
+    return StorageFull(
+        f"there is no room to write to {path}, and the space that was kept for deletes is used up: make room on the"
+        " disk (or raise the quota), then try again"
+    )
+
+
 def _of_system(error: OSError, path: str) -> StorageError:
     if error.errno in _NO_ROOM:
-        return _full(path)
+        return full(path)
     if error.errno == errno.EIO:
         return _failed(path, str(error))
     where = error.filename or path
@@ -59,12 +75,6 @@ def _of_system(error: OSError, path: str) -> StorageError:
             f"{where} cannot be written ({error.strerror}): look at its owner and mode, and its folder's"
         )
     return StorageError(f"{path} cannot be opened: {where}: {error.strerror or error}")
-
-
-def _full(path: str) -> StorageFull:
-    return StorageFull(
-        f"there is no room to write to {path}: make room on the disk (or raise the quota), then try again"
-    )
 
 
 def _failed(path: str, what: str) -> StorageBroken:

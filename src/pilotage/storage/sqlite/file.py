@@ -27,12 +27,13 @@ FORMAT = 1
 FORMAT_NEEDS = "0.1"
 """The first version of Pilotage with this format; stored in the file for the error of an older version."""
 
-_PAGE_BYTES = 8192  # fits three objects of 2 KB; 4096 would fit one
+PAGE_BYTES = 8192  # fits three objects of 2 KB; 4096 would fit one
 _BUSY_MILLISECONDS = 10_000
 _MAGIC = b"SQLite format 3\0"
 
 _SCHEMA = f"""
-PRAGMA page_size = {_PAGE_BYTES};
+PRAGMA page_size = {PAGE_BYTES};
+PRAGMA auto_vacuum = INCREMENTAL;
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 BEGIN;
@@ -92,7 +93,10 @@ def prepare(path: str, lock: LockFile, first_revision: int = 1) -> None:
 
 
 def connect(path: str) -> apsw.Connection:
-    """A connection that commits durably. It checkpoints only on request, so that no failure is missed."""
+    """A connection that commits durably. It checkpoints only on request, so that no failure is missed.
+
+    Raises StorageError and its subclasses.
+    """
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX)
     try:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -103,9 +107,10 @@ def connect(path: str) -> apsw.Connection:
             connection.pragma(name, value)
         if connection.pragma("journal_mode") != "wal":
             raise damaged(path, "it is not in WAL mode")
-    except BaseException:
+    except BaseException as error:
+        failure = translate(error, path, connection.system_errno) if isinstance(error, apsw.Error) else error
         connection.close()
-        raise
+        raise failure from None
     return connection
 
 

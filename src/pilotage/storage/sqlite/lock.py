@@ -1,10 +1,11 @@
 """The lock file beside a SQLite storage: one writer at a time, and the last revision of all processes.
 
-Three numbers are mapped into the memory of every process that has the storage open:
+Four numbers are mapped into the memory of every process that has the storage open:
 
     reached    no commit above this can be visible to any process; set before a transaction is committed
     durable    every commit up to this was acknowledged, or may have been; set after it
     holder     the process that holds the lock, for the message to one that waits too long
+    full       whether the disk was full, and the space that is kept for deletes is in use (see `reserve`)
 
 A reader that has come as far as `reached` has missed nothing, and need not ask SQLite: that makes reads linearizable
 between processes at the price of looking at a number. `durable` lets an opening notice that commits are missing.
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _MAGIC = b"PILOTLK1"
-_SIZE = 4096
-_REACHED, _DURABLE, _HOLDER = 1, 2, 3  # in words of eight bytes; the magic is word 0
+SIZE = 4096
+"""The bytes of the lock and its numbers. Behind them is the space that is kept for deletes."""
+_REACHED, _DURABLE, _HOLDER, _FULL = 1, 2, 3, 4  # in words of eight bytes; the magic is word 0
 PATIENCE = 4.0
 """Seconds to wait for another process: less than a leader's time for one request (5 s), so that its log names it."""
 _SHORT_PATIENCE = 0.1  # after a failed wait for the same holder: the next callers fail soon
@@ -42,15 +44,15 @@ class LockFile:
     def __init__(self, path: str, mode: int) -> None:
         self.path = path
         self._stuck = ""  # why the last wait failed
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
         try:
             with self._locked():
                 if self._is_blank():
                     self._make()
             self._check_magic()
-            self._words = memoryview(mmap.mmap(self._descriptor, _SIZE)).cast("Q")
+            self._words = memoryview(mmap.mmap(self.descriptor, SIZE)).cast("Q")
         except BaseException:
-            os.close(self._descriptor)
+            os.close(self.descriptor)
             raise
 
     @property
@@ -68,6 +70,14 @@ class LockFile:
     @durable.setter
     def durable(self, revision: int) -> None:
         self._words[_DURABLE] = revision
+
+    @property
+    def full(self) -> bool:
+        return self._words[_FULL] != 0
+
+    @full.setter
+    def full(self, full: bool) -> None:
+        self._words[_FULL] = full
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -88,7 +98,7 @@ class LockFile:
         try:
             yield True
         finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            fcntl.flock(self.descriptor, fcntl.LOCK_UN)
 
     def check(self) -> None:
         """Raise StorageBusy if the last wait for the lock failed, and it is still held."""
@@ -96,16 +106,16 @@ class LockFile:
             raise StorageBusy(stuck)
 
     def close(self) -> None:
-        os.close(self._descriptor)  # the map is freed with its last reader, which may be on another thread
+        os.close(self.descriptor)  # the map is freed with its last reader, which may be on another thread
 
     def _is_blank(self) -> bool:
         """Whether it is new, incomplete or all zeros: it is never synced, so a power failure can leave zeros."""
-        if os.fstat(self._descriptor).st_size < _SIZE:
+        if os.fstat(self.descriptor).st_size < SIZE:
             return True
-        return not any(os.pread(self._descriptor, _SIZE, 0))
+        return not any(os.pread(self.descriptor, SIZE, 0))
 
     def _make(self) -> None:
-        if os.pwrite(self._descriptor, _MAGIC.ljust(_SIZE, b"\0"), 0) < _SIZE:
+        if os.pwrite(self.descriptor, _MAGIC.ljust(SIZE, b"\0"), 0) < SIZE:
             raise OSError(errno.ENOSPC, "No room", self.path)
 
     @contextmanager
@@ -114,7 +124,7 @@ class LockFile:
         try:
             yield
         finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            fcntl.flock(self.descriptor, fcntl.LOCK_UN)
 
     def _wait(self) -> None:
         # Polling, because a blocking flock has no time limit, and a stopped process would block this one.
@@ -128,18 +138,18 @@ class LockFile:
 
     def _try(self) -> bool:
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
 
     def _give_up(self) -> NoReturn:
-        holder = int.from_bytes(os.pread(self._descriptor, 8, 8 * _HOLDER), "little")
+        holder = int.from_bytes(os.pread(self.descriptor, 8, 8 * _HOLDER), "little")
         self._stuck = f"{self.path}: {describe(holder)} has held the lock of the storage for over {PATIENCE:.0f} s"
         raise StorageBusy(self._stuck)
 
     def _check_magic(self) -> None:
-        start = os.pread(self._descriptor, len(_MAGIC), 0)
+        start = os.pread(self.descriptor, len(_MAGIC), 0)
         if start != _MAGIC:
             raise StorageBroken(
                 f"{self.path} is not a lock file of this Pilotage (it begins with {start!r});"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import apsw
 
-from pilotage.errors import StorageBroken
+from pilotage.errors import StorageBroken, StorageFull
 
 from ..entry import MAX_COMMIT_OPERATIONS, Entry
 from .errors import damaged, translate
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .replay import Replay
 
 _CHECKPOINT_PAGES = 1000
+_STEP_PAGES = 32  # given back in one transaction
+_INCREMENTAL = 2  # SQLite's number of the mode in which free pages can be given back in steps
 _MOST_ROWS = 64  # in one statement
 
 
@@ -30,6 +32,8 @@ class Log:
         with self.errors():
             self._connection = connect(path)
         self._wal_pages = 0
+        self.checkpoint_pages = _CHECKPOINT_PAGES
+        """The pages in the WAL at which they are moved into the file: as many as fit on the disk even if it is full."""
         self._connection.set_wal_hook(self._on_commit)
 
     @contextmanager
@@ -133,7 +137,7 @@ class Log:
 
     def checkpoint_due(self) -> bool:
         """Whether enough commits wait in the WAL to be moved into the file."""
-        return self._wal_pages >= _CHECKPOINT_PAGES
+        return self._wal_pages >= min(_CHECKPOINT_PAGES, self.checkpoint_pages)
 
     def checkpoint(self) -> None:
         """Move commits from the WAL into the file, as far as no reader needs them."""
@@ -141,12 +145,38 @@ class Log:
         with self.errors():
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
-    def shrink(self) -> None:
-        """Write the file again without free pages. Needs the lock of the storage."""
+    def give_back(self) -> None:
+        """Give free pages back to the file system, in steps that need little space. Needs the lock of the storage.
+
+        A file of the first release has to be shrunk once before that is possible.
+        """
         with self.errors():
-            self._connection.execute("VACUUM")
-            self._wal_pages = 0
-            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            while self._pragma("auto_vacuum") == _INCREMENTAL and self._pragma("freelist_count"):
+                self._connection.execute(f"PRAGMA incremental_vacuum({_STEP_PAGES})").fetchall()
+                self.checkpoint()
+
+    def shrink(self) -> None:
+        """Write the file again without free pages. Needs the lock of the storage.
+
+        If there is no space for the second copy, only free pages are given back: pages that are in use may have bytes
+        of removed values then.
+        """
+        before = self._pragma("auto_vacuum")
+        self.give_back()
+        try:
+            with self.errors():
+                self._connection.pragma("auto_vacuum", _INCREMENTAL)
+                self._connection.execute("VACUUM")
+        except StorageFull:
+            if before != _INCREMENTAL:
+                raise
+        finally:
+            with self.errors():
+                self._wal_pages = 0
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+    def _pragma(self, name: str) -> int:
+        return int(self._connection.pragma(name))
 
     def close(self, *, tidy: bool) -> None:
         """Close the file; `tidy` first moves the whole WAL into it, and removes the WAL if no other process uses it."""

@@ -11,8 +11,9 @@ from pilotage.errors import StorageError
 from ..history import History
 from ..transaction import Commit
 from ..watch import Watchers
+from .jobs import Outcome, RefreshJob
 from .parts import OpenFile
-from .writer import Outcome, RefreshJob, Writer
+from .writer import Writer
 
 _POLL_SECONDS = 0.05  # how often waiting watches check whether another process has committed
 
@@ -28,7 +29,7 @@ class Opening:
         self.path = file.path
         try:
             self.watchers = Watchers(self.history)
-            self.writer = Writer(file.log, file.lock, self.history, LoopDelivery(loop, self.watchers).deliver)
+            self.writer = Writer(file, self.history, LoopDelivery(loop, self.watchers).deliver)
             self.writer.load()
         except BaseException:
             file.abandon()

@@ -1,4 +1,4 @@
-"""The open files of a SQLite storage: the lock file, and the database as a log."""
+"""The open files of a SQLite storage: the lock file with the space kept for deletes, and the database as a log."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from .errors import shortened, translate
 from .file import mode_of, prepare, refuse_foreign, resolve, sync_wal
 from .lock import LockFile
 from .log import Log
+from .reserve import Reserve
 
 
 class OpenFile:
@@ -22,7 +23,9 @@ class OpenFile:
             raise translate(error, path) from error
         try:
             self._prepare(first_revision)
-            self.log = Log(self.path)
+            self.reserve = Reserve(self.path, self.lock)
+            # On a full disk, even to read needs space: for the index of the WAL.
+            self.log = self.reserve.lend(lambda: Log(self.path), _nothing)
         except BaseException:
             self.lock.close()
             raise
@@ -60,3 +63,7 @@ class OpenFile:
             self.log.close(tidy=False)
         finally:
             self.lock.close()
+
+
+def _nothing() -> None:
+    """There is nothing to do before the storage is opened."""

@@ -16,8 +16,8 @@ from ..history import MAX_HISTORY_BYTES
 from ..interface import Entry, Operation, Snapshot, Watch
 from ..transaction import MAX_VALUE_BYTES, check
 from ..watch import Cursor
+from .jobs import CheckJob, CommitJob, CompactJob, RefreshJob, ShrinkJob
 from .opening import Opening
-from .writer import CheckJob, CommitJob, CompactJob, RefreshJob, ShrinkJob
 
 _EXIT_SECONDS = 10.0  # how long the exit of the interpreter waits for the commits of a storage that was not closed
 

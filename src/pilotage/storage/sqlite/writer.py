@@ -14,100 +14,52 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import TypeVar
 
-from pilotage.errors import FutureRevision, RevisionConflict, StorageBroken, StorageBusy, StorageError
+from pilotage.errors import FutureRevision, RevisionConflict, StorageBroken, StorageBusy, StorageError, StorageFull
 from pilotage.telemetry.logs import logger
 
 from ..history import History
-from ..interface import Entry, Operation
+from ..interface import Entry
 from ..release import release_memory
-from ..transaction import Commit, plan
-from .errors import shortened
-from .file import sync_wal
+from ..transaction import Commit, frees_space, plan
+from .errors import full, shortened
+from .file import PAGE_BYTES, sync_wal
 from .identity import OpenFiles
-from .lock import LockFile
-from .log import Log
+from .jobs import CheckJob, CommitJob, CompactJob, Deliver, Job, Outcome, RefreshJob, ShrinkJob
+from .parts import OpenFile
 from .replay import garbage_of, rows_of
 
 _MOST_COMMITS = 512  # in one transaction
 _MOST_BYTES = 8 << 20
 _LAST_SWEEPS = 50  # transactions for the remaining garbage at the end; the next opening continues
 _MOST_GARBAGE = 128  # rows removed in one transaction, so that compaction never holds commits for long
+_LITTLE_GARBAGE = 8  # on a full disk
 _log = logger("pilotage.storage")
 
-
-class Waiter(Protocol):
-    """Who waits for the outcome of a job: a future of the loop, or the caller itself."""
-
-    def cancelled(self) -> bool: ...
-
-
-Outcome = tuple[Any, int | StorageError | None]
-"""The waiter and its result: the revision, an error, or None for done."""
-
-Deliver = Callable[[Sequence[Outcome], Sequence[Commit], bool], None]
-"""Sends outcomes and new commits to the loop; True if the whole history was read again."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CommitJob:
-    operations: Sequence[Operation]
-    size: int
-    future: Waiter
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RefreshJob:
-    """Read what other processes have committed."""
-
-    future: Waiter | None
-    """None if no caller waits for it."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CompactJob:
-    revision: int
-    future: Waiter
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CheckJob:
-    """Check whether a commit could succeed."""
-
-    future: Waiter
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ShrinkJob:
-    """Give free pages back to the file system."""
-
-    future: Waiter
-
-
-Job = CommitJob | RefreshJob | CompactJob | CheckJob | ShrinkJob | None
-"""None: finish and end."""
+T = TypeVar("T")
 
 
 class Writer:
     """The thread and its state. It begins with `load` and ends with a job of None."""
 
-    def __init__(self, log: Log, lock: LockFile, history: History, deliver: Deliver) -> None:
+    def __init__(self, file: OpenFile, history: History, deliver: Deliver) -> None:
         self.jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self.announced = 0
         """The value of `lock.reached` that this process wrote: its own readers need not read the file for it."""
-        self._log = log
-        self._lock = lock
+        self._log = file.log
+        self._lock = file.lock
+        self._reserve = file.reserve
         self._history = history
         self._deliver = deliver
         self._broken: StorageBroken | None = None
         self._busy = False  # whether the last attempt to get the lock failed
+        self._full = False  # whether it was logged that the disk is full
         self._garbage: deque[tuple[int, str]] = deque()  # removed in this order and without a gap, see `_catch_up`
         self._sweeping = True  # False after a failure, until a commit has succeeded
         self._seen = -1  # the data version whose rows are all in the history
-        self._files = OpenFiles(log.path, lock.path)
+        self._files = OpenFiles(file.path, file.lock.path)
         self._thread: threading.Thread | None = None
 
     def load(self) -> None:
@@ -124,6 +76,8 @@ class Writer:
         with self._lock.held():
             self._lock.reached = max(self._lock.reached, self._history.revision)
             self._lock.durable = max(self._lock.durable, self._history.revision)
+            self._keep_space()
+        self._note_space()
 
     def start(self) -> None:
         """Start the thread. Without one, the owner calls `serve` and, at the end, `close`."""
@@ -172,6 +126,8 @@ class Writer:
 
     def serve(self, jobs: Sequence[Job]) -> None:
         """Do these jobs; their outcomes are delivered."""
+        if self._lock.full and not self._broken:
+            self._reclaim_space()
         commits = [job for job in jobs if isinstance(job, CommitJob) and not job.future.cancelled()]
         if commits:
             self._commit(commits)
@@ -193,12 +149,38 @@ class Writer:
 
     def _commit(self, jobs: Sequence[CommitJob]) -> None:
         try:
-            outcomes, commits = self._write(jobs)
+            outcomes, commits = self._write_or_refuse(jobs)
         except StorageError as error:
             self._send([(job.future, _copy(error)) for job in jobs])
             return
         self._history.extend(commits)
         self._send(outcomes, commits)
+
+    def _write_or_refuse(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
+        """As `_write`. On a full disk, the jobs that free space are done, and the others fail."""
+        try:
+            return self._write(jobs)
+        except StorageFull as error:
+            deletes = [job for job in jobs if frees_space(job.operations)]
+            if not deletes:
+                raise
+            outcomes, commits = self._delete(deletes)
+            return [*outcomes, *((job.future, _copy(error)) for job in jobs if job not in deletes)], commits
+
+    def _delete(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
+        """As `_write`, with the space that is kept for deletes. When most of it is used, the history is removed."""
+        try:
+            return self._reserve.lend(lambda: self._write(jobs), self._checkpoint, all_parts=False)
+        except StorageFull:
+            self._free(lambda: self._compact_at(self._history.revision))
+            while self._garbage:
+                self._free(lambda: self._write(()))
+                self._reclaim_space()
+            return self._free(lambda: self._write(jobs))
+
+    def _free(self, change: Callable[[], T]) -> T:
+        """Make a change that frees space, with the space that is kept for it. The WAL is used from its start again."""
+        return self._reserve.lend(change, self._checkpoint)
 
     def _write(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
         """Write all jobs in one transaction. A failed condition fails its job only; any other error fails all."""
@@ -228,10 +210,12 @@ class Writer:
             self._files.check()
 
     def _write_locked(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
+        if self._lock.full and not all(frees_space(job.operations) for job in jobs):
+            raise full(self._log.path)
         try:
             with self._log.transaction(write=True):
                 self._catch_up()
-                garbage = list(islice(self._garbage, _MOST_GARBAGE))
+                garbage = list(islice(self._garbage, _LITTLE_GARBAGE if self._lock.full else _MOST_GARBAGE))
                 outcomes, commits = _plan(jobs, self._history)
                 revision = self._history.revision + len(commits)
                 # Before the commit: a reader of another process must not miss it. If the commit fails, the number is
@@ -263,7 +247,7 @@ class Writer:
     def _compact(self, job: CompactJob) -> None:
         before = self._history.bytes
         try:
-            self._compact_at(job.revision)
+            self._free(lambda: self._compact_at(job.revision))
         except StorageError as error:
             self._send([(job.future, error)])
             return
@@ -290,13 +274,15 @@ class Writer:
             with suppress(
                 StorageError
             ):  # the disk is full, or the lock is held for too long: the next commit tries again
-                self._compact_at(overdue)
+                self._free(lambda: self._compact_at(overdue))
 
     def _check(self, job: CheckJob) -> None:
         error: StorageError | None = self._broken
         try:
             self._files.check()
             self._lock.check()
+            if self._lock.full:
+                raise full(self._log.path)
         except StorageError as caught:
             self._fail(caught)
             error = error or caught
@@ -305,20 +291,30 @@ class Writer:
     def _shrink(self, job: ShrinkJob) -> None:
         try:
             while self._garbage:
-                self._write(())
-            with self._usable():
-                self._log.shrink()
+                self._free(lambda: self._write(()))
+                if self._lock.full:
+                    self._reclaim_space()
+            self._free(self._shrink_file)
         except StorageError as error:
-            self._fail(error)
             self._send([(job.future, _copy(error))])
             return
         self._send([(job.future, None)])
 
+    def _shrink_file(self) -> None:
+        try:
+            with self._usable():
+                self._log.shrink()
+        except StorageError as error:
+            self._fail(error)
+            raise
+
     def _sweep(self) -> None:
         try:
-            self._write(())
+            self._free(lambda: self._write(()))
         except StorageError:
             self._sweeping = False
+        if self._lock.full and not self._garbage:
+            self._reclaim_space()
 
     def _to_sweep(self) -> bool:
         return self._sweeping and bool(self._garbage)
@@ -327,8 +323,35 @@ class Writer:
         try:
             with self._usable():
                 self._log.checkpoint()
+                if not self._lock.full:
+                    self._keep_space()  # the database may have grown
         except StorageError as error:
             self._fail(error)
+
+    def _keep_space(self) -> None:
+        """Keep as much space as a database of this size needs. Needs the lock."""
+        self._reserve.keep()
+        # What is in the WAL must fit into the file also on a full disk: into a half of the reserve.
+        self._log.checkpoint_pages = self._reserve.bytes // PAGE_BYTES // 2
+
+    def _reclaim_space(self) -> None:
+        """On a full disk: give free pages back to it, and allocate the reserve again if that is possible."""
+        with suppress(StorageError), self._usable():
+            with suppress(StorageFull):
+                self._log.checkpoint()
+                if not self._garbage:
+                    self._log.give_back()
+            self._keep_space()
+        self._note_space()
+
+    def _note_space(self) -> None:
+        """Log once that the disk is full, and once that it is not any more."""
+        if self._full != self._lock.full:
+            self._full = self._lock.full
+            if self._full:
+                _log.error("Storage is full", error=full(self._log.path))
+            else:
+                _log.info("Storage has space again", path=self._log.path)
 
     def close(self) -> None:
         """Close the files, after the last job."""
@@ -341,6 +364,7 @@ class Writer:
             else:
                 with self._lock.held():
                     self._log.close(tidy=True)
+                    self._reserve.keep()  # the WAL is removed, which may give it enough space again
         except StorageError:
             pass  # the commits are durable in the WAL; the next opening finds them there
         finally:
@@ -387,6 +411,9 @@ class Writer:
                 self._lock.reached = self._history.revision
 
     def _fail(self, error: StorageError) -> None:
+        if isinstance(error, StorageFull):
+            self._lock.full = True
+            self._note_space()
         if isinstance(error, StorageBusy) and not self._busy:
             self._busy = True
             _log.error("Storage is locked", error=error)
