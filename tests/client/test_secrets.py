@@ -14,10 +14,10 @@ from pilotage.cache.event import InformerEvent
 from pilotage.client import wire
 from pilotage.client.client import Client
 from pilotage.client.config import Config
-from pilotage.client.credentials import Certificate, Material, StaticCredentials, TokenFile
-from pilotage.client.execplugin import ExecPlugin
+from pilotage.client.credentials.credentials import Certificate, Material, StaticCredentials, TokenFile
+from pilotage.client.credentials.execplugin import ExecPlugin
+from pilotage.client.credentials.kubeconfig import Kubeconfig
 from pilotage.client.http import HTTPTransport
-from pilotage.client.kubeconfig import Kubeconfig
 from pilotage.cluster import Cluster
 from pilotage.errors import ApiError, DecodeError, NoCredentials
 from pilotage.http.messages import ClientResponse, Headers, Request, Response

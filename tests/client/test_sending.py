@@ -15,7 +15,7 @@ import pytest
 
 from pilotage.client import Client
 from pilotage.client.config import Config
-from pilotage.client.credentials import (
+from pilotage.client.credentials.credentials import (
     REREAD_SECONDS,
     Certificate,
     Credentials,
@@ -24,11 +24,11 @@ from pilotage.client.credentials import (
     TokenFile,
     read_file,
 )
-from pilotage.client.execplugin import ExecCredentials
+from pilotage.client.credentials.execplugin import ExecCredentials
+from pilotage.client.credentials.trust import Trust
 from pilotage.client.http import HTTPTransport
 from pilotage.client.retries import Retries
 from pilotage.client.sending import proxy_of
-from pilotage.client.trust import Trust
 from pilotage.cluster import Cluster
 from pilotage.errors import ConnectionLost, InvalidDefinition, NoCredentials, Unauthorized
 from pilotage.http.connector import Proxy
@@ -44,7 +44,7 @@ from pilotage.server.http.handler import HTTPHandler
 from pilotage.types.core.v1 import ConfigMap, Namespace
 
 from ..http.certificates import Authority, Pair
-from .test_execplugin import plugin, runs
+from .credentials.test_execplugin import plugin, runs
 
 GET = Request(Verb.GET, GroupVersionResource("", "v1", "namespaces"), name="default")
 WATCH = Request(Verb.WATCH, GroupVersionResource("", "v1", "namespaces"))

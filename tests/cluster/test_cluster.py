@@ -14,7 +14,7 @@ import pytest
 
 import pilotage as pt
 from pilotage.client.config import Config
-from pilotage.client.execplugin import ExecCredentials, ExecPlugin
+from pilotage.client.credentials.execplugin import ExecCredentials, ExecPlugin
 from pilotage.cluster.apiserver import RemoteAPIServer
 from pilotage.rest import Request, Response, Transport, TransportWrapper
 from pilotage.storage import Entry, Operation, Snapshot, Watch

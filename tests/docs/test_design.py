@@ -8,6 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "pilotage"
+DOCS = ROOT / "docs"
+TESTS = ROOT / "tests"
 DESIGN = (ROOT / "docs" / "design.md").read_text()
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 
@@ -43,6 +45,15 @@ def test_every_file_of_the_three_paths_exists() -> None:
     files = re.findall(r"`([\w/]+\.py)`", section("Three paths through the code"))
     assert len(files) > 30
     assert [file for file in files if not (SOURCE / file).is_file()] == []
+
+
+def test_every_source_or_test_file_that_a_page_names_exists() -> None:
+    packages = "|".join(path.parent.name for path in SOURCE.glob("*/__init__.py"))
+    pattern = re.compile(rf"`(?:src/)?(?:pilotage/)?((?:{packages})/[\w/]+\.py)`")
+    for page in sorted(DOCS.glob("**/*.md")):
+        named = pattern.findall(page.read_text())
+        missing = [file for file in named if not (SOURCE / file).is_file() and not (TESTS / file).is_file()]
+        assert (page.name, missing) == (page.name, [])
 
 
 def test_contributing_shows_every_package() -> None:

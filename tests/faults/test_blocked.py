@@ -12,7 +12,7 @@ import pilotage as pt
 from pilotage.cluster import Cluster
 from pilotage.types.core.v1 import ConfigMap
 from tests.cli.serve.processes import serving
-from tests.manager.test_supervision import BLOCKED, THRESHOLD, logged
+from tests.manager.supervision.test_tasks import BLOCKED, THRESHOLD, logged
 
 LEASE_SECONDS = 3.0
 

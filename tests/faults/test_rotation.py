@@ -12,8 +12,8 @@ import pytest
 
 import pilotage as pt
 from pilotage.client.config import Config
-from pilotage.client.credentials import REREAD_SECONDS, Certificate, TokenFile
-from pilotage.client.trust import Trust
+from pilotage.client.credentials.credentials import REREAD_SECONDS, Certificate, TokenFile
+from pilotage.client.credentials.trust import Trust
 from pilotage.http import certificates
 from pilotage.webhook.certificates import files as webhook_files
 

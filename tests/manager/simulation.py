@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pilotage.errors import AlreadyExists, Conflict
-from pilotage.manager.election import LeaderElector
+from pilotage.manager.election.elector import LeaderElector
+from pilotage.manager.election.resourcelock import LeaderElectionRecord, LeaseTimings
 from pilotage.manager.errors import LeaderElectionLost
-from pilotage.manager.resourcelock import LeaderElectionRecord, LeaseTimings
 from pilotage.rest.fence import Fence, Term
 
 from .machines import Machine, simulated

@@ -10,15 +10,15 @@ import pytest
 from pilotage.cluster import Cluster
 from pilotage.cluster.fencing import current_fences
 from pilotage.errors import Forbidden
-from pilotage.manager.election import LeaderCallbacks, LeaderElector
+from pilotage.manager.election.elector import LeaderCallbacks, LeaderElector
+from pilotage.manager.election.lease import LeaseLock
+from pilotage.manager.election.resourcelock import LeaderElectionRecord
 from pilotage.manager.errors import LeaderElectionLost
-from pilotage.manager.lease import LeaseLock
-from pilotage.manager.resourcelock import LeaderElectionRecord
 from pilotage.rest.fence import Term
 
 from ..worlds import World
+from .election.test_elector import Board, Lock, candidate, held_by
 from .fakes import elapsed
-from .test_election import Board, Lock, candidate, held_by
 
 
 def noting(journal: list[str]) -> LeaderCallbacks:

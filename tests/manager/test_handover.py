@@ -17,8 +17,8 @@ from pilotage.manager.options import ManagerOptions
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.core.v1 import ConfigMap, Secret
 
+from .election.test_elector import Board, Lock
 from .fakes import elapsed
-from .test_election import Board, Lock
 
 PARTS = ("a", "b", "c")
 DEADLINE = 10.0

@@ -10,7 +10,7 @@ import pytest
 
 from pilotage.cluster import Cluster
 from pilotage.errors import Forbidden, InvalidDefinition
-from pilotage.manager.election import LeaderCallbacks
+from pilotage.manager.election.elector import LeaderCallbacks
 from pilotage.manager.errors import LeaderElectionLost, NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
@@ -18,8 +18,8 @@ from pilotage.meta.models import ObjectMeta
 from pilotage.types.coordination.v1 import Lease
 from pilotage.types.core.v1 import ConfigMap
 
+from .election.test_elector import Board, Lock, held_by
 from .fakes import FakeCluster, Recorded, elapsed
-from .test_election import Board, Lock, held_by
 from .test_manager import Warming
 
 

@@ -9,7 +9,7 @@ import re
 import pytest
 
 import pilotage as pt
-from pilotage.client.credentials import Material, StaticCredentials
+from pilotage.client.credentials.credentials import Material, StaticCredentials
 from pilotage.cluster.apiserver import RemoteAPIServer
 from pilotage.http.client import Client as HTTPClient
 from pilotage.http.health import HealthHandler

@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from pilotage.cluster import Cluster
-from pilotage.manager.lease import record_of
-from pilotage.manager.resourcelock import LeaderElectionRecord
+from pilotage.manager.election.lease import record_of
+from pilotage.manager.election.resourcelock import LeaderElectionRecord
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.coordination.v1 import Lease
 from pilotage.types.core.v1 import Namespace

@@ -9,7 +9,7 @@ import pytest
 
 from pilotage.errors import InvalidDefinition
 from pilotage.http.messages import Request, Response
-from pilotage.manager.endpoints import Server
+from pilotage.manager.endpoints.server import Server
 from pilotage.manager.errors import ManagerStopped, RunnableCancelled
 from pilotage.manager.groups import RunnableGroup
 from pilotage.manager.runnables import Group, GroupMember, group_members, name_of

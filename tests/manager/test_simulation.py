@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from pilotage.manager.election import LeaderElector
-from pilotage.manager.resourcelock import LeaderElectionRecord
+from pilotage.manager.election.elector import LeaderElector
+from pilotage.manager.election.resourcelock import LeaderElectionRecord
 from pilotage.rest.fence import Term
 
 from .simulation import OTHERS, OURS, Conditions, Outcome, Server, simulate

@@ -17,9 +17,9 @@ import pytest
 import pilotage.storage
 from pilotage.cluster import Cluster
 from pilotage.errors import StorageBusy
-from pilotage.manager.election import LeaderElector
-from pilotage.manager.lease import LeaseLock
-from pilotage.manager.resourcelock import LeaseTimings
+from pilotage.manager.election.elector import LeaderElector
+from pilotage.manager.election.lease import LeaseLock
+from pilotage.manager.election.resourcelock import LeaseTimings
 from pilotage.storage import Put
 from pilotage.storage.process import describe
 from pilotage.storage.sqlite import SqliteStorage

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pilotage.client.credentials import Credentials, Material, StaticCredentials, TokenFile
+from pilotage.client.credentials.credentials import Credentials, Material, StaticCredentials, TokenFile
 from pilotage.errors import InvalidDefinition
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -63,7 +63,7 @@ def load(
 ) -> Config:
     """Find out how to reach the cluster: the kubeconfig that is named, else those in KUBECONFIG, else that a Pod finds
     itself in a cluster, else `~/.kube/config`. A `context` means one of a kubeconfig."""
-    from pilotage.client.kubeconfig import Kubeconfig  # imported on use, because YAML is
+    from pilotage.client.credentials.kubeconfig import Kubeconfig  # imported on use, because YAML is
 
     environment = os.environ if environment is None else environment
     if kubeconfig:

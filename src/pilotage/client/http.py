@@ -8,7 +8,7 @@ from functools import partial
 
 from pilotage.client import discovery, wire
 from pilotage.client.config import Config
-from pilotage.client.credentials import Material, StaticCredentials
+from pilotage.client.credentials.credentials import Material, StaticCredentials
 from pilotage.client.retries import Retries
 from pilotage.client.sending import Sender
 from pilotage.errors import ApiError, NotAcceptable, NotFound, UnexpectedAnswer

@@ -12,10 +12,10 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from pilotage.client import wire
 from pilotage.client.config import Config, without_secrets
-from pilotage.client.credentials import Material
+from pilotage.client.credentials.credentials import Material
+from pilotage.client.credentials.trust import Trust
 from pilotage.client.metrics import REQUESTS, RestClientMetrics, rest_client_metrics
 from pilotage.client.retries import Retries
-from pilotage.client.trust import Trust
 from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition, NoCredentials
 from pilotage.http.client import Client
 from pilotage.http.connector import Proxy

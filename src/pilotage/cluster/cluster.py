@@ -120,7 +120,7 @@ class Cluster:
         the contexts of a kubeconfig.
         """
         from pilotage.client import config
-        from pilotage.client.credentials import Material, StaticCredentials
+        from pilotage.client.credentials.credentials import Material, StaticCredentials
 
         if not url:
             if token or ca_file:

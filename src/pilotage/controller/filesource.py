@@ -12,7 +12,7 @@ from typing import Literal
 from pilotage.controller.request import Request
 from pilotage.controller.sources import Source
 from pilotage.errors import InvalidDefinition
-from pilotage.manager.supervisor import has_threads
+from pilotage.manager.supervision.supervisor import has_threads
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue import WorkQueue
 

@@ -17,7 +17,7 @@ import msgspec
 
 from pilotage.client.client import Client
 from pilotage.errors import AlreadyExists, Conflict, NotFound, PilotageError
-from pilotage.manager.election import in_cluster_namespace
+from pilotage.manager.election.elector import in_cluster_namespace
 from pilotage.manager.options import ManagerOptions
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.objects import Header

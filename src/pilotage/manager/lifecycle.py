@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from pilotage.cluster.fencing import fenced
-from pilotage.manager.election import LeaderElector, RunElection, run_here
+from pilotage.manager.election.elector import LeaderElector, RunElection, run_here
 from pilotage.manager.errors import (
     LeaderElectionLost,
     ManagerStopped,

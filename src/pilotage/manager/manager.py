@@ -18,11 +18,12 @@ from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.http.messages import Handler
 from pilotage.manager import signals
 from pilotage.manager.beginning import Beginning, reconcilers_of
-from pilotage.manager.candidate import for_lease, new_candidate
 from pilotage.manager.clusters import MemberCluster, check_new
 from pilotage.manager.declared import Declared
-from pilotage.manager.election import LeaderCallbacks
-from pilotage.manager.endpoints import (
+from pilotage.manager.election.candidate import for_lease, new_candidate
+from pilotage.manager.election.elector import LeaderCallbacks
+from pilotage.manager.endpoints.readiness import readiness
+from pilotage.manager.endpoints.server import (
     METRICS_LOGGER,
     METRICS_PATH,
     Routes,
@@ -34,15 +35,14 @@ from pilotage.manager.errors import AlreadyStarted, ManagerStopped
 from pilotage.manager.idleness import Idleness
 from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
-from pilotage.manager.liveness import EVENT_LOOP
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.permissions import Permissions
 from pilotage.manager.processes.child import add_probe
-from pilotage.manager.readiness import readiness
 from pilotage.manager.runnables import AnyRunnable, name_of
 from pilotage.manager.shutdown import Progress
-from pilotage.manager.supervision import Supervision
-from pilotage.manager.supervisor import has_threads
+from pilotage.manager.supervision.liveness import EVENT_LOOP
+from pilotage.manager.supervision.supervisor import has_threads
+from pilotage.manager.supervision.tasks import Supervision
 from pilotage.manager.work import WorkTracker
 from pilotage.meta.forms import KindOf, untyped
 from pilotage.meta.mapper import RESTMapper
@@ -443,7 +443,7 @@ class Manager:
         readyz = self._supervision.readiness(HealthHandler(ready, self._readyz_checks))
         exits.callback(add_probe(self._supervision.probe({"healthz": (live, healthz), "readyz": (ready, readyz)})))
         if parse_bind_address(options.debug_bind_address) is not None:
-            from pilotage.manager.debug import debug_handlers
+            from pilotage.manager.endpoints.debug import debug_handlers
 
             await self._open_server(exits, Server(_DEBUG, Routes(debug_handlers()), options.debug_bind_address))
         if parse_bind_address(options.health_probe_bind_address) is not None:

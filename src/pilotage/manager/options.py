@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from pilotage.errors import InvalidDefinition
-from pilotage.manager.election import LeaderCallbacks
-from pilotage.manager.endpoints import METRICS_PATH
-from pilotage.manager.leasecandidate import CandidateOptions
-from pilotage.manager.resourcelock import LeaseTimings, ResourceLock
+from pilotage.manager.election.elector import LeaderCallbacks
+from pilotage.manager.election.leasecandidate import CandidateOptions
+from pilotage.manager.election.resourcelock import LeaseTimings, ResourceLock
+from pilotage.manager.endpoints.server import METRICS_PATH
 from pilotage.meta.names import dns_1123_label
 from pilotage.net.sockets import parse_bind_address
 

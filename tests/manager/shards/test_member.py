@@ -11,8 +11,8 @@ import pytest
 from pilotage.cluster import Cluster
 from pilotage.cluster.fencing import fenced
 from pilotage.errors import Forbidden
+from pilotage.manager.election.resourcelock import LeaseTimings
 from pilotage.manager.errors import LeaderElectionLost
-from pilotage.manager.resourcelock import LeaseTimings
 from pilotage.manager.shards.leases import GROUP_LABEL, MemberLeases
 from pilotage.manager.shards.member import ShardMember
 from pilotage.meta.models import ObjectMeta

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from pilotage.manager.election.tenure import Tenure
 from pilotage.manager.shards.ownership import Ownership
-from pilotage.manager.tenure import Tenure
 
 from ..simulation import Conditions
 from .simulation import OTHERS, OURS, Outcome, Server, Session, simulate

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pilotage.errors import InvalidDefinition, PilotageError
 from pilotage.http.health import text_response
 from pilotage.http.messages import Request, Response
-from pilotage.manager.endpoints import METRICS_PATH, Routes, Server
+from pilotage.manager.endpoints.server import METRICS_PATH, Routes, Server
 from pilotage.manager.processes import aggregation, child
 from pilotage.manager.processes.child import Main
 from pilotage.net.sockets import address_text, parse_bind_address

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from pilotage.errors import NotFound, PilotageError
+from pilotage.manager.election.reachability import Reachability
+from pilotage.manager.election.resourcelock import LeaseTimings
+from pilotage.manager.election.tenure import Tenure
 from pilotage.manager.errors import LeaderElectionLost
-from pilotage.manager.reachability import Reachability
-from pilotage.manager.resourcelock import LeaseTimings
 from pilotage.manager.shards.ownership import Member, Observations, Ownership
-from pilotage.manager.tenure import Tenure
 from pilotage.rest import Fence
 from pilotage.rest.refusal import MissingPermission
 from pilotage.telemetry.logs import logger

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pilotage.cluster.cluster import Cluster
-from pilotage.manager.candidate import lease_namespace
-from pilotage.manager.election import RunElection, run_here
+from pilotage.manager.election.candidate import lease_namespace
+from pilotage.manager.election.elector import RunElection, run_here
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.shards.leases import MemberLeases
 from pilotage.manager.shards.member import ShardMember
-from pilotage.manager.supervision import Supervision
+from pilotage.manager.supervision.tasks import Supervision
 from pilotage.meta.times import Clock
 from pilotage.rest import Fence
 from pilotage.rest.refusal import MissingPermission

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pilotage.schema.cel.ast import Call, Constant, Expr, MakeList, MakeMap, walk
-from pilotage.schema.cel.estimate import Problem
+from pilotage.schema.cel.costs.estimate import Problem
 from pilotage.schema.cel.unevaluated import CONSTRUCTORS
 
 TYPE = "__type"

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel.ast import Expr, read_expr, renamed
 from pilotage.schema.cel.constructions import TYPE
-from pilotage.schema.cel.cost import cost
+from pilotage.schema.cel.costs.bounds import cost
+from pilotage.schema.cel.costs.sizes import NO_EXTENT, Extent, Observed, encoded_size
 from pilotage.schema.cel.expression import EvaluationError, compiled, translated
 from pilotage.schema.cel.fields import UsedFields, only_fields, used_fields
 from pilotage.schema.cel.patches import as_functions
 from pilotage.schema.cel.patterns import REPLACED, Meter, constant_patterns
-from pilotage.schema.cel.sizes import NO_EXTENT, Extent, Observed, encoded_size
 from pilotage.schema.cel.unevaluated import CONSTRUCTORS
 
 VARIABLES = ("object", "oldObject", "request", "namespaceObject", "params", "variables", "authorizer")

@@ -11,13 +11,13 @@ from pilotage import errors
 from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel import values as cel_values
 from pilotage.schema.cel.ast import Expr, read_expr, renamed
-from pilotage.schema.cel.cost import Cost, cost
+from pilotage.schema.cel.costs.bounds import Cost, cost
+from pilotage.schema.cel.costs.estimate import Problem, estimate
+from pilotage.schema.cel.costs.sizes import NO_EXTENT, Extent, Observed, Opaque, encoded_size
 from pilotage.schema.cel.declared import declared_at, most_runs
-from pilotage.schema.cel.estimate import Problem, estimate
 from pilotage.schema.cel.fields import UsedFields, only_fields, used_fields
 from pilotage.schema.cel.literals import literal_problems, pattern_problem
 from pilotage.schema.cel.patterns import COST_EXCEEDED, REPLACED, Meter, constant_patterns, is_metered
-from pilotage.schema.cel.sizes import NO_EXTENT, Extent, Observed, Opaque, encoded_size
 from pilotage.schema.cel.source import uses_old_self
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Steps

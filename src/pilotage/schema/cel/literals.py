@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pilotage.meta import times
 from pilotage.meta.times import Duration
 from pilotage.schema.cel.ast import Call, Constant, Expr, MakeList, MakeMap, children, walk
-from pilotage.schema.cel.estimate import Problem
+from pilotage.schema.cel.costs.estimate import Problem
 from pilotage.schema.cel.unevaluated import CONSTRUCTORS
 from pilotage.schema.patterns import PatternError, compile_re2
 

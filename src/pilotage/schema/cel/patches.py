@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from pilotage.schema.cel.estimate import Problem
+from pilotage.schema.cel.costs.estimate import Problem
 from pilotage.schema.cel.expression import CompileError, diagnosis
 from pilotage.schema.cel.source import blanked
 from pilotage.schema.cel.unevaluated import CONSTRUCTORS

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.schema.cel import values as cel_values
-from pilotage.schema.cel.budget import Budget, Size
+from pilotage.schema.cel.costs.budget import Budget, Size
 from pilotage.schema.cel.expression import EvaluationError, Expression, compile_expression, field_steps
 from pilotage.schema.cel.patterns import COST_EXCEEDED
 from pilotage.schema.structural.node import Node

@@ -11,8 +11,8 @@ from typing import Any
 from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel.admission import AUTHORIZER, CHECK, NAMESPACE, REQUEST
 from pilotage.schema.cel.ast import Expr, read_expr
+from pilotage.schema.cel.costs.estimate import HasFields, Problem, checked_type
 from pilotage.schema.cel.declared import Declared
-from pilotage.schema.cel.estimate import HasFields, Problem, checked_type
 from pilotage.schema.cel.expression import CompileError, check, compiled
 from pilotage.schema.cel.types import DYN, Type, parse
 from pilotage.schema.structural.node import Resolve, Schema, Tree

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
+from pilotage.schema.cel.costs.parts import LIMIT
 from pilotage.schema.cel.expression import Expression
-from pilotage.schema.cel.parts import LIMIT
 
 MAXIMUM_PROGRAMS = 2 * 2**20
 """The most bytes of compiled rules in one definition. A thousand usual rules have a third of that."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
+from pilotage.schema.cel.costs.parts import LIMIT
 from pilotage.schema.cel.expression import CompileError, compile_expression, field_steps
-from pilotage.schema.cel.parts import LIMIT
 from pilotage.schema.definition.keywords import Place
 from pilotage.schema.definition.rulecosts import RuleCosts
 from pilotage.schema.structural.node import Tree

@@ -9,7 +9,7 @@ from pilotage.meta.quantity import Quantity
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins import podresources
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
-from pilotage.server.strategies.pods.resources import Amounts
+from pilotage.server.strategies.pods.containers.resources import Amounts
 
 _LIMIT_RANGES = "core/limitranges/"
 _ANNOTATION = "kubernetes.io/limit-ranger"

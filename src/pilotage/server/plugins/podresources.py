@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotage.meta.documents import Document
 from pilotage.meta.quantity import Quantity
-from pilotage.server.strategies.pods.resources import Amounts, Kind, total
+from pilotage.server.strategies.pods.containers.resources import Amounts, Kind, total
 
 
 def parsed(amounts: Mapping[str, Any] | None) -> dict[str, Quantity]:

@@ -13,7 +13,7 @@ from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins import podresources, quotausage
 from pilotage.server.plugins.plugin import Plugin, PluginContext, forbidden
-from pilotage.server.strategies.pods.resources import Amounts
+from pilotage.server.strategies.pods.containers.resources import Amounts
 from pilotage.storage.interface import Entry, Put
 
 QUOTAS = "core/resourcequotas/"

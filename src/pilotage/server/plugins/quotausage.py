@@ -9,7 +9,7 @@ from pilotage.meta.kinds import GroupResource
 from pilotage.meta.quantity import Quantity
 from pilotage.server.plugins import podresources
 from pilotage.server.strategies.checks.resourcenames import HUGE_PAGES
-from pilotage.server.strategies.pods.resources import Amounts
+from pilotage.server.strategies.pods.containers.resources import Amounts
 
 PODS = GroupResource("", "pods")
 SERVICES = GroupResource("", "services")

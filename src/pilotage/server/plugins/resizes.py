@@ -7,7 +7,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.quantity import Quantity
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, forbidden
-from pilotage.server.strategies.pods.resources import amounts, total
+from pilotage.server.strategies.pods.containers.resources import amounts, total
 
 _NODES = "core/nodes/"
 _SYSTEM = "kubernetes.io/os"

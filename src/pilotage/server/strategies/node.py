@@ -33,7 +33,7 @@ class RuntimeClassStrategy(Strategy):
 
 
 def _validate_overhead(fixed: Document) -> Iterator[Cause]:
-    from pilotage.server.strategies.pods.requirements import validate_container_resources
+    from pilotage.server.strategies.pods.containers.requirements import validate_container_resources
 
     yield from validate_container_resources({"limits": fixed}, "overhead")
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.pods.fields import default_field_reference
-from pilotage.server.strategies.pods.images import pull_policy
-from pilotage.server.strategies.pods.probes import PROBES
-from pilotage.server.strategies.pods.resources import (
+from pilotage.server.strategies.pods.containers.fields import default_field_reference
+from pilotage.server.strategies.pods.containers.images import pull_policy
+from pilotage.server.strategies.pods.containers.probes import PROBES
+from pilotage.server.strategies.pods.containers.resources import (
     default_pod_resources,
     default_quantities,
     default_requirements,
 )
 from pilotage.server.strategies.pods.surroundings import CONTAINER_LISTS
-from pilotage.server.strategies.pods.volumedefaults import default_volume
+from pilotage.server.strategies.pods.volumes.defaults import default_volume
 
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 _SPEC = {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler"}

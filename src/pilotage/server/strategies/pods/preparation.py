@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.pods.affinity import PREFERRED, REQUIRED
 from pilotage.server.strategies.pods.annotations import APPARMOR, apparmor_profile
-from pilotage.server.strategies.pods.resources import quality_of_service
+from pilotage.server.strategies.pods.containers.resources import quality_of_service
 from pilotage.server.strategies.pods.surroundings import containers_of
 
 

@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.pods.annotations import MIRROR
-from pilotage.server.strategies.pods.resources import quality_of_service
+from pilotage.server.strategies.pods.containers.resources import quality_of_service
 from pilotage.server.strategies.pods.spec import validate_pod
 
 _RESIZED = ("cpu", "memory")

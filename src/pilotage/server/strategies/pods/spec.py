@@ -14,13 +14,15 @@ from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_affinity
 from pilotage.server.strategies.pods.annotations import MIRROR, validate_annotations, validate_profiles
-from pilotage.server.strategies.pods.containers import (
+from pilotage.server.strategies.pods.containers.containers import (
     validate_containers,
     validate_ephemeral_containers,
     validate_image_spaces,
     validate_init_containers,
 )
-from pilotage.server.strategies.pods.environment import validate_file_keys
+from pilotage.server.strategies.pods.containers.environment import validate_file_keys
+from pilotage.server.strategies.pods.containers.requirements import validate_container_resources, validate_pod_resources
+from pilotage.server.strategies.pods.containers.security import validate_pod_security
 from pilotage.server.strategies.pods.hosts import (
     validate_dns_config,
     validate_dns_policy,
@@ -28,15 +30,13 @@ from pilotage.server.strategies.pods.hosts import (
     validate_host_labels,
     validate_host_names,
 )
-from pilotage.server.strategies.pods.requirements import validate_container_resources, validate_pod_resources
 from pilotage.server.strategies.pods.scheduling import (
     validate_gates,
     validate_tolerations,
     validate_topology_spread,
 )
-from pilotage.server.strategies.pods.security import validate_pod_security
 from pilotage.server.strategies.pods.surroundings import Surroundings, containers_of
-from pilotage.server.strategies.pods.volumes import validate_volumes
+from pilotage.server.strategies.pods.volumes.volumes import validate_volumes
 from pilotage.server.strategies.pods.windows import validate_host_processes, validate_system
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")

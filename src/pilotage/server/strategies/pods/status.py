@@ -12,7 +12,7 @@ from pilotage.meta.names import dns_1123_label, qualified_name
 from pilotage.server.strategies.checks.addresses import address, address_warnings, validate_address
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.pods.annotations import validate_annotations, validate_annotations_update
-from pilotage.server.strategies.pods.resources import amounts
+from pilotage.server.strategies.pods.containers.resources import amounts
 
 CONTAINER_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")

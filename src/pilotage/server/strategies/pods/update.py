@@ -10,7 +10,7 @@ from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document, canonical
 from pilotage.server.strategies.pods.affinity import REQUIRED
 from pilotage.server.strategies.pods.annotations import MIRROR, validate_annotations, validate_annotations_update
-from pilotage.server.strategies.pods.containers import validate_image_spaces
+from pilotage.server.strategies.pods.containers.containers import validate_image_spaces
 from pilotage.server.strategies.pods.scheduling import validate_tolerations
 from pilotage.server.strategies.pods.spec import validate_pod
 

@@ -17,7 +17,7 @@ from pilotage.server.strategies.checks.conditions import validate_conditions
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
-from pilotage.server.strategies.pods.csi import validate_driver_name
+from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 from pilotage.server.strategies.resource.devices import (
     MAX_CONFIGURATIONS,
     MAX_REQUESTS,

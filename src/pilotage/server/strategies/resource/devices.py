@@ -12,7 +12,7 @@ from pilotage.meta.names import dns_1123_label, label_value, qualified_name
 from pilotage.schema.cel.devices import selector_problem
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
-from pilotage.server.strategies.pods.csi import validate_driver_name
+from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 from pilotage.server.strategies.resource.names import (
     RequestNames,
     request_names,

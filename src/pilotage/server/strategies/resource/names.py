@@ -10,7 +10,7 @@ from pilotage.meta.causes import invalid, required, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.names import dns_1123_label
 from pilotage.server.strategies.checks.texts import validate_text
-from pilotage.server.strategies.pods.csi import validate_driver_name
+from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 
 RequestNames = Mapping[str, Set[str]]
 """The requests of a claim, each with its alternatives."""

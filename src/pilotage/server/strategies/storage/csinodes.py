@@ -11,7 +11,7 @@ from pilotage.meta.names import qualified_name
 from pilotage.server.strategies.checks.immutable import IMMUTABLE
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.checks.texts import validate_text
-from pilotage.server.strategies.pods.csi import validate_driver_name
+from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 from pilotage.server.strategies.strategy import Strategy
 
 _MAX_NODE_ID = 256

@@ -12,7 +12,7 @@ from pilotage.server.strategies.checks.choices import validate_choice, validate_
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.quantities import is_fractional, validate_positive_quantity
 from pilotage.server.strategies.checks.texts import validate_optional_text
-from pilotage.server.strategies.pods.resources import default_quantities
+from pilotage.server.strategies.pods.containers.resources import default_quantities
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")

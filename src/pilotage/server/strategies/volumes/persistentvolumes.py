@@ -8,8 +8,8 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document, copied
 from pilotage.server.strategies.checks.immutable import IMMUTABLE, validate_immutable
-from pilotage.server.strategies.pods.resources import default_quantities
-from pilotage.server.strategies.pods.volumedefaults import default_source
+from pilotage.server.strategies.pods.containers.resources import default_quantities
+from pilotage.server.strategies.pods.volumes.defaults import default_source
 from pilotage.server.strategies.pods.warnings import term_warnings
 from pilotage.server.strategies.strategy import Strategy, copy_field
 from pilotage.server.strategies.volumes.persistentvolumeclaims import BETA_CLASS, BETA_CLASS_WARNING

@@ -1,0 +1,1 @@
+"""Credentials of a client: where they are found (kubeconfig files, programs), and how they are kept up to date."""

@@ -1,0 +1,104 @@
+"""The CA and the certificate of a client as TLS contexts, which are created again when the files change."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pilotage.client.config import Config
+from pilotage.client.credentials.credentials import REREAD_SECONDS, Certificate, read_file
+from pilotage.errors import NoCredentials
+from pilotage.http.tls import client_context
+from pilotage.telemetry.logs import logger
+
+_Sources = tuple[bytes, bytes, bytes]
+"""The PEM of the CA, of the certificate and of the key; empty if there is none."""
+
+_log = logger("pilotage.client")
+
+
+class Trust:
+    """Keeps a TLS context up to date with files that other programs renew.
+
+    Files that cannot be used (a certificate without its new key yet, a missing file) are logged once, and the last good
+    context is used.
+    """
+
+    def __init__(self, config: Config, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._config = config
+        self._clock = clock
+        self._due = float("-inf")
+        self._certificate: Certificate | None = None
+        self._sources: _Sources | None = None
+        self._complaint = ""
+        if config.insecure_skip_tls_verify:
+            _log.warning(
+                "The server's certificate is not verified: any server that answers gets the credentials",
+                url=config.url,
+                source=config.source,
+            )
+
+    def renew(self, certificate: Certificate | None) -> ssl.SSLContext | None:
+        """Create a new context if the files have changed; None: the last one is still valid. Raises NoCredentials."""
+        now = self._clock()
+        if now < self._due and certificate == self._certificate:
+            return None
+        self._due = now + REREAD_SECONDS
+        try:
+            sources = self._read(certificate)
+            if sources == self._sources:
+                return None
+            context = self._context(*sources)
+        except (OSError, ValueError) as error:  # what files and TLS raise
+            self._keep(certificate, error)
+            return None
+        self._sources, self._certificate, self._complaint = sources, certificate, ""
+        return context
+
+    def _read(self, certificate: Certificate | None) -> _Sources:
+        config = self._config
+        ca = config.ca_data or (read_file(config.ca_file) if config.ca_file else b"")
+        if config.ca_file and not ca.strip():  # without a CA the system's authorities would be trusted
+            raise ValueError(f"{config.ca_file} is empty")
+        cert, key = certificate.read() if certificate is not None else (b"", b"")
+        return ca, cert, key
+
+    def _context(self, ca: bytes, cert: bytes, key: bytes) -> ssl.SSLContext:
+        context = client_context(ca_data=ca.decode("ascii"), verify=not self._config.insecure_skip_tls_verify)
+        if cert:
+            _load(context, cert, key)
+        return context
+
+    def _keep(self, certificate: Certificate | None, error: Exception) -> None:
+        config = self._config
+        files = [config.ca_file if not config.ca_data else ""]
+        if certificate is not None:
+            files += [certificate.cert_file, certificate.key_file]
+        named = ", ".join(filter(None, files)) or "in the configuration"
+        if self._sources is None or (certificate is not None and self._certificate is None):
+            # There is no older one to use: without its certificate the server would refuse the client.
+            where = f"{config.source}: " if config.source else ""
+            raise NoCredentials(
+                f"{where}the CA or the client certificate ({named}) cannot be used: {error}; they must be PEM, and the "
+                "key must be the certificate's"
+            ) from error
+        if str(error) != self._complaint:
+            self._complaint = str(error)
+            _log.warning("New certificates cannot be used; using the last ones", files=named, error=str(error))
+
+
+def _load(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
+    # The standard library reads certificates from files only: they exist for a moment, readable by this user alone.
+    with tempfile.TemporaryDirectory(prefix="pilotage-") as folder:
+        cert_file, key_file = Path(folder) / "client.crt", Path(folder) / "client.key"
+        for path, data in ((cert_file, cert), (key_file, key)):
+            path.touch(mode=0o600)
+            path.write_bytes(data)
+        context.load_cert_chain(cert_file, key_file, _no_password)
+
+
+def _no_password() -> str:
+    raise ValueError("the client key is encrypted, and there is no way to enter its password: decrypt it")

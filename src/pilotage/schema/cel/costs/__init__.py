@@ -1,0 +1,1 @@
+"""What CEL expressions cost: as Kubernetes estimates it from a schema, and as bounds before an expression runs."""

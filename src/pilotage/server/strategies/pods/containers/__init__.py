@@ -1,0 +1,1 @@
+"""The containers of pods: what they run, in which environment, with which resources and privileges."""

@@ -1,0 +1,204 @@
+"""The containers of a pod: those that run, those that run before, and those that are added for debugging."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, not_supported, required, too_many
+from pilotage.meta.documents import Document
+from pilotage.meta.names import dns_1123_label
+from pilotage.server.strategies.checks.choices import validate_choice, validate_required_choice
+from pilotage.server.strategies.checks.items import validate_each
+from pilotage.server.strategies.checks.numbers import validate_port_number
+from pilotage.server.strategies.checks.ports import PROTOCOLS, port_name_problems
+from pilotage.server.strategies.checks.texts import validate_required_text
+from pilotage.server.strategies.pods.containers.environment import validate_environment
+from pilotage.server.strategies.pods.containers.probes import PROBES, validate_lifecycle
+from pilotage.server.strategies.pods.containers.requirements import validate_container_resources
+from pilotage.server.strategies.pods.containers.security import validate_container_security
+from pilotage.server.strategies.pods.surroundings import Surroundings
+from pilotage.server.strategies.pods.volumes.mounts import validate_mounts
+from pilotage.server.strategies.pods.volumes.sources import validate_pull_policy
+
+_MESSAGES = ("File", "FallbackToLogsOnError")
+_RESIZED = ("cpu", "memory")
+_RESIZES = ("NotRequired", "RestartContainer")
+_RESTARTS = ("Always", "Never", "OnFailure")
+_ACTIONS = ("Restart", "RestartAllContainers")
+_OPERATORS = ("In", "NotIn")
+_MAX_RULES = 20
+_MAX_CODES = 255
+_ONLY_SIDECARS = "may not be set for init containers without restartPolicy=Always"
+_NOT_EPHEMERAL = (
+    "ports",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+)
+_CANNOT_EPHEMERAL = "cannot be set for an Ephemeral Container"
+
+
+def validate_containers(spec: Document, path: str, pod: Surroundings) -> Iterator[Cause]:
+    """The containers that run side by side. There is at least one."""
+    containers = spec.get("containers") or ()
+    if not containers:
+        yield required(f"{path}.containers")
+        return
+    names: set[str] = set()
+    for index, container in enumerate(containers):
+        place, name = f"{path}.containers[{index}]", container.get("name") or ""
+        yield from _validate_container(container, place, pod)
+        if name in names:
+            yield duplicate(f"{place}.name", name)
+        names.add(name)
+        yield from validate_lifecycle(container, place, pod.grace_period)
+        yield from _validate_restarts(container, place)
+    yield from _validate_host_ports(containers, f"{path}.containers", set())
+
+
+def validate_init_containers(spec: Document, path: str, pod: Surroundings) -> Iterator[Cause]:
+    """The containers that run one after the other before the others start, and sidecars, which stay."""
+    names = {container.get("name") or "" for container in spec.get("containers") or ()}
+    for index, container in enumerate(spec.get("initContainers") or ()):
+        place, name = f"{path}.initContainers[{index}]", container.get("name") or ""
+        yield from _validate_container(container, place, pod)
+        yield from _validate_restarts(container, place, init=True)
+        if name in names:
+            yield duplicate(f"{place}.name", name)
+        elif name:
+            names.add(name)
+        yield from _validate_host_ports((container,), f"{path}.initContainers", set())
+        if container.get("restartPolicy") == "Always":
+            yield from validate_lifecycle(container, place, pod.grace_period)
+            continue
+        for field in ("lifecycle", *PROBES):
+            if container.get(field) is not None:
+                yield forbidden(f"{place}.{field}", _ONLY_SIDECARS)
+        for number, policy in enumerate(container.get("resizePolicy") or ()):
+            if policy.get("restartPolicy") == "RestartContainer":
+                message = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+                yield invalid(f"{place}.resizePolicy[{number}].restartPolicy", "RestartContainer", message)
+
+
+def validate_ephemeral_containers(spec: Document, path: str, pod: Surroundings) -> Iterator[Cause]:
+    """The containers that are added to a pod that runs."""
+    ephemeral = spec.get("ephemeralContainers")
+    if not ephemeral:
+        return
+    targets = {each.get("name") or "" for kind in ("containers", "initContainers") for each in spec.get(kind) or ()}
+    names = set(targets)
+    for index, container in enumerate(ephemeral):
+        place, name = f"{path}.ephemeralContainers[{index}]", container.get("name") or ""
+        yield from _validate_container(container, place, pod)
+        yield from validate_image_spaces(container, place)
+        if name in names:
+            yield duplicate(f"{place}.name", name)
+        names.add(name)
+        target = container.get("targetContainerName")
+        if target and target not in targets:
+            yield not_found(f"{place}.targetContainerName", target)
+        for field in _NOT_EPHEMERAL:
+            if container.get(field) or (container.get(field) is not None and field != "resources"):
+                yield forbidden(f"{place}.{field}", _CANNOT_EPHEMERAL)
+        for number, mount in enumerate(container.get("volumeMounts") or ()):
+            for field in ("subPath", "subPathExpr"):
+                if mount.get(field):
+                    yield forbidden(f"{place}.volumeMounts[{number}].{field}", _CANNOT_EPHEMERAL)
+
+
+def validate_image_spaces(container: Document, path: str) -> Iterator[Cause]:
+    """The image of a pod's container, which in templates may have blanks around it."""
+    image = container.get("image") or ""
+    if image != image.strip():
+        yield invalid(f"{path}.image", image, "must not have leading or trailing whitespace")
+
+
+def _validate_container(container: Document, path: str, pod: Surroundings) -> Iterator[Cause]:
+    yield from validate_required_text(container.get("name"), f"{path}.name", dns_1123_label)
+    if not container.get("image"):
+        yield required(f"{path}.image")
+    policy = container.get("terminationMessagePolicy") or ""
+    yield from validate_required_choice(policy, f"{path}.terminationMessagePolicy", _MESSAGES)
+    yield from _validate_ports(container.get("ports") or (), f"{path}.ports")
+    yield from validate_environment(container, path)
+    yield from validate_mounts(container, path, pod.volumes)
+    yield from validate_pull_policy(container.get("imagePullPolicy") or "", f"{path}.imagePullPolicy")
+    yield from validate_container_resources(container.get("resources") or {}, f"{path}.resources", pod.claims)
+    yield from _validate_resizes(container.get("resizePolicy") or (), f"{path}.resizePolicy", pod.restart_policy)
+    context = container.get("securityContext")
+    yield from validate_container_security(context, f"{path}.securityContext", host_users=pod.host_users)
+
+
+def _validate_ports(ports: Iterable[Document], path: str) -> Iterator[Cause]:
+    names: set[str] = set()
+    for index, port in enumerate(ports):
+        place, name, protocol = f"{path}[{index}]", port.get("name") or "", port.get("protocol") or ""
+        if name and (problems := list(port_name_problems(name))):
+            yield from (invalid(f"{place}.name", name, problem) for problem in problems)
+        elif name in names:
+            yield duplicate(f"{place}.name", name)
+        elif name:
+            names.add(name)
+        if number := port.get("containerPort"):
+            yield from validate_port_number(number, f"{place}.containerPort")
+        else:
+            yield required(f"{place}.containerPort")
+        if number := port.get("hostPort"):
+            yield from validate_port_number(number, f"{place}.hostPort")
+        yield from validate_required_choice(protocol, f"{place}.protocol", PROTOCOLS)
+
+
+def _validate_host_ports(containers: Iterable[Document], path: str, taken: set[str]) -> Iterator[Cause]:
+    for index, container in enumerate(containers):
+        for number, port in enumerate(container.get("ports") or ()):
+            if host_port := port.get("hostPort"):
+                key = f"{port.get('protocol') or ''}/{port.get('hostIP') or ''}/{host_port}"
+                if key in taken:
+                    yield duplicate(f"{path}[{index}].ports[{number}].hostPort", key)
+                taken.add(key)
+
+
+def _validate_resizes(policies: Iterable[Document], path: str, restart_policy: str) -> Iterator[Cause]:
+    resources: set[str] = set()
+    for index, policy in enumerate(policies):
+        resource, restart = policy.get("resourceName") or "", policy.get("restartPolicy") or ""
+        if resource in resources:
+            yield duplicate(f"{path}[{index}]", resource)
+        resources.add(resource)
+        for value, allowed in ((resource, _RESIZED), (restart, _RESIZES)):
+            yield from validate_required_choice(value, path, allowed)
+        if restart_policy == "Never" and restart != "NotRequired":
+            yield invalid(path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
+
+
+def _validate_restarts(container: Document, path: str, *, init: bool = False) -> Iterator[Cause]:
+    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or ()
+    if policy is None:
+        if rules:
+            message = "must specify restartPolicy when restart rules are used"
+            yield required(f"{path}.restartPolicy", message)
+        if init:
+            return
+    elif policy not in _RESTARTS:
+        yield not_supported(f"{path}.restartPolicy", policy, _RESTARTS)
+    if len(rules) > _MAX_RULES:
+        yield too_many(f"{path}.restartPolicyRules", len(rules), _MAX_RULES)
+    yield from validate_each(rules, f"{path}.restartPolicyRules", _validate_rule)
+
+
+def _validate_rule(rule: Document, path: str) -> Iterator[Cause]:
+    action, codes = rule.get("action") or "", rule.get("exitCodes")
+    yield from validate_choice(action, f"{path}.action", _ACTIONS)
+    if codes is None:
+        yield required(f"{path}.exitCodes", "must be specified")
+        return
+    if (operator := codes.get("operator") or "") not in _OPERATORS:
+        yield not_supported(f"{path}.exitCodes.operator", operator, _OPERATORS)
+    if len(values := codes.get("values") or ()) > _MAX_CODES:
+        yield too_many(f"{path}.exitCodes.values", len(values), _MAX_CODES)

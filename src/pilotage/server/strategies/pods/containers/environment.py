@@ -1,0 +1,92 @@
+"""Environment variables of containers, and where their values come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid, required
+from pilotage.meta.documents import Document
+from pilotage.meta.names import as_prefix, dns_1123_label, dns_1123_subdomain
+from pilotage.server.strategies.checks.texts import (
+    config_key,
+    validate_no_backsteps,
+    validate_required_text,
+    validate_text,
+    variable_name,
+)
+from pilotage.server.strategies.pods.containers.fields import (
+    VARIABLE_FIELDS,
+    validate_field_reference,
+    validate_resource_reference,
+)
+
+_is_origin = as_prefix(dns_1123_subdomain)  # Kubernetes checks these names as if more came after them
+_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+
+
+def validate_environment(container: Document, path: str) -> Iterator[Cause]:
+    """The variables of a container, and the objects whose keys become variables."""
+    for index, variable in enumerate(container.get("env") or ()):
+        place = f"{path}.env[{index}]"
+        yield from validate_required_text(variable.get("name"), f"{place}.name", variable_name)
+        if (source := variable.get("valueFrom")) is not None:
+            yield from _validate_source(source, bool(variable.get("value")), f"{place}.valueFrom")
+    for index, source in enumerate(container.get("envFrom") or ()):
+        yield from _validate_origin(source, f"{path}.envFrom", index)
+
+
+def validate_file_keys(container: Document, path: str, volumes: dict[str, Document]) -> Iterator[Cause]:
+    """Variables from files take them from an empty directory that the containers share."""
+    for index, variable in enumerate(container.get("env") or ()):
+        reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
+        if reference is None:
+            continue
+        name, place = reference.get("volumeName") or "", f"{path}.env[{index}].valueFrom.fileKeyRef.volumeName"
+        if name not in volumes:
+            yield Cause("FieldValueNotFound", f'Not found: "{name}"', place)
+        elif volumes[name].get("emptyDir") is None:
+            yield invalid(place, name, "referenced volume must be of type emptyDir")
+
+
+def _validate_source(source: Document, has_value: bool, path: str) -> Iterator[Cause]:
+    kinds = [kind for kind in _SOURCES if source.get(kind) is not None]
+    for kind in kinds:
+        yield from _validate_reference(kind, source[kind], f"{path}.{kind}")
+    if not kinds:
+        names = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+        yield invalid(path, "", f"must specify one of: {names}")
+    elif has_value:
+        yield invalid(path, "", "may not be specified when `value` is not empty")
+    elif len(kinds) > 1:
+        yield invalid(path, "", "may not have more than one field specified at a time")
+
+
+def _validate_reference(kind: str, reference: Document, path: str) -> Iterator[Cause]:
+    if kind == "fieldRef":
+        yield from validate_field_reference(reference, path, VARIABLE_FIELDS)
+    elif kind == "resourceFieldRef":
+        yield from validate_resource_reference(reference, path, file=False)
+    elif kind == "fileKeyRef":
+        yield from validate_required_text(reference.get("key"), f"{path}.key", variable_name)
+        yield from validate_required_text(reference.get("volumeName"), f"{path}.volumeName", dns_1123_label)
+        if file := reference.get("path"):
+            yield from validate_no_backsteps(file, f"{path}.path")
+        else:
+            yield required(f"{path}.path")
+    else:
+        yield from validate_text(reference.get("name") or "", f"{path}.name")
+        yield from validate_required_text(reference.get("key"), f"{path}.key", config_key)
+
+
+def _validate_origin(source: Document, path: str, index: int) -> Iterator[Cause]:
+    place = f"{path}[{index}]"
+    if prefix := source.get("prefix"):
+        yield from validate_text(prefix, f"{place}.prefix", variable_name)
+    kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
+    for kind in kinds:
+        yield from validate_required_text(source[kind].get("name"), f"{place}.{kind}.name", _is_origin)
+    if not kinds:
+        yield invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
+    elif len(kinds) > 1:
+        yield invalid(path, "", "may not have more than one field specified at a time")

@@ -1,0 +1,73 @@
+"""What a volume of a pod gets when its writer leaves it out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.pods.containers.fields import default_field_reference
+from pilotage.server.strategies.pods.containers.images import pull_policy
+from pilotage.server.strategies.pods.containers.resources import default_quantities
+
+_MODE = {"defaultMode": 0o644}
+_IF_ABSENT: dict[str, dict[str, Any]] = {
+    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
+    "configMap": _MODE,
+    "downwardAPI": _MODE,
+    "hostPath": {"type": ""},
+    "projected": _MODE,
+    "secret": _MODE,
+}
+_IF_EMPTY: dict[str, dict[str, Any]] = {
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+}
+_ONE_HOUR = 3600
+
+
+def default_volume(volume: Document) -> None:
+    """Fill in the defaults of a volume, in place. One without a source is an empty directory."""
+    kinds = [key for key in volume if key != "name"]
+    if not kinds:
+        volume["emptyDir"] = {}
+    for kind in kinds:
+        default_source(kind, volume[kind])
+
+
+def default_source(kind: str, source: Document) -> None:
+    """Fill in the defaults of one source of a volume, in place."""
+    for key, value in _IF_ABSENT.get(kind, {}).items():
+        source.setdefault(key, value)
+    for key, value in _IF_EMPTY.get(kind, {}).items():
+        if not source.get(key):
+            source[key] = value
+    if kind == "downwardAPI":
+        _default_files(source)
+    elif kind == "projected":
+        for projection in source.get("sources") or ():
+            _default_files(projection.get("downwardAPI") or {})
+            if (token := projection.get("serviceAccountToken")) is not None:
+                token.setdefault("expirationSeconds", _ONE_HOUR)
+    elif kind == "image":
+        if not source.get("pullPolicy"):
+            source["pullPolicy"] = pull_policy(source.get("reference", ""))
+    elif kind == "ephemeral" and (template := source.get("volumeClaimTemplate")) is not None:
+        _default_claim_template(template)
+
+
+def _default_files(source: Document) -> None:
+    for file in source.get("items") or ():
+        if "fieldRef" in file:
+            default_field_reference(file["fieldRef"])
+        if "resourceFieldRef" in file:
+            file["resourceFieldRef"].setdefault("divisor", "0")
+
+
+def _default_claim_template(template: Document) -> None:
+    template.setdefault("metadata", {})
+    spec = template.setdefault("spec", {})
+    spec.setdefault("volumeMode", "Filesystem")
+    resources = spec.setdefault("resources", {})
+    default_quantities(resources.get("limits"))
+    default_quantities(resources.get("requests"))
