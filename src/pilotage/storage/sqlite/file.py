@@ -16,16 +16,11 @@ import apsw
 from pilotage.errors import StorageBroken, StorageError
 
 from .errors import damaged, translate
+from .formats import FORMAT_NEEDS, newest_format, refuse_newer, upgrade
 from .lock import LockFile
 
 APPLICATION_ID = 0x50494C54
 """Marks a SQLite file as a storage of Pilotage ("PILT")."""
-
-FORMAT = 1
-"""The newest format of the file that this version knows (SQLite's user_version)."""
-
-FORMAT_NEEDS = "0.1"
-"""The first version of Pilotage with this format; stored in the file for the error of an older version."""
 
 PAGE_BYTES = 8192  # fits three objects of 2 KB; 4096 would fit one
 _BUSY_MILLISECONDS = 10_000
@@ -35,7 +30,7 @@ _SCHEMA = f"""
 PRAGMA page_size = {PAGE_BYTES};
 PRAGMA auto_vacuum = INCREMENTAL;
 PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {FORMAT};
+PRAGMA user_version = {newest_format()};
 BEGIN;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE log (
@@ -81,15 +76,18 @@ def refuse_foreign(path: str) -> None:
 
 
 def prepare(path: str, lock: LockFile, first_revision: int = 1) -> None:
-    """Create the file if there is none, and refuse one that is not a storage. Needs the lock."""
+    """Create the file if there is none, refuse one that is not a storage, and upgrade an old one. Needs the lock."""
     size = os.stat(path).st_size if os.path.exists(path) else -1
     if size <= 0:
         _check_beginning(path, lock, size)
         first = max(first_revision, lock.durable)
         _make(path, first)
         lock.reached = lock.durable = first
-    else:
-        _check_header(path)
+    elif _check_header(path) < newest_format():
+        from pilotage.telemetry.logs import logger  # a short command should not load it
+
+        before = upgrade(path, write_meta)
+        logger("pilotage.storage").info("Upgraded the storage", path=path, format=before, new_format=newest_format())
 
 
 def connect(path: str) -> apsw.Connection:
@@ -107,6 +105,8 @@ def connect(path: str) -> apsw.Connection:
             connection.pragma(name, value)
         if connection.pragma("journal_mode") != "wal":
             raise damaged(path, "it is not in WAL mode")
+        # The header that was checked before may be older than the WAL, in which an upgrade was committed.
+        refuse_newer(path, int(connection.pragma("user_version")), "of the version that wrote it")
     except BaseException as error:
         failure = translate(error, path, connection.system_errno) if isinstance(error, apsw.Error) else error
         connection.close()
@@ -117,6 +117,11 @@ def connect(path: str) -> apsw.Connection:
 def meta_checksum(name: str, value: str) -> int:
     """The CRC-32 of a row of the table meta."""
     return zlib.crc32(f"{name}={value}".encode())
+
+
+def write_meta(connection: apsw.Connection, name: str, value: str) -> None:
+    """Write a row of the table meta. Needs a transaction."""
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (name, value, meta_checksum(name, value)))
 
 
 def sync_wal(path: str) -> None:
@@ -186,8 +191,8 @@ def _make(path: str, oldest: int) -> None:
 def _make_tables(connection: apsw.Connection, oldest: int) -> None:
     connection.pragma("synchronous", "FULL")
     connection.execute(_SCHEMA)
-    for name, value in (("oldest", str(oldest)), ("needs", FORMAT_NEEDS)):
-        connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (name, value, meta_checksum(name, value)))
+    write_meta(connection, "oldest", str(oldest))
+    write_meta(connection, "needs", FORMAT_NEEDS)
     connection.execute("COMMIT")
     connection.pragma("journal_mode", "wal")
 
@@ -208,8 +213,8 @@ def _check_beginning(path: str, lock: LockFile, size: int) -> None:
         os.unlink(wal)
 
 
-def _check_header(path: str) -> None:
-    """Check the first bytes of the file before SQLite opens it, because opening may write."""
+def _check_header(path: str) -> int:
+    """Check the first bytes of the file before SQLite opens it, because opening may write. Returns its format."""
     header = _read_header(path)
     if not header.startswith(_MAGIC):
         beginning = f"it begins with {header[:16]!r} and not as a SQLite file does"
@@ -226,13 +231,11 @@ def _check_header(path: str) -> None:
             f"{path} is a SQLite database of another program (application id {application:#x}), not a storage of"
             " Pilotage. Nothing was changed in it: choose another path"
         )
-    if version > FORMAT:
-        raise StorageBroken(
-            f"{path} has format {version}, and this Pilotage knows formats up to {FORMAT}. Nothing was changed in it:"
-            f" use Pilotage {_needs(path)} or newer"
-        )
+    if version > newest_format():
+        refuse_newer(path, version, _needs(path))
     if version < 1:
         raise damaged(path, f"its format number is {version}")
+    return version
 
 
 def _read_header(path: str) -> bytes:

@@ -10,20 +10,23 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
-from typing import TypeVar
 
 from pilotage.errors import StorageFull
 
 from .errors import used_up
 from .lock import SIZE, LockFile
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
 LEAST_BYTES = 1 << 20
 MOST_BYTES = 8 << 20
 _FEWEST_BYTES = 256 << 10  # on the smallest disks
 _PARTS = 4
 _UNSUPPORTED = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
-
-T = TypeVar("T")
 
 
 class Reserve:
