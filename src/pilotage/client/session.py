@@ -50,15 +50,18 @@ class Catalogue:
         self._mappings = mapper.mappings
         self._targets: dict[Kind, Target[Any]] = {}
 
-    async def target(self, kind: Kind) -> Target[Any]:
-        """Where a kind is served. A class names its resource; other kinds are looked up."""
+    def known(self, kind: Kind) -> Target[Any] | None:
+        """Where a kind is served, if that is known already."""
         if self._mappings is not self.mapper.mappings:
             self._mappings = self.mapper.mappings
             self._targets.clear()
-        found = self._targets.get(kind)
+        return self._targets.get(kind)
+
+    async def target(self, kind: Kind) -> Target[Any]:
+        """Where a kind is served. A class names its resource; other kinds are looked up."""
+        found = self.known(kind)
         if found is None:
-            found = await self._target(kind)
-            self._targets[kind] = found
+            found = self._targets[kind] = await self._target(kind)
         return found
 
     async def _target(self, kind: Kind) -> Target[Any]:
@@ -109,7 +112,10 @@ class Session(Value, frozen=True):
 
     async def place(self, kind: Kind, namespace: str, name: str) -> Place:
         """One object by its name."""
-        target = await self.catalogue.target(kind)
+        target = self.catalogue.known(kind) or await self.catalogue.target(kind)
+        return self._place(target, namespace, name)
+
+    def _place(self, target: Target[Any], namespace: str, name: str) -> Place:
         if not name:
             raise self._refusal(
                 target, namespace, "", f"the name of the {target.gvk.kind} is empty: pass the name of the object"
@@ -120,19 +126,21 @@ class Session(Value, frozen=True):
         """The object that `obj` is."""
         metadata = obj.metadata
         if not metadata.name:
-            kind = gvk_of(obj).kind
-            raise BadRequest(f"this {kind} has no name: set metadata.name, or use one that was created or read")
-        return await self.place(kind_of(obj), metadata.namespace, metadata.name)
+            raise BadRequest(
+                f"this {gvk_of(obj).kind} has no name: set metadata.name, or use one that was created or read"
+            )
+        kind = kind_of(obj)
+        target = self.catalogue.known(kind) or await self.catalogue.target(kind)
+        return self._place(target, metadata.namespace, metadata.name)
 
     async def place_for(self, obj: Object) -> Place:
         """Where `obj` is to be created; its name may still be to be made up."""
-        target, metadata = await self.catalogue.target(kind_of(obj)), obj.metadata
+        kind, metadata = kind_of(obj), obj.metadata
+        target = self.catalogue.known(kind) or await self.catalogue.target(kind)
         name = metadata.name or metadata.generate_name
         if not name and target.gvk.group not in _REVIEW_GROUPS:
-            kind = target.gvk.kind
-            raise self._refusal(
-                target, metadata.namespace, "", f"this {kind} has no name: set metadata.name or metadata.generate_name"
-            )
+            message = f"this {target.gvk.kind} has no name: set metadata.name or metadata.generate_name"
+            raise self._refusal(target, metadata.namespace, "", message)
         return Place(target, self._required_namespace(target, metadata.namespace, name), metadata.name)
 
     def write_options(self, dry_run: bool, field_owner: str, field_validation: str) -> WriteOptions:
@@ -153,8 +161,11 @@ class Session(Value, frozen=True):
 
     async def call(self, place: Place, request: Request) -> Response:
         try:
-            with _traced(request):
+            if tracing.active() is None:
                 response = await self.transport.call(request)
+            else:
+                with _traced(request):
+                    response = await self.transport.call(request)
         except ApiError as error:
             raise await self._explained(error, place, request.subresource) from error.__cause__
         self._warn_all(place, response.warnings)

@@ -65,6 +65,10 @@ class Catalogue:
         self._strategies = strategies or {}
         self._compiled: dict[str, tuple[int, dict[GroupVersionResource, ResourceInfo]]] = {}
 
+    def builtin(self, gvr: GroupVersionResource) -> ResourceInfo | None:
+        """A built-in resource; None if it is not one."""
+        return _builtins().get(gvr)
+
     async def find(self, gvr: GroupVersionResource) -> ResourceInfo:
         """Raises NotFound if the resource is not served."""
         info = _builtins().get(gvr)

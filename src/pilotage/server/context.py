@@ -68,6 +68,8 @@ class RegistryContext:
     """Whether dependents are deleted with their owners, as kube-controller-manager does it."""
     local_webhooks: LocalWebhooks = field(default_factory=LocalWebhooks)
     """The webhooks that this program serves itself."""
+    prefix: str = field(init=False, repr=False, compare=False)
+    """What the keys of the tenant begin with."""
     catalogue: Catalogue = field(init=False, repr=False, compare=False)
     authorizer: Authorizer = field(init=False, repr=False, compare=False)
     """Decides on requests that have a user."""
@@ -85,6 +87,7 @@ class RegistryContext:
     def __post_init__(self) -> None:
         if problem := tenant_problem(self.tenant):
             raise InvalidDefinition(problem)
+        object.__setattr__(self, "prefix", f"/{self.tenant}/")
         object.__setattr__(self, "catalogue", Catalogue(self.storage, self.prefix, self.strategies))
         object.__setattr__(self, "authorizer", Authorizer(self.storage, self.prefix))
         tokens = ServiceAccountTokens(self.storage, self.prefix, self.clock)
@@ -124,10 +127,6 @@ class RegistryContext:
             return records.turned(document, info)
         found = await self.converter.run(lambda: records.unpruned(copied(document), info))
         return found | {"apiVersion": info.gvk.api_version}
-
-    @property
-    def prefix(self) -> str:
-        return f"/{self.tenant}/"
 
     def now(self) -> str:
         """The time as objects have it."""

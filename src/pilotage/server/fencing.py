@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 import msgspec
 
@@ -29,13 +29,15 @@ class _Lease(msgspec.Struct, gc=False):
 _LEASE = msgspec.json.Decoder(_Lease)
 
 
-async def commit(context: RegistryContext, fences: Sequence[Fence], *operations: Operation) -> int:
+def commit(context: RegistryContext, fences: Sequence[Fence], *operations: Operation) -> Awaitable[int]:
     """Commit the operations of a request, in one transaction with the checks of its `fences`.
 
     Raises Forbidden if a term has ended, and RevisionConflict as the storage does.
     """
-    if not fences:
-        return await context.commit(*operations)
+    return _commit_fenced(context, fences, operations) if fences else context.commit(*operations)
+
+
+async def _commit_fenced(context: RegistryContext, fences: Sequence[Fence], operations: tuple[Operation, ...]) -> int:
     written = {operation.key for operation in operations}
     while True:
         conditions = [await _unchanged(context, fence.term) for fence in fences if fence.term is not None]

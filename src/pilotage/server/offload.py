@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import TypeVar, TypeVarTuple
 
-P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 R = TypeVar("R")
 
 COMPILED = 8
@@ -15,13 +15,15 @@ LARGE = 64 * 1024
 """Bytes of a body or an object from which on it is worth a thread."""
 
 
-async def offload(size: int, function: Callable[P, R], *arguments: P.args, **options: P.kwargs) -> R:
+async def offload(size: int, function: Callable[[*Ts], R], *arguments: *Ts) -> R:
     """Call a function, in a thread if it works on so many bytes that other requests would have to wait.
 
     The function changes nothing that is visible elsewhere. Without an event loop, and on one without threads (with
     virtual time), it is called directly.
     """
+    if size < LARGE:
+        return function(*arguments)
     loop = asyncio._get_running_loop()
-    if size < LARGE or loop is None or not getattr(loop, "has_threads", True):
-        return function(*arguments, **options)
-    return await asyncio.to_thread(function, *arguments, **options)
+    if loop is None or not getattr(loop, "has_threads", True):
+        return function(*arguments)
+    return await asyncio.to_thread(function, *arguments)

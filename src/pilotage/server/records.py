@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 _METADATA = b'"metadata":{'
 _NOT_STORED = ("resourceVersion", "selfLink")
+_HEAD: Document = {"apiVersion": "", "kind": "", "metadata": {}}
+"""What comes first, in this order."""
 _decoder: msgspec.json.Decoder[Document] = msgspec.json.Decoder()
 _encode = msgspec.json.Encoder().encode
 
@@ -67,13 +69,13 @@ class _Deletion(msgspec.Struct):
 
 def encode(document: Document) -> bytes:
     """The bytes to store."""
-    metadata = dict(document["metadata"])
-    for key in _NOT_STORED:
-        metadata.pop(key, None)
-    head = {"apiVersion": document["apiVersion"], "kind": document["kind"], "metadata": metadata}
     if paths := verbatim.paths_of(document["apiVersion"], document["kind"]):
         document = verbatim.with_texts(document, paths)
-    return _encode(head | document | head)  # in the order of `head` first
+    stored = _HEAD | document
+    metadata = stored["metadata"] = dict(document["metadata"])
+    metadata.pop("resourceVersion", None)
+    metadata.pop("selfLink", None)
+    return _encode(stored)
 
 
 def encode_plain(document: Document) -> bytes:

@@ -237,7 +237,7 @@ class Registry:
             raise RequestTooLarge(f"Request entity too large: limit is {MAX_BODY}")
         if request.user.name and self.context.authorization:
             await self.context.authorizer.check(attributes_of(request))
-        info = await self._catalogue.find(request.resource)
+        info = self._catalogue.builtin(request.resource) or await self._catalogue.find(request.resource)
         routes.check(info, request)
         if not info.compiled:
             await offload(info.definition_bytes * COMPILED, info.compile)

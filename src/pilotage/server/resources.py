@@ -67,16 +67,20 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
         """What every response about this resource warns of."""
         return (self.deprecation,) if self.deprecation else ()
 
-    @property
+    @cached_property
     def gvk(self) -> GroupVersionKind:
         return self.mapping.gvk
+
+    @cached_property
+    def api_version(self) -> str:
+        return self.gvk.api_version
 
     @property
     def list_kind(self) -> str:
         """The kind of a list of its objects."""
         return self.accepted_list_kind or f"{self.gvk.kind}List"
 
-    @property
+    @cached_property
     def gvr(self) -> GroupVersionResource:
         return self.mapping.resource
 
@@ -85,7 +89,7 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
         """What can be done with it."""
         return tuple(verb for verb in Verb if verb.value in self.mapping.verbs)
 
-    @property
+    @cached_property
     def namespaced(self) -> bool:
         return self.mapping.namespaced
 
@@ -97,10 +101,15 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
     def group_resource(self) -> GroupResource:
         return self.gvr.group_resource
 
-    @property
+    @cached_property
     def stored(self) -> ResourceInfo:
         """In whose form objects are kept."""
         return self.storage or self
+
+    @cached_property
+    def converts(self) -> bool:
+        """Whether a webhook converts its objects to the form that they are kept in."""
+        return self.conversion is not None and self.stored is not self
 
     @cached_property
     def schema(self) -> StructuralSchema | None:

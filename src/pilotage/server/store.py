@@ -30,25 +30,23 @@ async def create(context: RegistryContext, info: ResourceInfo, request: Request,
     key = context.key(info, request.namespace, name)
     while True:
         # Before the name is looked up, as in Kubernetes: an address that is taken, or a failed conversion, comes first.
-        named, operations = await _claimed(context, info, document, None, dry_run=request.write.dry_run)
-        value = await _encoded(context, named, info)
+        _, value, operations = await _stored_form(context, info, document, None, dry_run=request.write.dry_run)
         existing = await context.storage.get(key)
         if existing is not None:
             raise info.already_exists(name, terminating=records.terminating(existing.value))
         operations += await _conditions(context, info, request.namespace, name)
         if request.write.dry_run:
-            return records.unstored(await _reread(context, value, info), document["metadata"])
+            return records.unstored(await _reread(context, value, info, 0), document["metadata"])
         try:
-            revision = await fencing.commit(
-                context, request.fences, Put(key, value, 0, info.strategy.lifetime), *operations
-            )
+            put = Put(key, value, 0, info.strategy.lifetime)
+            revision = await fencing.commit(context, request.fences, put, *operations)
         except RevisionConflict as conflict:
             if conflict.key == info.definition_key:
                 raise Redefined from None
             continue  # the key was taken, or the namespace has changed: look again
         if info.strategy.names_resources:
             await DefinitionNames(context).accept(key)
-        return await _reread(context, value, info, revision)
+        return await _reread(context, value, info, revision) if info.converts else records.reread(value, info, revision)
 
 
 def _check_version(version: str) -> None:
@@ -68,8 +66,7 @@ async def update(
     fences: Sequence[Fence] = (),
 ) -> bytes:
     """Replace an object, or remove it if its last finalizer went. Returns its bytes. Raises RevisionConflict."""
-    document, operations = await _claimed(context, info, document, entry, dry_run=dry_run)
-    value = await _encoded(context, document, info)
+    document, value, operations = await _stored_form(context, info, document, entry, dry_run=dry_run)
     revision = entry.revision
     if dry_run:
         data = await _reread(context, value, info, revision)
@@ -82,39 +79,36 @@ async def update(
         revision = await fencing.commit(context, fences, put, *operations)
         if info.strategy.names_resources:
             await DefinitionNames(context).accept(entry.key)
-    return await _reread(context, value, info, revision)
+    return await _reread(context, value, info, revision) if info.converts else records.reread(value, info, revision)
 
 
-async def _reread(context: RegistryContext, value: bytes, info: ResourceInfo, revision: int = 0) -> bytes:
-    if info.conversion is None or info.stored is info:
-        return records.reread(value, info, revision)
+async def _reread(context: RegistryContext, value: bytes, info: ResourceInfo, revision: int) -> bytes:
     return await context.converter.run(lambda: records.reread(value, info, revision))
 
 
 async def storable(context: RegistryContext, document: Document, info: ResourceInfo) -> Document:
     """As `records.storable`; a conversion webhook may have to be called."""
-    if info.conversion is None or info.stored is info:
+    if not info.converts:
         return records.storable(document, info)
     return await context.converter.run(lambda: records.storable(document, info))
 
 
-async def _encoded(context: RegistryContext, document: Document, info: ResourceInfo) -> bytes:
-    """The bytes to store: without managed fields if there is no room for them."""
-    stored = await storable(context, document, info)
+async def _stored_form(
+    context: RegistryContext, info: ResourceInfo, document: Document, own: Entry | None, *, dry_run: bool
+) -> tuple[Document, bytes, list[Operation]]:
+    """The object with what it has alone among all others, its bytes, and what the commit has to include for that.
+
+    The bytes are without managed fields if there is no room for them.
+    """
+    operations: list[Operation] = []
+    if info.strategy.allocates:
+        document, operations = await ServiceAllocations(context).allocate(info, document, own, dry_run=dry_run)
+    stored = await storable(context, document, info) if info.converts else records.storable(document, info)
     value = records.encode(stored)
     if len(value) > MAX_VALUE_BYTES and "managedFields" in stored["metadata"]:
         metadata = {key: item for key, item in stored["metadata"].items() if key != "managedFields"}
         value = records.encode(stored | {"metadata": metadata})
-    return value
-
-
-async def _claimed(
-    context: RegistryContext, info: ResourceInfo, document: Document, own: Entry | None, *, dry_run: bool
-) -> tuple[Document, list[Operation]]:
-    """The object with what it has alone among all others, and what the commit has to include for that."""
-    if info.strategy.allocates:
-        return await ServiceAllocations(context).allocate(info, document, own, dry_run=dry_run)
-    return document, []
+    return document, value, operations
 
 
 async def _conditions(context: RegistryContext, info: ResourceInfo, namespace: str, name: str) -> list[Operation]:
@@ -123,7 +117,8 @@ async def _conditions(context: RegistryContext, info: ResourceInfo, namespace: s
     if info.custom:  # else an object could be created after its definition was found to have none
         conditions.append(Check(info.definition_key, info.definition_revision))
     if info.namespaced and context.namespace_lifecycle:
-        conditions.append(await _in_namespace(context, info, namespace, name))
+        entry = await context.storage.get(f"{context.prefix}{NAMESPACES}{namespace}")
+        conditions.append(_in_namespace(info, entry, namespace, name))
     if context.contents is not None and info.gvr == _NAMESPACES:
         conditions += await context.contents.missing(
             context.storage, context.prefix, name, now=context.now(), uid=context.uid
@@ -131,9 +126,8 @@ async def _conditions(context: RegistryContext, info: ResourceInfo, namespace: s
     return conditions
 
 
-async def _in_namespace(context: RegistryContext, info: ResourceInfo, namespace: str, name: str) -> Check:
+def _in_namespace(info: ResourceInfo, entry: Entry | None, namespace: str, name: str) -> Check:
     """The namespace must exist, and not be terminating."""
-    entry = await context.storage.get(f"{context.prefix}{NAMESPACES}{namespace}")
     if entry is None:
         details = StatusDetails(name=namespace, kind="namespaces")
         raise NotFound(f'namespaces "{namespace}" not found', details=details)

@@ -63,17 +63,15 @@ def with_named_fields(field_type: FieldType, fields: FieldSet) -> FieldSet:
 
 def reconciled(field_type: FieldType, fields: FieldSet) -> FieldSet:
     """The set by a schema that came later: of a list or a map that has become atomic, its owner owns the whole."""
-    result: FieldSet = {}
-    changed = False
+    result = fields
     for element, below in fields.items():
-        name = element[2:] if element[:2] == "f:" else None
-        child = field_type.child(name) if name is not None else field_type.items
-        kept = below
-        if below:
-            kept = MEMBER if _is_atomic(child) else reconciled(child, below)
-        changed = changed or kept is not below
-        result[element] = kept
-    return result if changed else fields
+        if not below:
+            continue
+        child = field_type.child(element[2:]) if element[:2] == "f:" else field_type.items
+        kept = MEMBER if _is_atomic(child) else reconciled(child, below)
+        if kept is not below:
+            result = {**result, element: kept}
+    return result
 
 
 def _is_atomic(field_type: FieldType) -> bool:

@@ -188,7 +188,7 @@ class HTTPHandler:
         """An answer, compressed if it is large and the client can read it so."""
         headers = [("content-type", asked.media), *warning_headers(warnings)]
         if len(body) > _COMPRESSED_FROM and _takes_gzip(incoming.headers):
-            body = await offload(len(body), gzip.compress, body, compresslevel=1, mtime=0)
+            body = await offload(len(body), _compressed, body)
             headers += [("content-encoding", "gzip"), ("vary", "Accept-Encoding")]
         return http.Response(code, headers, body)
 
@@ -259,6 +259,10 @@ def _registry_form(asked: Format, request: Request) -> Form:
     """What the registry is asked for: metadata where it can leave out the rest; the renderer does all else."""
     deleting = request.verb in (Verb.DELETE, Verb.DELETE_COLLECTION)
     return Form.METADATA if asked.form is Form.METADATA and not deleting else Form.OBJECT
+
+
+def _compressed(body: bytes) -> bytes:
+    return gzip.compress(body, compresslevel=1, mtime=0)
 
 
 def _takes_gzip(headers: http.Headers) -> bool:

@@ -60,7 +60,7 @@ def type_of(info: ResourceInfo) -> FieldType:
 
 def empty_object(info: ResourceInfo) -> Document:
     """An object of a kind before anything is set: of a built-in kind it has the fields that are never left out."""
-    head: Document = {"apiVersion": info.gvk.api_version, "kind": info.gvk.kind}
+    head: Document = {"apiVersion": info.api_version, "kind": info.gvk.kind}
     if info.codec is None:
         return head
     found: Document | None = info.__dict__.get("empty_fields")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from itertools import islice
 from typing import Annotated, Any, cast
 
@@ -165,8 +164,7 @@ def _decoded(request: Request, info: ResourceInfo, problems: FieldProblems) -> A
     if media == "application/json":
         document = gojson.read(request.body)
         if request.write.field_validation != "Ignore":
-            with suppress(UnicodeDecodeError):  # such a body was read leniently
-                problems.duplicate = duplicate_fields(request.body, document)
+            problems.duplicate = duplicate_fields(request.body, document)
         return document
     if media == YAML:
         from pilotage.meta import yamltext  # few bodies are: not worth an import
@@ -216,7 +214,7 @@ def _protobuf(request: Request, info: ResourceInfo) -> Document:
 
 def check_kind(document: Document, info: ResourceInfo, request: Request) -> None:
     """apiVersion and kind must be those of the path; a built-in kind may leave them out."""
-    if document.get("kind") == info.gvk.kind and document.get("apiVersion") == info.gvk.api_version:
+    if document.get("kind") == info.gvk.kind and document.get("apiVersion") == info.api_version:
         return
     for field_name in ("apiVersion", "kind"):
         if not isinstance(found := document.get(field_name) or "", str):

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from pilotage.errors import AlreadyExists
+from pilotage.errors import AlreadyExists, ApiError
 from pilotage.meta.documents import Document, copied
 from pilotage.rest.request import Request
 from pilotage.rest.response import Response
 from pilotage.server import steps, store
-from pilotage.server.admission import Attributes, Operation
+from pilotage.server.admission import Attributes, Operation, ResourceAdmission
 from pilotage.server.context import RegistryContext
 from pilotage.server.offload import offload
 from pilotage.server.ownership.track import track_create
@@ -22,7 +22,6 @@ from pilotage.server.verbs import bodies
 from pilotage.server.verbs.fieldproblems import FieldProblems
 from pilotage.server.verbs.identity import set_namespace
 from pilotage.server.verbs.read import shaped
-from pilotage.server.verbs.refusals import with_warnings
 
 _GENERATED_TRIES = 8
 _MAX_PREFIX = 58
@@ -61,17 +60,18 @@ class Creator:
             raise info.forbidden(metadata.get("name", ""), message)
         warnings += meta.deduplicate_owners(metadata)
         now = context.now()
-        if not tracked:
-            await self._track(info, request, document, now)
-        attributes = Attributes(Operation.CREATE, request, document, None, warnings, info)
-        with with_warnings(warnings):
-            return await self._admitted(info, attributes, document, now)
-
-    async def _track(self, info: ResourceInfo, request: Request, document: Document, now: str) -> None:
-        if info.conversion is None:
+        if not tracked and info.conversion is None:
             track_create(info, request, document, now=now)
-            return
+        elif not tracked:
+            await self._track_converted(info, request, document, now)
+        attributes = Attributes(Operation.CREATE, request, document, None, warnings, info)
+        try:
+            return await self._admitted(info, attributes, document, now)
+        except ApiError as error:
+            error.warnings = (*warnings, *error.warnings)
+            raise
 
+    async def _track_converted(self, info: ResourceInfo, request: Request, document: Document, now: str) -> None:
         def tracked() -> Document:  # on a copy: it may be interrupted by a conversion, and begins again
             copy: Document = document | {"metadata": dict(document["metadata"])}
             track_create(info, request, copy, now=now)
@@ -93,29 +93,39 @@ class Creator:
         uid = context.uid()
         if metadata.get("name") or not metadata.get("generateName"):
             prepared = steps.prepare_create(info, document, now=now, uid=uid)
-            return await self._store(info, attributes, document, prepared)
+            return await self._store(info, admission, attributes, document, prepared)
         for attempt in range(_GENERATED_TRIES):
             named = copied(document)  # what is prepared may depend on the name, as the labels of a Job's pods do
             named["metadata"]["name"] = metadata["generateName"][:_MAX_PREFIX] + context.suffix()
             prepared = steps.prepare_create(info, named, now=now, uid=uid)
             try:
-                return await self._store(info, replace(attributes, new=named), named, prepared)
+                return await self._store(info, admission, replace(attributes, new=named), named, prepared)
             except AlreadyExists as error:
                 if attempt == _GENERATED_TRIES - 1:
                     raise _no_unique_name(info, error, named["metadata"]["name"]) from None
         raise AssertionError("unreachable")
 
     async def _store(
-        self, info: ResourceInfo, attributes: Attributes, document: Document, prepared: list[str]
+        self,
+        info: ResourceInfo,
+        admission: ResourceAdmission,
+        attributes: Attributes,
+        document: Document,
+        prepared: list[str],
     ) -> Response:
         """Validate and store an object that was prepared with these warnings. Raises AlreadyExists."""
         context, request = self.context, attributes.request
         size = len(request.body) * info.strategy.weight
-        causes = await privilege_causes(context, info, document, None)
+        label, causes = info.strategy.privileges(document, None)
+        if causes:
+            causes = await privilege_causes(context, document, label, causes)
         if causes := causes + await offload(size, steps.validate_create, info, request, document):
             raise info.invalid(document["metadata"].get("name", ""), causes)
-        with with_warnings(prepared):  # those about an invalid object are not reported
-            await context.admission_of(info).validate(attributes)
+        try:
+            await admission.validate(attributes)
+        except ApiError as error:
+            error.warnings = (*prepared, *error.warnings)  # those about an invalid object are not reported
+            raise
         if attributes.reinvocation.wanted:
             steps.drop_unknown(info, document)
         try:

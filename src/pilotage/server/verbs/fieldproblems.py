@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,7 +76,9 @@ def duplicate_fields(body: bytes, document: Any) -> list[str]:
         return []
     if len(_KEY.findall(body)) == _count_keys(document):
         return []
-    return jsontext.duplicate_fields(body)
+    with suppress(UnicodeDecodeError):  # such a body was read leniently
+        return jsontext.duplicate_fields(body)
+    return []
 
 
 def _count_keys(value: Any) -> int:

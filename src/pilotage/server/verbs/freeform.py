@@ -14,7 +14,7 @@ _BY_KEYS = (YAML, PatchType.STRATEGIC.value, PatchType.APPLY.value)
 
 def keep_sent_texts(document: Document, info: ResourceInfo, request: Request) -> None:
     """Give free-form values of immutable fields their text, in place: the one sent, or what Go makes of it."""
-    paths = verbatim.paths_of(info.gvk.api_version, info.gvk.kind)
+    paths = verbatim.paths_of(info.api_version, info.gvk.kind)
     if not paths:
         return
     media = request.content_type or JSON

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from pilotage.errors import Cause, RevisionConflict
+from pilotage.errors import ApiError, Cause, RevisionConflict
 from pilotage.meta.documents import Document, same
 from pilotage.rest.request import Request
 from pilotage.rest.response import Response
@@ -25,7 +26,7 @@ from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.deletion import finished
 from pilotage.server.verbs.identity import check_identity, check_version
 from pilotage.server.verbs.read import shaped
-from pilotage.server.verbs.refusals import Undecodable, with_warnings
+from pilotage.server.verbs.refusals import Undecodable
 from pilotage.storage.interface import Entry
 
 NextState = Callable[[Document, bytes], tuple[Document, list[str]]]
@@ -109,26 +110,17 @@ class Updater:
 
         return await self.change(info, request, next_state)
 
-    async def _next_state(
-        self, info: ResourceInfo, entry: Entry, size: int, next_state: NextState
+    def _next(self, entry: Entry, size: int, write: _Write) -> Awaitable[tuple[bytes, Document, Document, list[str]]]:
+        if write.info.conversion is None:
+            return offload(size, write.next_state, entry)
+        return self._converted_next(entry, size, write)
+
+    async def _converted_next(
+        self, entry: Entry, size: int, write: _Write
     ) -> tuple[bytes, Document, Document, list[str]]:
-        if info.conversion is None:
-            return await offload(size, _next_state, info, entry, next_state)
         converter = self.context.converter
-        (found,) = await converter.entries([entry], info)
-        return await converter.run_async(lambda: offload(size, _next_state, info, found, next_state))
-
-    async def _track(self, info: ResourceInfo, request: Request, wanted: Document, old: Document, now: str) -> None:
-        if info.conversion is None:
-            track_update(info, request, wanted, old, now=now)
-            return
-
-        def tracked() -> Document:  # on a copy: it may be interrupted by a conversion, and begins again
-            copy: Document = wanted | {"metadata": dict(wanted["metadata"])}
-            track_update(info, request, copy, old, now=now)
-            return copy
-
-        wanted["metadata"] = (await self.context.converter.run(tracked))["metadata"]
+        (found,) = await converter.entries([entry], write.info)
+        return await converter.run_async(lambda: offload(size, write.next_state, found))
 
     async def change(
         self,
@@ -149,15 +141,9 @@ class Updater:
             admission = self.context.admission_of(info) if not admitted else ResourceAdmission()
             entry = await self.context.entry(info, request)
             size = max(len(entry.value), len(request.body)) * info.strategy.weight
-            data, old, wanted, warnings = await self._next_state(info, entry, size, next_state)
-            with with_warnings(warnings):
-                now = self.context.now()
-                if not tracked:
-                    await self._track(info, request, wanted, old, now)
-                if request.subresource == "status":
-                    info.strategy.stamp_status(wanted, old, now)
-                elif not request.subresource:
-                    info.strategy.stamp_update(wanted, old, now)
+            now = self.context.now()
+            data, old, wanted, warnings = await self._next(entry, size, _Write(info, request, next_state, tracked, now))
+            try:
                 mutated = False
                 if admission.mutating:
                     attributes = _attributes(info, request, wanted, old, warnings, view, now)
@@ -166,7 +152,8 @@ class Updater:
                     if view is not None and mutated and attributes.new is not None:
                         wanted = view.write(wanted, attributes.new)
                 document, unchanged, prepared = await offload(size, _prepare, info, request, entry, wanted, old)
-                if causes := await privilege_causes(self.context, info, document, old):
+                label, causes = info.strategy.privileges(document, old)
+                if causes and (causes := await privilege_causes(self.context, document, label, causes)):
                     raise info.invalid(request.name, causes)
                 if admission.validating:
                     await admission.validate(_attributes(info, request, document, old, warnings, view))
@@ -178,6 +165,9 @@ class Updater:
                         data = await store.update(self.context, info, document, entry, dry_run=dry_run, fences=fences)
                     except RevisionConflict:
                         continue  # another writer was faster: decide again on what is stored now
+            except ApiError as error:
+                error.warnings = (*warnings, *error.warnings)
+                raise
             return Response(shaped(info, data, request.form), warnings=(*info.warnings, *warnings, *prepared))
 
 
@@ -217,11 +207,28 @@ def _own(document: Document, old: Document, *, shared: bool) -> Document:
     return document
 
 
-def _next_state(info: ResourceInfo, entry: Entry, next_state: NextState) -> tuple[bytes, Document, Document, list[str]]:
-    """The stored object, as bytes and as a document, and what the request wants instead, with warnings."""
-    data = records.view(entry, info)
-    old = records.internal(data, info)
-    return data, old, *next_state(old, data)
+class _Write(NamedTuple):
+    """What a request makes of an object."""
+
+    info: ResourceInfo
+    request: Request
+    wants: NextState
+    tracked: bool
+    now: str
+
+    def next_state(self, entry: Entry) -> tuple[bytes, Document, Document, list[str]]:
+        """The stored object, as bytes and as a document, and what the request wants instead, with warnings."""
+        info, request, wants, tracked, now = self
+        data = records.view(entry, info)
+        old = records.internal(data, info)
+        wanted, warnings = wants(old, data)
+        if not tracked:
+            track_update(info, request, wanted, old, now=now)
+        if request.subresource == "status":
+            info.strategy.stamp_status(wanted, old, now)
+        elif not request.subresource:
+            info.strategy.stamp_update(wanted, old, now)
+        return data, old, wanted, warnings
 
 
 def _prepare(
