@@ -120,9 +120,6 @@ from pilotage.manager.election.elector import LeaderElector as LeaderElector
 from pilotage.manager.election.lease import LeaseLock as LeaseLock
 from pilotage.manager.election.leasecandidate import CandidateOptions as CandidateOptions
 from pilotage.manager.election.resourcelock import LeaseTimings as LeaseTimings
-from pilotage.manager.endpoints.reviews import (
-    with_authentication_and_authorization as with_authentication_and_authorization,
-)
 from pilotage.manager.errors import AddressUnavailable as AddressUnavailable
 from pilotage.manager.errors import AlreadyStarted as AlreadyStarted
 from pilotage.manager.errors import LeaderElectionLost as LeaderElectionLost
@@ -137,6 +134,7 @@ from pilotage.manager.options import ControllerDefaults as ControllerDefaults
 from pilotage.manager.options import ManagerOptions as ManagerOptions
 from pilotage.manager.processes.parent import ProcessFailed as ProcessFailed
 from pilotage.manager.processes.parent import run_processes as run_processes
+from pilotage.manager.reviews import with_authentication_and_authorization as with_authentication_and_authorization
 from pilotage.manager.runnables import Runnable as Runnable
 from pilotage.manager.schedule import every as every
 from pilotage.manager.work import ActiveWork as ActiveWork

@@ -180,8 +180,8 @@ def manager_options(flags: Flags, name: str, namespace: str, process: int = 0) -
     """The options of the manager. `name` is the program's, `namespace` the default one of its Leases, and `process` the
     number of this process among several."""
     from pilotage.cache.plan import CacheOptions
-    from pilotage.manager.endpoints.reviews import with_authentication_and_authorization
     from pilotage.manager.options import ControllerDefaults, ManagerOptions
+    from pilotage.manager.reviews import with_authentication_and_authorization
 
     several = flags.processes is not None
     grace = flags.graceful_shutdown_timeout

@@ -1,1 +1,1 @@
-"""The manager's HTTP endpoints: metrics, health probes, readiness checks, debug; and who may read them."""
+"""The manager's HTTP endpoints: metrics, health probes, readiness checks, debug."""

@@ -11,13 +11,13 @@ import pilotage as pt
 from pilotage.http import tls
 from pilotage.http.client import Client
 from pilotage.http.messages import Headers, Request, Response
-from pilotage.manager.endpoints.reviews import ReviewFilter
+from pilotage.manager.reviews import ReviewFilter
 from pilotage.types.authentication.v1 import TokenRequest, TokenRequestSpec, TokenReview, TokenReviewStatus, UserInfo
 from pilotage.types.authorization.v1 import SubjectAccessReview, SubjectAccessReviewStatus
 from pilotage.types.core.v1 import ServiceAccount
 from pilotage.types.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRule, RoleRef, Subject
 
-from ...worlds import World
+from ..worlds import World
 
 
 async def hello(request: Request) -> Response:
