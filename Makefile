@@ -11,7 +11,7 @@ PARALLEL := --numprocesses=auto --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd test-pythons lock types proto recordings clean
+.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd test-pythons lock types pictures proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -122,6 +122,9 @@ lock: $(READY)  ## write the lock files in requirements from pyproject.toml
 
 types: $(READY)  ## generate the built-in types
 	$(BIN)/python hack/generate_types.py
+
+pictures: $(READY)  ## record the session of the inventory example again (needs tmux)
+	$(BIN)/python -m hack.pictures.session examples/inventory/session.svg
 
 proto: $(READY)  ## compile the .proto files of the Device API
 	$(BIN)/python hack/proto.py

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import shlex
 import shutil
 import subprocess
-import sys
-import tomllib
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from examples.inventory.inventory import tool
+from hack.pictures import session
+from hack.pictures.installed import install
+from hack.pictures.terminal import PROMPT, terminal
 from tests.cli.kit.tools import Console
 
 FOLDER = Path(__file__).parents[2] / "examples" / "inventory"
@@ -70,52 +73,75 @@ def test_what_breaks_a_rule_is_refused_and_what_is_left_out_has_defaults(invento
     assert inventory.output("get", "item/thing", "-o", f"jsonpath={missing}") == "there is no Category none"
 
 
-def test_the_script_of_the_project_is_the_tool() -> None:
-    project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
-    assert project["scripts"] == {"inventory": "inventory:tool.main"}
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the commands of an environment into which the example was installed with pip."""
+    return install(tmp_path_factory.mktemp("installed") / "environment")
 
 
-def test_a_person_uses_it_in_a_terminal(tmp_path: Path) -> None:
-    if shutil.which("tmux") is None:
-        pytest.skip("there is no tmux")
-    command = f"{sys.executable} -m inventory"
-    folders = os.pathsep.join([str(FOLDER), str(FOLDER.parents[1] / "src")])
-    start = [
-        f"export INVENTORY_STORAGE=sqlite:{tmp_path}/i.db PYTHONPATH={folders} PS1='> '",
-        f'inventory() {{ {command} "$@"; }}',
-    ]
-    lines = [
-        f"inventory apply -f {SAMPLES}",
-        "inventory get items --sort-by=.spec.quantity -o custom-columns=ITEM:.metadata.name,N:.spec.quantity",
-        "inventory get item nothing",
-        "echo code $?",
-    ]
-    text = typed_into_a_terminal(tmp_path, start, lines)
-    assert "\x1b[32mcreated" in text  # in colour: it is a terminal
-    assert "ITEM          N\nlaptop-123    5\nmonitor-789   8\nphone-456     12\n" in plain(text)
-    assert 'Error from server (NotFound): items.inventory.pilotage.dev "nothing" not found\ncode 3\n' in plain(
-        text.replace("> echo code $?\n", "")
+def test_pip_installs_it_as_a_command(commands: Path, tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path), "PATH": f"{commands}:/usr/bin:/bin"}
+    applied = subprocess.run(
+        ["inventory", "apply", "-f", SAMPLES], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
     )
+    assert applied.stdout.count(" created\n") == 5  # in a pipe: no colours
+    assert [file.name for file in (tmp_path / ".local/share/inventory").glob("*.db")] == ["inventory.db"]
+    where = "import inventory, pilotage; print(inventory.__file__, pilotage.__file__)"
+    ran = subprocess.run([commands / "python", "-c", where], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert all(str(commands.parent) in file for file in ran.stdout.split()), "not the files of the repository"
 
 
-def plain(text: str) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+def test_a_person_uses_it_in_a_terminal(commands: Path, tmp_path: Path) -> None:
+    if shutil.which("tmux") is None:
+        pytest.skip("there is no tmux; test_a_terminal_has_colours_and_a_pipe_has_none uses a pseudo-terminal")
+    environment = {"PATH": f"{commands}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
+    with terminal(tmp_path, environment) as pane:
+        pane.run(f"inventory apply -f {SAMPLES}")
+        pane.run(
+            "clear; inventory get items --sort-by=.spec.quantity -o custom-columns=ITEM:.metadata.name,N:.spec.quantity"
+        )
+        assert "\nlaptop-123    5\nmonitor-789   8\nphone-456     12\n" in pane.screen()
+        pane.run("clear; inventory get item nothing; echo code $?")
+        assert "\x1b[1m\x1b[31mError from server (NotFound):" in pane.screen(colours=True)
+        assert "\ncode 3\n" in pane.screen()
+        pane.run("clear; inventory get items | head -n 1; echo codes ${PIPESTATUS[@]}")
+        assert "AGE\ncodes 0 0\n" in pane.screen()
+        pane.run('eval "$(inventory completion bash)"; clear')
+        pane.type("inventory describe item mon")
+        pane.press("Tab")
+        pane.press("Enter")
+        pane.wait()
+        assert "Name:         monitor-789\n" in pane.screen()
 
 
-def typed_into_a_terminal(folder: Path, start: list[str], lines: list[str]) -> str:
-    """What the screen shows when all lines were typed into a shell under tmux."""
-    (folder / "start").write_text("\n".join(start) + "\n")
-    tmux = ["tmux", "-S", str(folder / "tmux")]
+@pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_a_terminal_has_colours_and_a_pipe_has_none(commands: Path, tmp_path: Path, variables: dict[str, str]) -> None:
+    environment = {"HOME": str(tmp_path), "TERM": "xterm", "PATH": "/usr/bin:/bin", **variables}
+    primary, replica = pty.openpty()
+    words = [str(commands / "inventory"), "get", "item", "nothing"]
+    ran = subprocess.run(words, env=environment, stdin=replica, stdout=replica, stderr=replica, check=False)
+    os.close(replica)
+    shown = os.read(primary, 10_000).decode()
+    os.close(primary)
+    assert ran.returncode == 3
+    assert ("\x1b[1;31mError from server" in shown) is (variables == {})
+    assert "\x1b" not in subprocess.run(words, env=environment, capture_output=True, text=True, check=False).stderr
 
-    def run(*words: str) -> str:
-        return subprocess.run([*tmux, *words], capture_output=True, text=True, check=True, timeout=120).stdout
 
-    run("new-session", "-d", "-x", "120", "-y", "50", f"bash --noprofile --rcfile {folder}/start -i")
-    try:
-        for line in [*lines, f"{shlex.join(tmux)} wait-for -S done"]:
-            run("send-keys", "-l", line)
-            run("send-keys", "Enter")
-        run("wait-for", "done")
-        return run("capture-pane", "-p", "-e")
-    finally:
-        run("kill-server")
+def test_the_picture_shows_what_the_program_prints(inventory: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FOLDER)
+    expected: list[str] = []
+    for line in session.LINES:
+        expected.append(f"{PROMPT}{line}")
+        if line == "echo exit code $?":
+            expected.append("exit code 3")
+            continue
+        ran = inventory.run(*shlex.split(line)[1:])
+        expected += [*ran.output.splitlines(), *ran.errors.splitlines()]
+    texts = ElementTree.parse(FOLDER / "session.svg").getroot().iter("{http://www.w3.org/2000/svg}text")
+    shown = ["".join(text.itertext()) for text in texts][1:]  # the first one is the title of the window
+    assert [without_ages(line) for line in shown] == [without_ages(line) for line in expected], "run make pictures"
+
+
+def without_ages(line: str) -> str:
+    return re.sub(r"\b\d+s *", "<age>", line).rstrip()

@@ -46,7 +46,7 @@ def execute(place: Place, command: Command, options: argparse.Namespace) -> int:
 
         terminal = standard_error()
         for line in line_of(error).splitlines():
-            start, colon, rest = line.partition(":")
+            start, colon, rest = ("", "", line) if line.startswith("* ") else line.partition(":")
             terminal.line(f"{terminal.styled(start + colon, BOLD, RED)}{rest}")
         return code_of(error)
 

@@ -10,6 +10,7 @@ from pilotage.cli.kit.printers.output import printer_of
 from pilotage.cli.kit.printers.table import Columns, cell_text
 from pilotage.cli.kit.selection import selected
 from pilotage.cli.kit.session import Session, decode
+from pilotage.cli.terminal import YELLOW
 from pilotage.meta import times
 from pilotage.meta.documents import Document
 from pilotage.rest.answers import watch_error
@@ -69,8 +70,9 @@ class _Shown:
         if self._printer is not None:
             self._session.output.write(self._printer(events, len(events) > 1))
         else:
+            warning = self._session.output.styled("Warning", YELLOW)
             for line in self._columns.lines(self._rows(events)):
-                self._session.output.write(f"{line}\n")
+                self._session.output.write(f"{line.replace('Warning', warning, 1)}\n")
         self._session.output.flush()
 
     def _rows(self, events: list[Document]) -> list[list[str]]:
