@@ -60,8 +60,9 @@ def test_power_loss_after_a_kill_loses_nothing_that_was_read(folder: Path, seed:
 @pytest.mark.parametrize("seed", range(8))
 def test_power_loss_in_longer_runs_loses_no_acknowledged_commit(folder: Path, seed: int) -> None:
     run = asyncio.run(_record(Run(), folder, Random(seed), rounds=3, batches=14))
-    losses, _ = asyncio.run(_losses(run, folder, Random(seed), randoms=10))
+    losses, tried = asyncio.run(_losses(run, folder, Random(seed), randoms=10))
     assert losses == []
+    print(f"POWER {seed} {tried}")
 
 
 @pytest.mark.long
