@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,8 @@ from pilotage.client.config import Config
 from pilotage.client.credentials.execplugin import ExecCredentials, ExecPlugin
 from pilotage.cluster.apiserver import RemoteAPIServer
 from pilotage.rest import Request, Response, Transport, TransportWrapper
-from pilotage.storage import Entry, Operation, Snapshot, Watch
+from pilotage.storage import Entry, Operation, Snapshot
+from pilotage.storage.bases import StorageWrapper
 from pilotage.storage.memory import MemoryStorage
 from pilotage.types.core.v1 import ConfigMap
 
@@ -77,52 +77,28 @@ async def test_a_storage_that_does_not_exist_is_refused_with_what_does() -> None
             pass
 
 
-class SlowStorage:
+class SlowStorage(StorageWrapper):
     """A storage of the user's own: each call waits, as one over a network does."""
 
     def __init__(self) -> None:
-        self._inner = MemoryStorage()
+        super().__init__(MemoryStorage())
         self.closed = False
-
-    @property
-    def revision(self) -> int:
-        return self._inner.revision
-
-    @property
-    def oldest(self) -> int:
-        return self._inner.oldest
-
-    @property
-    def expires(self) -> bool:
-        return self._inner.expires
-
-    def request(self) -> AbstractAsyncContextManager[None]:
-        return self._inner.request()
 
     async def get(self, key: str) -> Entry | None:
         await asyncio.sleep(0.01)
-        return await self._inner.get(key)
+        return await super().get(key)
 
     async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
         await asyncio.sleep(0.01)
-        return await self._inner.list(prefix, start=start, limit=limit, revision=revision)
+        return await super().list(prefix, start=start, limit=limit, revision=revision)
 
     async def commit(self, *operations: Operation) -> int:
         await asyncio.sleep(0.01)
-        return await self._inner.commit(*operations)
-
-    async def check(self) -> None:
-        await self._inner.check()
-
-    def watch(self, prefix: str, *, since: int) -> Watch:
-        return self._inner.watch(prefix, since=since)
-
-    async def compact(self, revision: int) -> None:
-        await self._inner.compact(revision)
+        return await super().commit(*operations)
 
     async def close(self) -> None:
         self.closed = True
-        await self._inner.close()
+        await super().close()
 
 
 @pytest.mark.virtual_time

@@ -62,7 +62,6 @@ def test_power_loss_in_longer_runs_loses_no_acknowledged_commit(folder: Path, se
     run = asyncio.run(_record(Run(), folder, Random(seed), rounds=3, batches=14))
     losses, tried = asyncio.run(_losses(run, folder, Random(seed), randoms=10))
     assert losses == []
-    print(f"POWER {seed} {tried}")
 
 
 @pytest.mark.long

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import TracebackType
 
 from pilotage.errors import (
     ApiError,
@@ -38,6 +40,7 @@ from pilotage.server.webhooks.caller import WebhookCaller
 from pilotage.server.webhooks.conversion import Converter
 from pilotage.server.webhooks.endpoints import Services
 from pilotage.server.webhooks.local import LocalWebhooks
+from pilotage.storage.bases import NO_REQUEST
 from pilotage.storage.interface import Entry, Operation, Put, Storage
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
@@ -164,11 +167,36 @@ class RegistryContext:
         except (StorageFull, StorageBusy) as error:
             raise ServiceUnavailable(f"the object was not stored: {error}") from error
         except StorageUnavailable as error:
-            raise unavailable(error) from error
+            raise _unavailable(error) from error
         except StorageBroken as error:
             raise internal_error(str(error)) from error
 
+    def request(self) -> AbstractAsyncContextManager[None]:
+        """A block around all that one request reads. If the servers of the storage do not answer, it fails with 503."""
+        found = self.storage.request()
+        return found if found is NO_REQUEST else StorageRequest(found)
 
-def unavailable(error: StorageUnavailable) -> ApiError:
+
+class StorageRequest:
+    """The block of one request of a storage that asks servers: that they do not answer becomes an error of the API."""
+
+    def __init__(self, block: AbstractAsyncContextManager[None] = NO_REQUEST) -> None:
+        self._block = block
+
+    async def __aenter__(self) -> None:
+        try:
+            await self._block.__aenter__()
+        except StorageUnavailable as error:
+            raise _unavailable(error) from error
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._block.__aexit__(kind, error, traceback)
+        if isinstance(error, StorageUnavailable):
+            raise _unavailable(error) from error
+
+
+def _unavailable(error: StorageUnavailable) -> ApiError:
     """503 if nothing was written, else 504: the client must read before it repeats the write."""
     return Timeout(str(error)) if error.sent else ServiceUnavailable(str(error))

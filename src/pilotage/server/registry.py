@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from pilotage.errors import RequestTooLarge, RevisionConflict, StorageUnavailable
+from pilotage.errors import RequestTooLarge, RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
@@ -22,7 +22,7 @@ from pilotage.server.access.rbac import attributes_of
 from pilotage.server.access.reviews import Reviewer
 from pilotage.server.bootstrap.cluster import create_cluster_objects
 from pilotage.server.catalogue import COMPONENTS, NAMESPACES, Redefined
-from pilotage.server.context import RegistryContext, unavailable
+from pilotage.server.context import RegistryContext
 from pilotage.server.loops.background import BackgroundLoops
 from pilotage.server.loops.contents import ContentsCreator
 from pilotage.server.loops.progress import Note
@@ -35,6 +35,7 @@ from pilotage.server.verbs.patch import patch_type
 from pilotage.server.verbs.read import Reader
 from pilotage.server.verbs.update import Updater
 from pilotage.server.verbs.watch import Watcher
+from pilotage.storage.bases import NO_REQUEST
 from pilotage.storage.interface import Put
 from pilotage.types import builtin
 
@@ -135,19 +136,17 @@ class Registry:
         """Raise StorageError if nothing can be written now: what readiness asks."""
         await self.context.storage.check()
 
-    # Who has resolved a request already, as the HTTP handler has, passes what it is about: it is not authorized again.
+    # Who has resolved a request already, as the HTTP handler has, passes what it is about: it is not authorized again,
+    # and is in the block of `context.request()`.
 
     async def call(self, request: Request, info: ResourceInfo | None = None) -> Response:
         request = self._limited(request)
-        try:
-            async with self.context.storage.request():
-                while True:
-                    try:
-                        return await self._call(info or await self._resolve(request), request)
-                    except Redefined:
-                        info = None
-        except StorageUnavailable as error:
-            raise unavailable(error) from error
+        async with self.context.request() if info is None else NO_REQUEST:
+            while True:
+                try:
+                    return await self._call(info or await self._resolve(request), request)
+                except Redefined:
+                    info = None
 
     def _limited(self, request: Request) -> Request:
         """The request with a deadline, if something may have to be waited for."""
@@ -190,11 +189,8 @@ class Registry:
         return await self._updater.change(await self._resolve(request), request, lambda old, _: (change(old), []))
 
     async def list(self, request: Request, info: ResourceInfo | None = None) -> Page:
-        try:
-            async with self.context.storage.request():
-                return await self._list(info or await self._resolve(request), request)
-        except StorageUnavailable as error:
-            raise unavailable(error) from error
+        async with self.context.request() if info is None else NO_REQUEST:
+            return await self._list(info or await self._resolve(request), request)
 
     async def _list(self, info: ResourceInfo, request: Request) -> Page:
         if request.verb is Verb.DELETE_COLLECTION:

@@ -12,13 +12,13 @@ import shlex
 import subprocess
 from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from pilotage.errors import MissingExtra, RevisionConflict, StorageBroken, StorageError
 
+from .bases import StorageWrapper
 from .interface import Entry, Event, Operation, Put, Snapshot, Storage, Watch
 
 MARK = b"pilotage:aesgcm:v1:"
@@ -115,28 +115,13 @@ class Cipher:
         return value.startswith(MARK + self._first + b":")
 
 
-class EncryptedStorage:
+class EncryptedStorage(StorageWrapper):
     """A Storage that encrypts the values of the `chosen` keys of another one."""
 
     def __init__(self, inner: Storage, cipher: Cipher, chosen: Callable[[str], bool]) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._cipher = cipher
         self._chosen = chosen
-
-    @property
-    def revision(self) -> int:
-        return self._inner.revision
-
-    @property
-    def oldest(self) -> int:
-        return self._inner.oldest
-
-    @property
-    def expires(self) -> bool:
-        return self._inner.expires
-
-    def request(self) -> AbstractAsyncContextManager[None]:
-        return self._inner.request()
 
     async def get(self, key: str) -> Entry | None:
         return self._clear(await self._inner.get(key))
@@ -152,15 +137,6 @@ class EncryptedStorage:
 
     def watch(self, prefix: str, *, since: int) -> Watch:
         return _EncryptedWatch(self._inner.watch(prefix, since=since), self._clear_event)
-
-    async def compact(self, revision: int) -> None:
-        await self._inner.compact(revision)
-
-    async def check(self) -> None:
-        await self._inner.check()
-
-    async def close(self) -> None:
-        await self._inner.close()
 
     async def rotate(self) -> int:
         """Write every chosen value that is not encrypted under the first key again; returns their number.

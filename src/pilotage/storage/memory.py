@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager, nullcontext
-
 from pilotage.errors import StorageError
 
 from .history import MAX_HISTORY_BYTES, History
-from .interface import Entry, Operation, Snapshot, Watch
+from .historystorage import HistoryStorage
+from .interface import Entry, Operation, Snapshot
 from .release import release_memory
 from .transaction import MAX_VALUE_BYTES, check, plan
-from .watch import Cursor, Watchers
-
-_NO_REQUEST = nullcontext()  # no read asks a server
+from .watch import Watchers
 
 
-class MemoryStorage:
+class MemoryStorage(HistoryStorage):
     """A Storage without I/O: no call waits, except a watch.
 
     `first_revision` is the revision of the empty storage. A program whose clients outlive it begins at a number that
@@ -31,24 +28,8 @@ class MemoryStorage:
     ) -> None:
         if first_revision < 1:
             raise StorageError(f"the first revision must be 1 or more, not {first_revision}")
-        self._history = History(first_revision, max_history_bytes)
-        self._watchers = Watchers(self._history)
+        super().__init__(Watchers(History(first_revision, max_history_bytes)))
         self._max_value_bytes = max_value_bytes
-
-    @property
-    def revision(self) -> int:
-        return self._history.revision
-
-    @property
-    def oldest(self) -> int:
-        return self._history.oldest
-
-    @property
-    def expires(self) -> bool:
-        return False
-
-    def request(self) -> AbstractAsyncContextManager[None]:
-        return _NO_REQUEST
 
     async def get(self, key: str) -> Entry | None:
         self._check_open()
@@ -69,9 +50,6 @@ class MemoryStorage:
             if overdue := history.overdue():
                 history.compact(overdue)
         return history.revision
-
-    def watch(self, prefix: str, *, since: int) -> Watch:
-        return Cursor(self, self._watchers, prefix, since)
 
     async def compact(self, revision: int) -> None:
         self._check_open()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from importlib import metadata
@@ -13,7 +13,7 @@ from importlib import metadata
 import msgspec
 from msgspec import structs
 
-from pilotage.errors import ApiError, NotFound, PilotageError, StorageUnavailable
+from pilotage.errors import ApiError, NotFound, PilotageError
 from pilotage.http import messages as http
 from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.meta.causes import internal_error
@@ -28,7 +28,7 @@ from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.users import impersonated, impersonation
 from pilotage.server.audit.events import Audit
 from pilotage.server.audit.policy import Level
-from pilotage.server.context import unavailable
+from pilotage.server.context import StorageRequest
 from pilotage.server.http.auditing import LONG_RUNNING, Auditor, audit_id_of, note_error, note_object, note_request
 from pilotage.server.http.documents import Documents
 from pilotage.server.http.flows import Flows
@@ -98,10 +98,8 @@ class HTTPHandler:
         try:
             # Health is answered even if the storage cannot be reached.
             is_health = self._health_of(incoming) is not None
-            async with nullcontext() if is_health else self._registry.context.storage.request():
+            async with StorageRequest() if is_health else self._registry.context.request():
                 answer = await self._answer(incoming, flow, audit)
-        except StorageUnavailable as error:
-            answer = self._failure(incoming, unavailable(error), audit)
         except ApiError as error:
             answer = self._failure(incoming, error, audit)
         except PilotageError as error:

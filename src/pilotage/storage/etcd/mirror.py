@@ -17,7 +17,6 @@ from pilotage.grpc.outgoingcall import OutgoingCall
 from pilotage.grpc.rpc import RPCError
 from pilotage.telemetry.logs import logger
 
-from ..history import History
 from ..interface import Entry, Event
 from ..transaction import Commit
 from ..watch import Watchers
@@ -35,9 +34,9 @@ _log = logger("pilotage.storage")
 class Mirror:
     """Feeds a history from a watch, and lets readers wait for a revision. Belongs to one event loop."""
 
-    def __init__(self, client: EtcdClient, keys: Keys, history: History) -> None:
-        self.history = history
-        self.watchers = Watchers(history)
+    def __init__(self, client: EtcdClient, keys: Keys, watchers: Watchers) -> None:
+        self.history = watchers.history
+        self.watchers = watchers
         self.broken: StorageBroken | None = None
         self._client = client
         self._keys = keys

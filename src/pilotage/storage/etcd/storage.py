@@ -14,10 +14,11 @@ from contextvars import ContextVar, Token
 from pilotage.errors import FutureRevision, StorageBroken, StorageError, StorageUnavailable
 
 from ..history import MAX_HISTORY_BYTES, History
-from ..interface import Entry, Operation, Put, Snapshot, Watch
+from ..historystorage import HistoryStorage
+from ..interface import Entry, Operation, Put, Snapshot
 from ..release import release_memory
 from ..transaction import MAX_VALUE_BYTES, check
-from ..watch import Cursor
+from ..watch import Watchers
 from .address import EtcdAddress, parse_address
 from .client import EtcdClient, Patience
 from .errors import COMPACTED, LEASE_NOT_FOUND
@@ -34,14 +35,14 @@ _OLDEST_VERSIONS = {(3, 4): 25, (3, 5): 8}
 _REMOVAL_SECONDS = 1.0
 
 
-class EtcdStorage:
+class EtcdStorage(HistoryStorage):
     """A Storage on etcd. Created by `open`; belongs to the event loop that opened it."""
 
     def __init__(self, client: EtcdClient, keys: Keys, max_value_bytes: int, max_history_bytes: int) -> None:
+        super().__init__(Watchers(History(1, max_history_bytes)))
         self._client = client
         self._keys = keys
-        self._history = History(1, max_history_bytes)
-        self._mirror = Mirror(client, keys, self._history)
+        self._mirror = Mirror(client, keys, self._watchers)
         self._leases = Leases(client)
         self._slots = Slots(keys)
         self._max_value_bytes = max_value_bytes
@@ -77,14 +78,6 @@ class EtcdStorage:
         return storage
 
     @property
-    def revision(self) -> int:
-        return self._history.revision
-
-    @property
-    def oldest(self) -> int:
-        return self._history.oldest
-
-    @property
     def expires(self) -> bool:
         return True
 
@@ -106,9 +99,6 @@ class EtcdStorage:
             revision = await self._commit(operations)
             await self._reach(revision)
         return revision
-
-    def watch(self, prefix: str, *, since: int) -> Watch:
-        return Cursor(self, self._mirror.watchers, prefix, since)
 
     async def compact(self, revision: int) -> None:
         await self._catch_up()

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from pilotage.errors import Compacted, FutureRevision, StorageError
 
+from ..bases import LocalStorage
 from ..interface import Entry, Operation, Snapshot, Watch
 from ..keys import behind_prefix
 from ..transaction import MAX_VALUE_BYTES, Commit, check
@@ -24,10 +24,8 @@ if TYPE_CHECKING:  # loaded with the first commit
     from .jobs import Job, Outcome
     from .writer import Writer
 
-_NO_REQUEST = nullcontext()
 
-
-class DirectSqliteStorage:
+class DirectSqliteStorage(LocalStorage):
     """A Storage in a file, whose coroutines never suspend. Belongs to the process that opened it; it has no watches."""
 
     def __init__(self, path: str, *, max_value_bytes: int = MAX_VALUE_BYTES) -> None:
@@ -57,13 +55,6 @@ class DirectSqliteStorage:
             return self._writing.history.oldest
         with self._file.log.transaction(write=False):
             return self._file.log.oldest
-
-    @property
-    def expires(self) -> bool:
-        return False
-
-    def request(self) -> AbstractAsyncContextManager[None]:
-        return _NO_REQUEST
 
     async def get(self, key: str) -> Entry | None:
         self._check_usable()

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from contextlib import AbstractAsyncContextManager, nullcontext
 
 from pilotage.errors import StorageBusy, StorageError
 
 from ..history import MAX_HISTORY_BYTES
-from ..interface import Entry, Operation, Snapshot, Watch
+from ..historystorage import HistoryStorage
+from ..interface import Entry, Operation, Snapshot
 from ..transaction import MAX_VALUE_BYTES, check
-from ..watch import Cursor
 from .jobs import CheckJob, CommitJob, CompactJob, RefreshJob, ShrinkJob
 from .opening import Opening
 
@@ -23,18 +22,15 @@ _EXIT_SECONDS = 10.0  # how long the exit of the interpreter waits for the commi
 
 _CHECK_SECONDS = 5.0
 
-_NO_REQUEST = nullcontext()  # a read costs little: it asks the lock file
 
-
-class SqliteStorage:
+class SqliteStorage(HistoryStorage):
     """A Storage in a file. Created by `open`; belongs to the event loop that opened it."""
 
     def __init__(self, opened: Opening, max_value_bytes: int) -> None:
+        super().__init__(opened.watchers)
         self.path = opened.path
         self._loop = asyncio.get_running_loop()
-        self._history = opened.history
         self._writer = opened.writer
-        self._watchers = opened.watchers
         self._max_value_bytes = max_value_bytes
         self._checking: asyncio.Future[None] | None = (
             None  # shared by all callers: a blocked thread must not collect jobs
@@ -61,21 +57,6 @@ class SqliteStorage:
         opened.writer.start()
         return cls(opened, max_value_bytes)
 
-    @property
-    def revision(self) -> int:
-        return self._history.revision
-
-    @property
-    def oldest(self) -> int:
-        return self._history.oldest
-
-    @property
-    def expires(self) -> bool:
-        return False
-
-    def request(self) -> AbstractAsyncContextManager[None]:
-        return _NO_REQUEST
-
     async def get(self, key: str) -> Entry | None:
         await self._see_others()
         return self._history.find(key)
@@ -90,9 +71,6 @@ class SqliteStorage:
         future: asyncio.Future[int] = self._loop.create_future()
         self._writer.jobs.put(CommitJob(operations, size, future))
         return await future
-
-    def watch(self, prefix: str, *, since: int) -> Watch:
-        return Cursor(self, self._watchers, prefix, since)
 
     async def compact(self, revision: int) -> None:
         self._check_usable()
