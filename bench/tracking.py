@@ -18,6 +18,7 @@ ROUNDS = 20
 
 async def tracking() -> None:
     """An empty reconcile is the worst case; one that reads and updates an object of the embedded server is usual."""
+    print("\nWork tracking")
 
     async def nothing(request: pt.Request) -> None:
         pass

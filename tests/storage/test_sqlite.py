@@ -226,6 +226,27 @@ async def test_storage_belongs_to_the_loop_that_opened_it(path: str) -> None:
     await storage.close()
 
 
+async def test_commits_of_tasks_that_are_ready_together_are_one_transaction(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = await SqliteStorage.open(path)
+    insert, sizes = Log.insert, []
+
+    def insert_counted(log: Log, rows: Sequence[Row]) -> None:
+        sizes.append(len(rows))
+        insert(log, rows)
+
+    monkeypatch.setattr(Log, "insert", insert_counted)
+
+    async def commit(number: int) -> None:
+        for round_ in range(3):
+            await storage.commit(Put(f"k{number}", b"%d" % round_))
+
+    await asyncio.gather(*map(commit, range(50)))
+    assert sizes == [50, 50, 50]
+    await storage.close()
+
+
 async def test_close_finishes_queued_commits(path: str) -> None:
     storage = await SqliteStorage.open(path)
     commits = asyncio.gather(*(storage.commit(Put(f"k{number}", b"")) for number in range(100)))

@@ -11,6 +11,9 @@ from pilotage.errors import StorageError
 from ..interface import Operation
 from ..transaction import Commit
 
+MOST_COMMITS = 512  # in one transaction
+MOST_BYTES = 8 << 20
+
 
 class Waiter(Protocol):
     """Who waits for the outcome of a job: a future of the loop, or the caller itself."""

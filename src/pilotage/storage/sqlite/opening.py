@@ -81,5 +81,5 @@ class CommitPoll:
         if not self._watchers or self._watchers.closed:
             return
         if self._writer.behind():
-            self._writer.jobs.put(RefreshJob(None))
+            self._writer.jobs.put((RefreshJob(None),))
         self.begin()

@@ -15,7 +15,7 @@ from ..history import MAX_HISTORY_BYTES
 from ..historystorage import HistoryStorage
 from ..interface import Entry, Operation, Snapshot
 from ..transaction import MAX_VALUE_BYTES, check
-from .jobs import CheckJob, CommitJob, CompactJob, RefreshJob, ShrinkJob
+from .jobs import MOST_BYTES, MOST_COMMITS, CheckJob, CommitJob, CompactJob, RefreshJob, ShrinkJob
 from .opening import Opening
 
 _EXIT_SECONDS = 10.0  # how long the exit of the interpreter waits for the commits of a storage that was not closed
@@ -32,6 +32,8 @@ class SqliteStorage(HistoryStorage):
         self._loop = asyncio.get_running_loop()
         self._writer = opened.writer
         self._max_value_bytes = max_value_bytes
+        self._commits: list[CommitJob] = []  # not handed over yet
+        self._size = 0  # of these
         self._checking: asyncio.Future[None] | None = (
             None  # shared by all callers: a blocked thread must not collect jobs
         )
@@ -69,27 +71,32 @@ class SqliteStorage(HistoryStorage):
         self._check_usable()
         size = check(operations, self._max_value_bytes)
         future: asyncio.Future[int] = self._loop.create_future()
-        self._writer.jobs.put(CommitJob(operations, size, future))
+        if not self._commits:
+            self._loop.call_soon(self._hand_over)
+        self._commits.append(CommitJob(operations, size, future))
+        self._size += size
+        if len(self._commits) >= MOST_COMMITS or self._size >= MOST_BYTES:
+            self._hand_over()
         return await future
 
     async def compact(self, revision: int) -> None:
         self._check_usable()
         future: asyncio.Future[None] = self._loop.create_future()
-        self._writer.jobs.put(CompactJob(revision, future))
+        self._writer.jobs.put((CompactJob(revision, future),))
         await future
 
     async def shrink(self) -> None:
         """Give the space of removed rows back to the file system. Commits of all processes wait meanwhile."""
         self._check_usable()
         future: asyncio.Future[None] = self._loop.create_future()
-        self._writer.jobs.put(ShrinkJob(future))
+        self._writer.jobs.put((ShrinkJob(future),))
         await future
 
     async def check(self) -> None:
         self._check_usable()
         if self._checking is None or self._checking.done():
             self._checking = self._loop.create_future()
-            self._writer.jobs.put(CheckJob(self._checking))
+            self._writer.jobs.put((CheckJob(self._checking),))
         done, _ = await asyncio.wait([self._checking], timeout=_CHECK_SECONDS)
         if not done:
             raise StorageBusy(
@@ -102,15 +109,25 @@ class SqliteStorage(HistoryStorage):
             self._check_loop()
             self._watchers.close()
             self._finalizer.detach()
+            self._hand_over()
             self._closing = asyncio.ensure_future(asyncio.to_thread(self._writer.stop))
         await asyncio.shield(self._closing)
+
+    def _hand_over(self) -> None:
+        """Give the thread the commits of all tasks that were ready together.
+
+        With the first of them alone, it would compete with the others for the GIL, and sync the file once more.
+        """
+        if self._commits:
+            self._writer.jobs.put(self._commits)
+            self._commits, self._size = [], 0
 
     async def _see_others(self) -> None:
         """Read the commits of all processes, so that a read sees every acknowledged commit."""
         self._check_usable()
         if self._writer.behind():
             future: asyncio.Future[None] = self._loop.create_future()
-            self._writer.jobs.put(RefreshJob(future))
+            self._writer.jobs.put((RefreshJob(future),))
             await future
 
     def _check_usable(self) -> None:

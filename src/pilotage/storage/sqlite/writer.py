@@ -27,12 +27,21 @@ from ..transaction import Commit, frees_space, plan
 from .errors import full, shortened
 from .file import PAGE_BYTES, sync_wal
 from .identity import OpenFiles
-from .jobs import CheckJob, CommitJob, CompactJob, Deliver, Job, Outcome, RefreshJob, ShrinkJob
+from .jobs import (
+    MOST_BYTES,
+    MOST_COMMITS,
+    CheckJob,
+    CommitJob,
+    CompactJob,
+    Deliver,
+    Job,
+    Outcome,
+    RefreshJob,
+    ShrinkJob,
+)
 from .parts import OpenFile
 from .replay import garbage_of, rows_of
 
-_MOST_COMMITS = 512  # in one transaction
-_MOST_BYTES = 8 << 20
 _LAST_SWEEPS = 50  # transactions for the remaining garbage at the end; the next opening continues
 _MOST_GARBAGE = 128  # rows removed in one transaction, so that compaction never holds commits for long
 _LITTLE_GARBAGE = 8  # on a full disk
@@ -45,7 +54,8 @@ class Writer:
     """The thread and its state. It begins with `load` and ends with a job of None."""
 
     def __init__(self, file: OpenFile, history: History, deliver: Deliver) -> None:
-        self.jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self.jobs: queue.SimpleQueue[Sequence[Job]] = queue.SimpleQueue()
+        """What was handed over: of each sequence, the thread takes all or nothing."""
         self.announced = 0
         """The value of `lock.reached` that this process wrote: its own readers need not read the file for it."""
         self._log = file.log
@@ -86,7 +96,7 @@ class Writer:
 
     def stop(self, patience: float | None = None) -> None:
         """Have the thread finish the waiting jobs and end; wait at most `patience` seconds (None: without limit)."""
-        self.jobs.put(None)
+        self.jobs.put((None,))
         if self._thread is not None:
             self._thread.join(patience)
 
@@ -113,13 +123,10 @@ class Writer:
         jobs: list[Job] = []
         size = 0
         try:
-            while len(jobs) < _MOST_COMMITS and size < _MOST_BYTES:
-                job = self.jobs.get(block=not jobs and not self._to_sweep())
-                jobs.append(job)
-                if job is None:
-                    break
-                if isinstance(job, CommitJob):
-                    size += job.size
+            while len(jobs) < MOST_COMMITS and size < MOST_BYTES and None not in jobs[-1:]:
+                handed = self.jobs.get(block=not jobs and not self._to_sweep())
+                jobs += handed
+                size += sum(job.size for job in handed if isinstance(job, CommitJob))
         except queue.Empty:
             pass
         return jobs
