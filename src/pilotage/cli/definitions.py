@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.files import content_of, files_in
 from pilotage.errors import DecodeError
 
 if TYPE_CHECKING:
     from pilotage.meta.documents import Document
 
 _KIND = "CustomResourceDefinition"
-_ENDINGS = (".yaml", ".yml", ".json")
 _MOST_BYTES = 64 * 1024 * 1024
 _MARK = re.compile(rb"^---(?=\s|$)", re.MULTILINE)
 
@@ -23,10 +23,10 @@ _MARK = re.compile(rb"^---(?=\s|$)", re.MULTILINE)
 def read_definitions(path: Path) -> list[Document]:
     """The CRDs of a file, or of the files in a folder and the folders below it. Other documents are ignored."""
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.suffix in _ENDINGS and file.is_file())
-        found = [document for file in files for document in _definitions(_text(file), str(file))]
+        files = files_in(path, recursive=True)
+        found = [document for file in files for document in _definitions(content_of(file), str(file))]
     else:
-        found = _definitions(_text(path), str(path))
+        found = _definitions(content_of(path), str(path))
     return checked(found, str(path))
 
 
@@ -43,13 +43,6 @@ def checked(found: Sequence[Any], source: str) -> list[Document]:
         if not _has_versions(document):
             raise CommandError(f"{source} has a {_KIND} without a name, a kind or versions")
     return list(found)
-
-
-def _text(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _definitions(data: bytes, source: str) -> list[Document]:

@@ -1,11 +1,29 @@
-"""Output files of a command."""
+"""Files of commands: those that they read (one, those of a folder, standard input), and those that they write."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
+
+STANDARD_INPUT = "-"
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def files_in(folder: Path, *, recursive: bool = False) -> list[Path]:
+    """The files of a folder that can have documents, in the order of their names."""
+    files = folder.rglob("*") if recursive else folder.iterdir()
+    return sorted(file for file in files if file.suffix in SUFFIXES and file.is_file())
+
+
+def content_of(path: Path) -> bytes:
+    """The bytes of a file, or of standard input. Raises CommandError."""
+    try:
+        return sys.stdin.buffer.read() if str(path) == STANDARD_INPUT else path.read_bytes()
+    except OSError as error:
+        raise CommandError(f"cannot read {path}: {error.strerror}") from error
 
 
 def write_files(directory: Path, texts: Mapping[str, str]) -> None:

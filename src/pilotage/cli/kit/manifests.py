@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.files import STANDARD_INPUT, SUFFIXES, content_of, files_in
 from pilotage.errors import DecodeError
 from pilotage.meta.documents import Document
-
-STANDARD_INPUT = "-"
-_SUFFIXES = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True)
@@ -38,11 +35,9 @@ def read_manifests(paths: Sequence[str], *, recursive: bool = False, named: bool
 def _files(path: str, recursive: bool) -> list[str]:
     if path == STANDARD_INPUT or not Path(path).is_dir():
         return [path]
-    files = Path(path).rglob("*") if recursive else Path(path).iterdir()
-    found = sorted(str(file) for file in files if file.suffix in _SUFFIXES and file.is_file())
-    if not found:
-        raise CommandError(f"error reading [{path}]: recognized file extensions are [{' '.join(sorted(_SUFFIXES))}]")
-    return found
+    if found := files_in(Path(path), recursive=recursive):
+        return [str(file) for file in found]
+    raise CommandError(f"error reading [{path}]: recognized file extensions are [{' '.join(sorted(SUFFIXES))}]")
 
 
 def _objects(path: str, named: bool) -> Iterator[Manifest]:
@@ -59,12 +54,9 @@ def _shown(path: str) -> str:
 def _documents(path: str) -> list[Any]:
     from pilotage.meta import yamltext
 
-    try:
-        content = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
-    except FileNotFoundError:
-        raise CommandError(f'the path "{path}" does not exist') from None
-    except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror}") from error
+    if path != STANDARD_INPUT and not Path(path).exists():
+        raise CommandError(f'the path "{path}" does not exist')
+    content = content_of(Path(path))
     try:
         return [document for document in yamltext.read_all(content, aliases=True) if document is not None]
     except DecodeError as error:
@@ -75,8 +67,7 @@ def _items(document: Any, path: str) -> list[Any]:
     if not isinstance(document, dict):
         raise CommandError(f"error parsing {path}: it is not an object, with apiVersion, kind and metadata")
     items = document.get("items")
-    is_list = isinstance(items, list) and str(document.get("kind") or "").endswith("List")
-    return list(items) if is_list else [document]  # type: ignore[arg-type]
+    return items if isinstance(items, list) and str(document.get("kind") or "").endswith("List") else [document]
 
 
 def _check(document: Any, path: str, named: bool) -> None:

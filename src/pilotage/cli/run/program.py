@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from pilotage.cli.applying import read_objects
 from pilotage.cli.errors import CommandError
 from pilotage.cli.run.environment import RunEnvironment, connected, environment_of, serving
 from pilotage.cli.run.flags import Flags, check_manager_target, manager_options
-from pilotage.cli.run.objects import Objects, read_objects
+from pilotage.cli.run.objects import Objects
 from pilotage.cli.target import Target
 from pilotage.cli.terminal import Terminal
 from pilotage.errors import NoMatch, PilotageError

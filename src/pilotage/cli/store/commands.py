@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from pilotage.cli.applying import read_objects
 from pilotage.cli.errors import CommandError
-from pilotage.cli.run.objects import read_objects
 from pilotage.cli.store.check import problems
 from pilotage.cli.store.objects import exported, imported
 from pilotage.cli.terminal import GREEN, standard_error, standard_output

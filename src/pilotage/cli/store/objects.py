@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from pilotage.cli.errors import CommandError
+from pilotage.cli.applying import Applier
 from pilotage.client.client import Client
-from pilotage.errors import ApiError, NoMatch
+from pilotage.meta.documents import Document
 from pilotage.meta.mapper import RESTMapping
-from pilotage.meta.unstructured import Unstructured
 from pilotage.server.strategies.core import SYSTEM_NAMESPACES
 
 FIELD_OWNER = "pilotage-import"
@@ -40,13 +37,12 @@ _BUILTIN_GROUPS = ("flowcontrol.apiserver.k8s.io", "apiregistration.k8s.io")
 _NOT_EXPORTED = ("Event", "Lease", "ComponentStatus", "IPAddress", "Endpoints")
 """Kinds whose objects are short-lived, or are created for others; Endpoints are deprecated."""
 _STATUS_OF_SERVER = ("CustomResourceDefinition", "Namespace")
-_SERVED_SECONDS = 10.0
 
 
-async def exported(client: Client, namespace: str = "") -> list[dict[str, Any]]:
+async def exported(client: Client, namespace: str = "") -> list[Document]:
     """All objects that a program or a person has created, in the order in which they can be created again."""
     await client.rest_mapper.discover()
-    found: list[dict[str, Any]] = []
+    found: list[Document] = []
     for kind in dict.fromkeys(mapping.gvk.group_kind for mapping in client.rest_mapper.mappings):
         mapping = client.rest_mapper.rest_mapping(kind)
         if _is_exported(mapping) and (mapping.namespaced or not namespace):
@@ -57,38 +53,13 @@ async def exported(client: Client, namespace: str = "") -> list[dict[str, Any]]:
     return sorted(found, key=_order)
 
 
-async def imported(client: Client, objects: Sequence[tuple[Path, dict[str, Any]]]) -> None:
+async def imported(client: Client, objects: Sequence[tuple[Path, Document]]) -> None:
     """Apply objects and their status. Raises CommandError, which names the file and the object."""
+    applier = Applier(client, objects, field_owner=FIELD_OWNER, namespace="default")
     for file, document in sorted(objects, key=lambda each: _order(each[1])):
-        try:
-            await _apply(client, _portable(document))
-        except (ApiError, NoMatch) as error:
-            where = f"{document['kind']} {document['metadata']['name']}"
-            raise CommandError(f"{file}: cannot apply {where}: {error}") from error
-
-
-async def _apply(client: Client, document: dict[str, Any]) -> None:
-    status = document.pop("status", None)
-    obj = Unstructured(document)
-    mapping = await _served(client, obj)
-    if mapping.namespaced and not document["metadata"].get("namespace"):
-        document["metadata"]["namespace"] = "default"
-    await client.apply(obj, field_owner=FIELD_OWNER, force=True)
-    if status and await client.has_subresource(obj.gvk, "status"):
-        await client.patch_status(obj, {"status": status})
-
-
-async def _served(client: Client, obj: Unstructured) -> RESTMapping:
-    """The mapping of a kind, whose definition may have been applied a moment ago."""
-    try:
-        async with asyncio.timeout(_SERVED_SECONDS):
-            while True:
-                try:
-                    return await client.rest_mapper.lookup(obj.gvk)
-                except NoMatch:
-                    await asyncio.sleep(0.05)
-    except TimeoutError:
-        return await client.rest_mapper.lookup(obj.gvk)
+        portable = _portable(document)
+        status = portable.pop("status", None)
+        await applier.apply(file, portable, status)
 
 
 def _is_exported(mapping: RESTMapping) -> bool:
@@ -96,7 +67,7 @@ def _is_exported(mapping: RESTMapping) -> bool:
     return chosen and {"list", "create"} <= set(mapping.verbs)
 
 
-def _comes_with_a_cluster(document: dict[str, Any]) -> bool:
+def _comes_with_a_cluster(document: Document) -> bool:
     metadata = document["metadata"]
     name, kind = metadata["name"], document["kind"]
     if _BOOTSTRAP in (metadata.get("labels") or {}) or name.startswith("system:"):
@@ -116,7 +87,7 @@ def _comes_with_a_cluster(document: dict[str, Any]) -> bool:
     )
 
 
-def _portable(document: dict[str, Any]) -> dict[str, Any]:
+def _portable(document: Document) -> Document:
     """Without what the server sets itself."""
     metadata = {name: value for name, value in document["metadata"].items() if name not in _SET_BY_SERVER}
     metadata.pop("ownerReferences", None)  # they name uids, which the new objects do not have
@@ -126,7 +97,7 @@ def _portable(document: dict[str, Any]) -> dict[str, Any]:
     return portable
 
 
-def _order(document: dict[str, Any]) -> tuple[int, str, str, str, str]:
+def _order(document: Document) -> tuple[int, str, str, str, str]:
     kind, metadata = document["kind"], document["metadata"]
     place = _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
     return place, document["apiVersion"], kind, metadata.get("namespace") or "", metadata["name"]
