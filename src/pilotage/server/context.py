@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -171,21 +172,31 @@ class RegistryContext:
         except StorageBroken as error:
             raise internal_error(str(error)) from error
 
-    def request(self) -> AbstractAsyncContextManager[None]:
-        """A block around all that one request reads. If the servers of the storage do not answer, it fails with 503."""
+    def request(self, seconds: float | None = None) -> AbstractAsyncContextManager[None]:
+        """A block around all that one request reads. If the servers of the storage do not answer, it fails with 503.
+
+        It does so at the latest after `seconds`, which is how long the client waits.
+        """
         found = self.storage.request()
-        return found if found is NO_REQUEST else StorageRequest(found)
+        return found if found is NO_REQUEST else StorageRequest(found, seconds if seconds and seconds > 0 else None)
 
 
 class StorageRequest:
     """The block of one request of a storage that asks servers: that they do not answer becomes an error of the API."""
 
-    def __init__(self, block: AbstractAsyncContextManager[None] = NO_REQUEST) -> None:
+    def __init__(self, block: AbstractAsyncContextManager[None] = NO_REQUEST, seconds: float | None = None) -> None:
         self._block = block
+        self._seconds = seconds
 
     async def __aenter__(self) -> None:
         try:
-            await self._block.__aenter__()
+            async with asyncio.timeout(self._seconds):
+                await self._block.__aenter__()
+        except TimeoutError:
+            raise ServiceUnavailable(
+                f"the storage has not answered within the {self._seconds:g} s that the request may take;"
+                " nothing was written: try again later, or see the readiness of the server for the reason"
+            ) from None
         except StorageUnavailable as error:
             raise _unavailable(error) from error
 

@@ -11,7 +11,7 @@ from pilotage.errors import StorageError, StorageUnavailable
 from pilotage.storage.etcd.client import Answer, EtcdClient, Patience
 from pilotage.storage.etcd.errors import COMPACTED
 from pilotage.storage.etcd.keys import Keys
-from pilotage.storage.etcd.messages import RANGE, TXN, Method, message
+from pilotage.storage.etcd.messages import GRANT, RANGE, TXN, Method, message
 from pilotage.storage.etcd.storage import EtcdStorage
 
 KEYS = Keys("/pilotage/")
@@ -66,11 +66,14 @@ class FakeEtcd:
         self.answers_progress = True
         self.streams: list[Stream] = []
         self.new_stream = asyncio.Event()
+        self.failure = "connection refused"
 
     async def call(self, method: Method, request: Any, *, writes: bool = False) -> Answer:
         await asyncio.sleep(self.seconds)
         if self.unavailable:
             raise StorageUnavailable("no member answers", sent=writes)
+        if method is GRANT:
+            return self._answer("LeaseGrantResponse", ID=7)
         if method is TXN:
             self.revision += 1
             return self._answer("TxnResponse", succeeded=True)
@@ -94,7 +97,8 @@ class FakeEtcd:
 
     def _answer(self, name: str, **fields: Any) -> Answer:
         response = message(name)(**fields)
-        response.header.revision = self.revision
+        if name != "LeaseGrantResponse":
+            response.header.revision = self.revision
         return Answer(response, uncertain=False)
 
 

@@ -23,7 +23,7 @@ class _Client(EtcdClient):
         super().__init__(parse_address(url), Patience(attempt=1, total=5))
         self._reply = reply
 
-    async def _send(self, member: int, method: Method, data: bytes) -> bytes:
+    async def _send(self, member: int, method: Method, data: bytes, left: float) -> bytes:
         token = self._metadata.get("token", "")
         await asyncio.sleep(0.001)
         return self._reply(member, method, token)

@@ -163,3 +163,23 @@ async def test_callers_at_the_same_time_share_a_lease() -> None:
     leases = Granting(FakeEtcd())  # type: ignore[arg-type] # it is not called
     assert await asyncio.gather(*(leases.lease(60, 0.0) for _ in range(5))) == [1] * 5
     assert granted == [120]
+
+
+async def test_a_read_in_an_outage_fails_after_the_patience_though_others_have_asked_before() -> None:
+    etcd = FakeEtcd()
+    async with opened(etcd) as storage:
+        etcd.seconds, etcd.unavailable = 9.0, True
+        loop = asyncio.get_running_loop()
+
+        async def read(after: float) -> tuple[float, str]:
+            await asyncio.sleep(after)
+            begun = loop.time()
+            with pytest.raises(StorageUnavailable) as caught:
+                await storage.get("/a")
+            assert not caught.value.sent
+            return loop.time() - begun, str(caught.value)
+
+        reads = await asyncio.gather(*(read(second) for second in range(9)))
+        assert max(seconds for seconds, _ in reads) <= etcd.patience.total + 0.001
+        assert reads[1][1] == "etcd://fake: no member of etcd answers within 10 s: connection refused"
+        etcd.seconds, etcd.unavailable = 0.0, False

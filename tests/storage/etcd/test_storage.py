@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ import pytest
 
 from hack.cluster.members import EtcdCluster, etcd_cluster
 from hack.cluster.running import binaries
-from pilotage.errors import Compacted, StorageBroken, StorageError, StorageUnavailable
+from pilotage.errors import Compacted, RevisionConflict, StorageBroken, StorageError, StorageFull, StorageUnavailable
 from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.dialer import Address
 from pilotage.http.certificates import authority, issue
@@ -220,3 +220,46 @@ async def _enable_users(cluster: EtcdCluster) -> None:
     auth("AuthEnable")
     for method, data in calls:
         await _call(cluster, method.path, data)
+
+
+async def test_the_slots_of_a_killed_program_end_with_their_lease(etcd: EtcdCluster) -> None:
+    async with _open(f"{etcd.url}/killed") as storage:
+        await storage.commit(Put("/a", b"1"))
+        await storage.commit(Put("/a", b"2"))
+        request = message("RangeRequest")(key=storage._slots.start, range_end=storage._slots.end)
+        found = message(RANGE.response).FromString(await _call(etcd, RANGE.path, request.SerializeToString())).kvs
+        assert [pair.lease != 0 for pair in found] == [True]
+        request = deletion(storage._slots.start, storage._slots.end)  # as the end of the lease does
+        await _call(etcd, TXN.path, request.SerializeToString())
+        await storage.commit(Put("/a", b"3"))
+
+
+async def test_an_etcd_without_space_refuses_puts_and_accepts_deletes() -> None:
+    found = binaries()
+    if isinstance(found, str):
+        pytest.skip(found)
+    with etcd_cluster(found, members=1, flags=["--quota-backend-bytes=2000000"]) as cluster:
+        async with _open(cluster.url) as storage:
+            names = [f"/{number}" for number in range(10)]
+            outcomes = [await _outcome(storage.commit(Put(name, bytes(400_000)))) for name in names]
+            stored = [name for name, outcome in zip(names, outcomes, strict=True) if isinstance(outcome, int)]
+            refused = [outcome for outcome in outcomes if not isinstance(outcome, int)]
+            assert stored
+            assert [type(error) for error in refused] == [StorageFull] * len(refused)
+            assert "delete objects, which is possible, compact and defragment it" in str(refused[-1])
+            for name in stored:
+                entry = await storage.get(name)
+                assert entry is not None
+                await storage.commit(Delete(name, expected=entry.revision))
+            assert (await storage.list("")).entries == []
+            with pytest.raises(RevisionConflict):
+                await storage.commit(Delete(stored[0]))
+            with pytest.raises(StorageFull):
+                await storage.commit(Put("/new", b""))
+
+
+async def _outcome(commit: Awaitable[int]) -> int | StorageError:
+    try:
+        return await commit
+    except StorageError as error:
+        return error

@@ -98,8 +98,9 @@ class HTTPHandler:
         try:
             # Health is answered even if the storage cannot be reached.
             is_health = self._health_of(incoming) is not None
-            async with StorageRequest() if is_health else self._registry.context.request():
-                answer = await self._answer(incoming, flow, audit)
+            seconds = requested_seconds(incoming)
+            async with StorageRequest() if is_health else self._registry.context.request(seconds):
+                answer = await self._answer(incoming, flow, audit, seconds)
         except ApiError as error:
             answer = self._failure(incoming, error, audit)
         except PilotageError as error:
@@ -120,11 +121,10 @@ class HTTPHandler:
         return self._health.get("/" + incoming.target.partition("?")[0].lstrip("/").partition("/")[0])
 
     async def _answer(
-        self, incoming: http.Request, flow: list[tuple[str, str]], audit: Audit | None
+        self, incoming: http.Request, flow: list[tuple[str, str]], audit: Audit | None, seconds: float | None
     ) -> http.Response | http.StreamingResponse:
         """The answer; the headers about its flow schema go into `flow` as soon as they are known."""
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
-        seconds = requested_seconds(incoming)
         user = await self._user(incoming) if route not in OPEN else ANONYMOUS
         attributes = attributes_of_path(incoming, user)
         if attributes.subresource not in LONG_RUNNING:

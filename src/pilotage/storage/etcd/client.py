@@ -31,6 +31,7 @@ _KEEPALIVE_SECONDS = 10.0  # etcd closes connections with more than one PING in 
 _KEEPALIVE_TIMEOUT = 3.0
 _FIRST_PAUSE = 0.05  # after no member answered; doubles up to _LONGEST_PAUSE
 _LONGEST_PAUSE = 1.0
+_SHORTEST_ATTEMPT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,8 @@ class EtcdClient:
         self._closed = False
         self.member = 0
         """The number of the member that is called now."""
+        self.failure = "it is slow"
+        """Why the last call failed that did."""
 
     async def call(self, method: Method, request: Any, *, writes: bool = False) -> Answer:
         """Call a method on any member. Raises StorageError; StorageUnavailable if no member answers in time.
@@ -86,7 +89,7 @@ class EtcdClient:
         for attempt in count(1):
             member, metadata = self.member, self._metadata
             try:
-                reply = await self._send(member, method, data)
+                reply = await self._send(member, method, data, deadline - loop.time())
             except (ConnectionLost, RPCError) as error:
                 if isinstance(error, RPCError):
                     if token_expired(error) and self._has_token(method) and not renewed:
@@ -96,6 +99,7 @@ class EtcdClient:
                     if not transient(error):
                         # "Nothing was written" is known of the last attempt only.
                         raise self._unavailable(error, sent=True) if uncertain else self._refusal(error) from error
+                self.failure = str(error)
                 uncertain = uncertain or (writes and _may_have_arrived(error))
                 if loop.time() >= deadline or self._closed:
                     raise self._unavailable(error, sent=uncertain) from error
@@ -148,9 +152,9 @@ class EtcdClient:
         for channel in self._channels:
             await channel.close()
 
-    async def _send(self, member: int, method: Method, data: bytes) -> bytes:
-        channel = self._channels[member]
-        reply = await channel.unary(method.path, data, metadata=self._metadata, timeout=self.patience.attempt)
+    async def _send(self, member: int, method: Method, data: bytes, left: float) -> bytes:
+        channel, timeout = self._channels[member], min(self.patience.attempt, max(left, _SHORTEST_ATTEMPT))
+        reply = await channel.unary(method.path, data, metadata=self._metadata, timeout=timeout)
         return reply.message
 
     def _unavailable(self, error: Exception, *, sent: bool) -> StorageUnavailable:

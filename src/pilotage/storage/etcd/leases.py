@@ -29,14 +29,14 @@ class Leases:
         self._leases: dict[int, _Lease] = {}
         self._granting = asyncio.Lock()
 
-    async def lease(self, lifetime: int, now: float) -> int:
-        """The id of a lease that ends `lifetime` seconds from `now` or a little later."""
+    async def lease(self, lifetime: int, now: float, keys: int = 1) -> int:
+        """The id of a lease that ends `lifetime` seconds from `now` or a little later, for so many new keys."""
         async with self._granting:  # callers at the same time share one
             lease = self._leases.get(lifetime)
             if lease is None or now >= lease.until or lease.keys >= _SHARED_KEYS:
                 lease = _Lease(await self._grant(lifetime + _SHARED_SECONDS), now + _SHARED_SECONDS)
                 self._leases[lifetime] = lease
-        lease.keys += 1
+        lease.keys += keys
         return lease.id
 
     def forget(self) -> None:

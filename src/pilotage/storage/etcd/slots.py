@@ -1,7 +1,8 @@
 """Slots: small keys that are written together with a commit, and show whether it took effect if its response is lost.
 
 Each commit has a slot of its own while it runs, and is conditional on the slot's revision. So it takes effect once,
-however often it is sent, and the revision that etcd has for the slot is that of the commit.
+however often it is sent, and the revision that etcd has for the slot is that of the commit. A slot has a lease: etcd
+removes the slots of a program that was killed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from itertools import count
 
 from .keys import Keys
 
+LIFETIME = 600
+"""Seconds after its last write that a slot is kept. A commit is sent again for much less than that."""
+
 
 @dataclass(slots=True)
 class Slot:
@@ -19,6 +23,7 @@ class Slot:
 
     key: bytes
     revision: int = 0
+    lease: int = 0
 
     def written(self, found: int) -> bool:
         """Whether the commit took effect, if etcd has the slot at this revision."""

@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from contextvars import ContextVar, Token
 
-from pilotage.errors import FutureRevision, StorageBroken, StorageError, StorageUnavailable
+from pilotage.errors import FutureRevision, StorageBroken, StorageError, StorageFull, StorageUnavailable
 
 from ..history import MAX_HISTORY_BYTES, History
 from ..historystorage import HistoryStorage
 from ..interface import Entry, Operation, Put, Snapshot
 from ..release import release_memory
-from ..transaction import MAX_VALUE_BYTES, check
+from ..transaction import MAX_VALUE_BYTES, check, frees_space
 from ..watch import Watchers
 from .address import EtcdAddress, parse_address
 from .client import EtcdClient, Patience
@@ -27,6 +27,7 @@ from .leases import Leases
 from .loading import current_revision
 from .messages import COMPACT, STATUS, TXN, message
 from .mirror import Mirror, check_revision
+from .slots import LIFETIME as SLOT_LIFETIME
 from .slots import Slot, Slots
 from .transactions import conflict, deletion, slot_revision, transaction, writes
 
@@ -143,6 +144,9 @@ class EtcdStorage(HistoryStorage):
             unknown = isinstance(error, StorageUnavailable) and error.sent
             if slot is not None and not unknown:
                 self._slots.give_back(slot, slot.revision)
+                if isinstance(error, StorageFull) and frees_space(operations):
+                    # Without space, etcd accepts what deletes only: no slot.
+                    return await self._send(operations, None)
             raise
         if slot is not None:
             self._slots.give_back(slot, revision)
@@ -150,11 +154,13 @@ class EtcdStorage(HistoryStorage):
 
     async def _send(self, operations: Sequence[Operation], slot: Slot | None) -> int:
         lease = await self._lease(operations)
+        if slot is not None:
+            slot.lease = await self._leases.lease(SLOT_LIFETIME, asyncio.get_running_loop().time(), keys=0)
         request = transaction(operations, self._keys, lease, slot)
         try:
-            answer = await self._client.call(TXN, request, writes=slot is not None)
+            answer = await self._client.call(TXN, request, writes=writes(operations))
         except StorageError as error:
-            if lease and LEASE_NOT_FOUND in str(error) and not isinstance(error, StorageUnavailable):
+            if LEASE_NOT_FOUND in str(error) and not isinstance(error, StorageUnavailable):
                 self._leases.forget()
                 return await self._send(operations, slot)
             raise
@@ -166,6 +172,12 @@ class EtcdStorage(HistoryStorage):
                 return found  # an earlier attempt took effect, and its response was lost
             if found != slot.revision:
                 return await self._send_again(operations, slot, uncertain=answer.uncertain)
+        elif answer.uncertain:
+            raise StorageUnavailable(
+                f"{self._client.address}: the response of etcd was lost, and it has no space for what would show"
+                " whether the commit took effect",
+                sent=True,
+            )
         await self._reach(int(answer.message.header.revision))
         raise conflict(operations, answer.message)
 
@@ -214,7 +226,12 @@ class EtcdStorage(HistoryStorage):
             self._tasks.add(self._next)
             self._next.add_done_callback(self._asked)
         asking = self._next
-        await asyncio.wait([asking])
+        patience = self._client.patience.total
+        if not (await asyncio.wait([asking], timeout=patience))[0]:  # it waits for an earlier one, which has failed
+            raise StorageUnavailable(
+                f"{self._client.address}: no member of etcd answers within {patience:g} s: {self._client.failure}",
+                sent=False,
+            )
         if asking.cancelled():
             raise self._is_closed()
         asking.result()

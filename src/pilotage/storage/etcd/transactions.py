@@ -30,7 +30,8 @@ def transaction(operations: Sequence[Operation], keys: Keys, lease: int, slot: S
     if slot is not None:
         compare = request.compare.add()
         compare.key, compare.target, compare.mod_revision = slot.key, message("Compare").MOD, slot.revision
-        request.success.add().request_put.key = slot.key
+        put = request.success.add().request_put
+        put.key, put.lease = slot.key, slot.lease
         _read_revision(request, slot.key)
     return request
 
