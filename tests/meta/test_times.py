@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -134,3 +135,16 @@ def test_what_is_reckoned_with_durations_are_durations() -> None:
     assert str(timedelta(seconds=90) - second) == "1m29s"
     assert repr(second) == "Duration.parse('1s')"
     assert datetime(2026, 1, 1, tzinfo=UTC) + second == datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)
+
+
+def _durations() -> Iterator[tuple[int, str]]:
+    minute, hour, day, year = 60, 3600, 86400, 365 * 86400
+    yield from [(-5, "<invalid>"), (-1, "0s"), (0, "0s"), (119, "119s"), (120, "2m"), (125, "2m5s")]
+    yield from [(10 * minute, "10m"), (179 * minute + 59, "179m"), (3 * hour, "3h"), (3 * hour + 61, "3h1m")]
+    yield from [(8 * hour, "8h"), (47 * hour, "47h"), (2 * day, "2d"), (2 * day + 5 * hour, "2d5h"), (8 * day, "8d")]
+    yield from [(729 * day, "729d"), (2 * year, "2y"), (3 * year + 9 * day, "3y9d"), (9 * year + day, "9y")]
+
+
+@pytest.mark.parametrize(("seconds", "text"), list(_durations()))
+def test_a_length_of_time_has_fewer_units_the_longer_it_is(seconds: int, text: str) -> None:
+    assert times.rounded(seconds) == text

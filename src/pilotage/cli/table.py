@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
+
+from pilotage.meta import times
 
 NONE = "-"
 _GAP = "   "
@@ -47,25 +49,7 @@ def clean(cell: str) -> str:
 
 
 def age(since: datetime | None, now: datetime) -> str:
-    """The time since `since`, rounded as kubectl does: `8s`, `3m5s`, `47m`, `5h`, `12d`, `3y40d`."""
+    """The time since `since`, rounded as kubectl does."""
     if since is None:
         return NONE
-    seconds = max(0, int((now - since) / timedelta(seconds=1)))
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if minutes < 2:
-        return f"{seconds}s"
-    if minutes < 10:
-        return _two(minutes, "m", seconds % 60, "s")
-    if hours < 3:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if days < 2:
-        return f"{hours}h"
-    if days < 8:
-        return _two(days, "d", hours % 24, "h")
-    return f"{days}d" if days < 730 else _two(days // 365, "y", days % 365, "d")
-
-
-def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
-    return f"{large}{large_unit}" + (f"{small}{small_unit}" if small else "")
+    return times.rounded(max(0.0, (now - since).total_seconds()))

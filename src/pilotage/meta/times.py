@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 Time = datetime
+_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
 Clock = Callable[[], datetime]
 """Returns the time, with its zone. Passed in wherever time matters, so that a test can control it."""
 
@@ -69,6 +70,37 @@ def format(time: datetime) -> str:  # noqa: A001 - times.format, beside times.pa
     text = f"{start.replace(tzinfo=None).isoformat()}Z"
     _written = start, end, text
     return text
+
+
+def rounded(seconds: float) -> str:
+    """A length of time as kubectl shows it, with fewer units the longer it is: `8s`, `3m5s`, `47m`, `12d`, `3y40d`."""
+    total = int(seconds)
+    if total < -1:
+        return "<invalid>"
+    if total < 0:
+        return "0s"
+    if total < 2 * _MINUTE:
+        return f"{total}s"
+    if total < 10 * _MINUTE:
+        return _two(total, _MINUTE, "m", 1, "s")
+    if total < 3 * _HOUR:
+        return f"{total // _MINUTE}m"
+    if total < 8 * _HOUR:
+        return _two(total, _HOUR, "h", _MINUTE, "m")
+    if total < 2 * _DAY:
+        return f"{total // _HOUR}h"
+    if total < 8 * _DAY:
+        return _two(total, _DAY, "d", _HOUR, "h")
+    if total < 2 * _YEAR:
+        return f"{total // _DAY}d"
+    if total < 8 * _YEAR:
+        return _two(total, _YEAR, "y", _DAY, "d")
+    return f"{total // _YEAR}y"
+
+
+def _two(total: int, large: int, large_unit: str, small: int, small_unit: str) -> str:
+    rest = total % large // small
+    return f"{total // large}{large_unit}" + (f"{rest}{small_unit}" if rest else "")
 
 
 def _zone(hours: str | None, minutes: str) -> tzinfo:

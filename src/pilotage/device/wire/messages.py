@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from pilotage.device.wire.generation import PACKAGES, Generation
-from pilotage.errors import DecodeError, MissingExtra
+from pilotage.errors import BadRequest, DecodeError, MissingExtra
 from pilotage.grpc import protobuf
 from pilotage.grpc.protobuf import MessageClass, message_classes
 
@@ -47,6 +47,20 @@ def parsed(message_class: MessageClass, data: bytes) -> Any:
             f"cannot decode {len(data)} bytes as {name} ({error}); does the peer use another wire generation of the "
             "Device API?"
         ) from None
+
+
+def decoded(message_class: MessageClass, data: bytes) -> Any:
+    """A message that a client has sent. Raises BadRequest."""
+    try:
+        return parsed(message_class, data)
+    except DecodeError as error:
+        raise BadRequest(str(error)) from None
+
+
+def encoded(message: Any, *, deterministic: bool = False) -> bytes:
+    """The bytes of a message; `deterministic` orders the entries of maps."""
+    data: bytes = message.SerializeToString(deterministic=deterministic)
+    return data
 
 
 def _set(name: str) -> bytes:

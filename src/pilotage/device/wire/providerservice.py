@@ -13,7 +13,7 @@ import msgspec
 
 from pilotage.device.wire import documents
 from pilotage.device.wire.generation import PACKAGES, Generation, method_path
-from pilotage.device.wire.messages import classes, parsed
+from pilotage.device.wire.messages import classes, decoded, encoded
 from pilotage.device.wire.objects import codec
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, DecodeError
@@ -41,7 +41,7 @@ class RegisterGPU:
         message.spec.uuid = self.uuid
         if self.initial_status is not None:
             _write_status(self.initial_status, message.initial_status)
-        return _bytes(message)
+        return encoded(message)
 
     @classmethod
     def decode(cls, data: bytes) -> RegisterGPU:
@@ -59,7 +59,7 @@ class Registered:
     resource_version: int
 
     def encode(self) -> bytes:
-        return _bytes(_new("RegisterGpuResponse", created=self.created, resource_version=self.resource_version))
+        return encoded(_new("RegisterGpuResponse", created=self.created, resource_version=self.resource_version))
 
     @classmethod
     def decode(cls, data: bytes) -> Registered:
@@ -74,7 +74,7 @@ class UnregisterGPU:
     name: str
 
     def encode(self) -> bytes:
-        return _bytes(_new("UnregisterGpuRequest", name=self.name))
+        return encoded(_new("UnregisterGpuRequest", name=self.name))
 
     @classmethod
     def decode(cls, data: bytes) -> UnregisterGPU:
@@ -90,7 +90,7 @@ class Unregistered:
     deleted: bool
 
     def encode(self) -> bytes:
-        return _bytes(_new("UnregisterGpuResponse", deleted=self.deleted))
+        return encoded(_new("UnregisterGpuResponse", deleted=self.deleted))
 
     @classmethod
     def decode(cls, data: bytes) -> Unregistered:
@@ -108,7 +108,7 @@ class UpdateGPUStatus:
     def encode(self) -> bytes:
         message = _new("UpdateGpuStatusRequest", name=self.name, provider_id=self.provider_id)
         _write_status(self.status, message.status)
-        return _bytes(message)
+        return encoded(message)
 
     @classmethod
     def decode(cls, data: bytes) -> UpdateGPUStatus:
@@ -132,7 +132,7 @@ class UpdateGPUCondition:
         condition = documents.read_condition(msgspec.json.encode(self.condition))
         message.condition.SetInParent()
         codec(Generation.V6).write_condition(condition, message.condition)
-        return _bytes(message)
+        return encoded(message)
 
     @classmethod
     def decode(cls, data: bytes) -> UpdateGPUCondition:
@@ -150,7 +150,7 @@ class Updated:
     resource_version: int
 
     def encode(self) -> bytes:
-        return _bytes(_new("UpdateGpuStatusResponse", resource_version=self.resource_version))
+        return encoded(_new("UpdateGpuStatusResponse", resource_version=self.resource_version))
 
     @classmethod
     def decode(cls, data: bytes) -> Updated:
@@ -165,7 +165,7 @@ class Heartbeat:
     gpu_names: tuple[str, ...] = ()
 
     def encode(self) -> bytes:
-        return _bytes(_new("HeartbeatRequest", provider_id=self.provider_id, gpu_names=self.gpu_names))
+        return encoded(_new("HeartbeatRequest", provider_id=self.provider_id, gpu_names=self.gpu_names))
 
     @classmethod
     def decode(cls, data: bytes) -> Heartbeat:
@@ -182,7 +182,7 @@ class Acknowledged:
     acknowledged: bool = True
 
     def encode(self) -> bytes:
-        return _bytes(_new("HeartbeatResponse", acknowledged=self.acknowledged))
+        return encoded(_new("HeartbeatResponse", acknowledged=self.acknowledged))
 
     @classmethod
     def decode(cls, data: bytes) -> Acknowledged:
@@ -198,15 +198,7 @@ def _new(name: str, /, **fields: object) -> Any:
 
 
 def _read(name: str, data: bytes) -> Any:
-    try:
-        return parsed(_class(name), data)
-    except DecodeError as error:
-        raise BadRequest(str(error)) from None
-
-
-def _bytes(message: Any) -> bytes:
-    data: bytes = message.SerializeToString()
-    return data
+    return decoded(_class(name), data)
 
 
 def _write_status(status: Mapping[str, Any], message: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pilotage.device.wire import documents, options, tolerance
 from pilotage.device.wire.documents import Object
 from pilotage.device.wire.generation import KIND, RESOURCE, Generation
-from pilotage.device.wire.messages import gpu_message, parsed
+from pilotage.device.wire.messages import encoded, gpu_message, parsed
 from pilotage.device.wire.objects import codec, fill
 from pilotage.device.wire.tolerance import check_name, check_namespace
 from pilotage.errors import BadRequest, DecodeError, MethodNotSupported, UnsupportedMediaType
@@ -53,7 +53,7 @@ def encode_response(generation: Generation, method: str, body: Bytes) -> bytes:
     else:
         answer = gpu_message(generation, "Gpu")()
         fill(generation, body, answer)
-    return _bytes(answer)
+    return encoded(answer)
 
 
 def encode_page(generation: Generation, page: Page) -> bytes:
@@ -68,7 +68,7 @@ def encode_page(generation: Generation, page: Page) -> bytes:
         found.metadata.resource_version = page.resource_version
     number = found.DESCRIPTOR.fields_by_name["items"].number
     items = b"".join(_field(number, _item(generation, bytes(body))) for body in page.items)
-    return _field(_GPU_LIST, _bytes(found) + items)
+    return _field(_GPU_LIST, encoded(found) + items)
 
 
 def _item(generation: Generation, body: bytes) -> bytes:
@@ -78,7 +78,7 @@ def _item(generation: Generation, body: bytes) -> bytes:
 def _new_item(generation: Generation, body: bytes) -> bytes:
     message = gpu_message(generation, "Gpu")()
     fill(generation, body, message)
-    return _bytes(message)
+    return encoded(message)
 
 
 _kept_item = lru_cache(maxsize=2048)(_new_item)
@@ -96,12 +96,7 @@ def encode_event(generation: Generation, event: WatchEvent) -> bytes:
     message.type = event.type
     if event.type != "ERROR":
         fill(generation, event.object, message.object)
-    return _bytes(message)
-
-
-def _bytes(message: Any) -> bytes:
-    data: bytes = message.SerializeToString()
-    return data
+    return encoded(message)
 
 
 class _Call(NamedTuple):

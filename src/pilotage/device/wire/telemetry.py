@@ -10,7 +10,7 @@ from typing import Any
 
 from pilotage.device.telemetry import ECCErrors, Telemetry
 from pilotage.device.wire.generation import method_path
-from pilotage.device.wire.messages import TELEMETRY, classes, parsed
+from pilotage.device.wire.messages import TELEMETRY, classes, decoded, encoded, parsed
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, DecodeError
 
@@ -166,12 +166,8 @@ def _new(name: str, /, **values: object) -> Any:
 
 
 def _read(name: str, data: bytes) -> Any:
-    try:
-        return parsed(_class(name), data)
-    except DecodeError as error:
-        raise BadRequest(str(error)) from None
+    return decoded(_class(name), data)
 
 
 def _bytes(message: Any) -> bytes:
-    data: bytes = message.SerializeToString(deterministic=True)
-    return data
+    return encoded(message, deterministic=True)

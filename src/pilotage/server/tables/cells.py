@@ -20,7 +20,6 @@ Printer = Callable[["Document", datetime], list[Cell]]
 NONE = "<none>"
 UNSET = "<unset>"
 UNKNOWN = "<unknown>"
-_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
 
 
 def name(document: Document) -> str:
@@ -49,7 +48,7 @@ def age(document: Document, now: datetime) -> str:
 def since(text: object, now: datetime) -> str:
     """The time from a timestamp to now."""
     moment = timestamp(text)
-    return UNKNOWN if moment is None else duration((now - moment).total_seconds())
+    return UNKNOWN if moment is None else times.rounded((now - moment).total_seconds())
 
 
 def timestamp(text: object) -> datetime | None:
@@ -60,37 +59,6 @@ def timestamp(text: object) -> datetime | None:
         return times.parse(text)
     except ValueError:
         return None
-
-
-def duration(seconds: float) -> str:
-    """A length of time as people read it: with fewer units the longer it is."""
-    total = int(seconds)
-    if total < -1:
-        return "<invalid>"
-    if total < 0:
-        return "0s"
-    if total < 2 * _MINUTE:
-        return f"{total}s"
-    if total < 10 * _MINUTE:
-        return _two(total, _MINUTE, "m", 1, "s")
-    if total < 3 * _HOUR:
-        return f"{total // _MINUTE}m"
-    if total < 8 * _HOUR:
-        return _two(total, _HOUR, "h", _MINUTE, "m")
-    if total < 2 * _DAY:
-        return f"{total // _HOUR}h"
-    if total < 8 * _DAY:
-        return _two(total, _DAY, "d", _HOUR, "h")
-    if total < 2 * _YEAR:
-        return f"{total // _DAY}d"
-    if total < 8 * _YEAR:
-        return _two(total, _YEAR, "y", _DAY, "d")
-    return f"{total // _YEAR}y"
-
-
-def _two(total: int, large: int, large_unit: str, small: int, small_unit: str) -> str:
-    rest = total % large // small
-    return f"{total // large}{large_unit}" + (f"{rest}{small_unit}" if rest else "")
 
 
 def shortened(values: Sequence[str], limit: int = 3) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from pilotage.errors import InvalidDefinition
+from pilotage.meta import times
 from pilotage.meta.jsonpath import JSONPath, UnfitValueError, parse
 from pilotage.server.tables import cells
 from pilotage.server.tables.cells import Cell, Printer
@@ -108,7 +109,7 @@ def _date(value: Any, now: datetime) -> Cell:
     if not isinstance(value, str):
         return None
     moment = cells.timestamp(value)
-    return "<invalid>" if moment is None else cells.duration((now - moment).total_seconds())
+    return "<invalid>" if moment is None else times.rounded((now - moment).total_seconds())
 
 
 _CONVERSIONS: dict[str, Callable[[Any, datetime], Cell]] = {

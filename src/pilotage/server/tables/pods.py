@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from pilotage.meta import times
 from pilotage.meta.documents import Document
 from pilotage.server.tables import cells
 from pilotage.server.tables.cells import Cell, Printer, items, part, text
@@ -18,7 +19,7 @@ def pod(document: Document, now: datetime) -> list[Cell]:
     shown = _Summary(document)
     restarts = str(shown.restarts)
     if shown.restarts and shown.last_restart is not None:
-        restarts = f"{shown.restarts} ({cells.duration((now - shown.last_restart).total_seconds())} ago)"
+        restarts = f"{shown.restarts} ({times.rounded((now - shown.last_restart).total_seconds())} ago)"
     addresses = items(status, "podIPs")
     address = addresses[0].get("ip") if addresses else status.get("podIP")
     return [

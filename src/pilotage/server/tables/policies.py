@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from pilotage.meta import times
 from pilotage.meta.documents import Document
 from pilotage.server.tables import cells
 from pilotage.server.tables.cells import NONE, UNSET, Cell, Printer, items, part, text
@@ -41,7 +42,7 @@ def certificate_signing_request(document: Document, now: datetime) -> list[Cell]
         cells.age(document, now),
         text(spec.get("signerName")),
         spec.get("username", ""),
-        NONE if seconds is None else cells.duration(seconds),
+        NONE if seconds is None else times.rounded(seconds),
         _certificate_condition(status),
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from pilotage.meta import times
 from pilotage.meta.documents import Document
 from pilotage.server.tables import cells
 from pilotage.server.tables.cells import NONE, UNKNOWN, Cell, Printer, items, part, text
@@ -119,7 +120,7 @@ def _job_duration(status: Document, now: datetime) -> str:
     start, end = cells.timestamp(status.get("startTime")), cells.timestamp(status.get("completionTime"))
     if start is None:
         return ""
-    return cells.duration(((end or now) - start).total_seconds())
+    return times.rounded(((end or now) - start).total_seconds())
 
 
 def cron_job(document: Document, now: datetime) -> list[Cell]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from pilotage.device import telemetry
 from pilotage.device.providers.nvml.calls import LIVE_CALLS
 from pilotage.device.providers.nvml.library import Answer, Library, NVMLError, Return
 
@@ -76,13 +77,9 @@ class RemappedRows:
 
 
 @dataclass(frozen=True, slots=True)
-class ECCErrors:
-    """Memory errors: since the driver was loaded or the GPU reset (volatile), and in total (aggregate)."""
+class ECCErrors(telemetry.ECCErrors):
+    """Memory errors, and whether SRAM has had more than is acceptable."""
 
-    corrected_volatile: int | None = None
-    uncorrected_volatile: int | None = None
-    corrected_aggregate: int | None = None
-    uncorrected_aggregate: int | None = None
     sram_threshold_exceeded: bool | None = None
 
 
