@@ -390,4 +390,6 @@ def _boolean_text(value: bool) -> str:
 
 def _media(content_type: str) -> str:
     media = content_type.partition(";")[0].strip().lower()
+    if not media:
+        return content_type.strip()  # a header that names no media type is not a missing one
     return "" if media == JSON else media

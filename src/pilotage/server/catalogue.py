@@ -11,8 +11,7 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from pilotage.errors import NotFound
-from pilotage.meta.kinds import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
+from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.schema.structural import StructuralSchema
 from pilotage.server import routes
@@ -75,8 +74,7 @@ class Catalogue:
         if info is None:
             info = await self._custom(gvr)
         if info is None:
-            known = gvr.group_version in builtin_versions()
-            raise routes.no_resource() if known else NotFound(routes.NO_PAGE)
+            raise routes.not_served(gvr.group)
         return info
 
     async def of_kind(self, gvk: GroupVersionKind) -> ResourceInfo | None:
@@ -136,12 +134,6 @@ def _builtins() -> dict[GroupVersionResource, ResourceInfo]:
         other = found[served] = replace(found[served], storage=kept, versions=versions)
         versions.update({info.gvk.api_version: info for info in (kept, other)})
     return found
-
-
-@cache
-def builtin_versions() -> frozenset[GroupVersion]:
-    """The built-in groups and versions: in others, a resource that is not served is not an error of the API."""
-    return frozenset(mapping.resource.group_version for mapping in builtin.resources())
 
 
 @cache

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from pilotage.errors import BadRequest, MethodNotSupported, NotFound, StatusDetails
+from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import Request, Verb
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.subresources.table import BINDINGS, action_of, verbs_of
+from pilotage.types import builtin
 
 NO_PAGE = "404 page not found"
 NO_RESOURCE = "the server could not find the requested resource"
@@ -45,6 +49,27 @@ def no_resource() -> NotFound:
     return NotFound(NO_RESOURCE, details=StatusDetails())
 
 
+def no_path(route: str) -> NotFound:
+    """The 404 for a path that names no resource: a page, but a Status within a built-in group."""
+    match route.split("/"):
+        case ["", "api", _, _, *_]:
+            return no_resource()
+        case ["", "apis", group, _, _, *_]:
+            return not_served(group)
+    return NotFound(NO_PAGE)
+
+
+def not_served(group: str) -> NotFound:
+    """The 404 for a resource that a group does not have: a page where the group is not built in."""
+    return no_resource() if group in builtin_groups() else NotFound(NO_PAGE)
+
+
+@cache
+def builtin_groups() -> frozenset[str]:
+    """The built-in groups: in others, a resource that is not served is not an error of the API."""
+    return frozenset(mapping.resource.group for mapping in builtin.resources())
+
+
 def no_method() -> MethodNotSupported:
     """The 405 for a path that is there, but not for this verb."""
     message = "the server does not allow this method on the requested resource"
@@ -72,8 +97,17 @@ def _check_builtin(info: ResourceInfo, request: Request, *, known: bool) -> None
     wrong_scope = not _in_scope(info, request)
     if not known or (wrong_scope and (request.name or not info.namespaced)):
         raise no_resource()
-    if wrong_scope or bool(request.name) != _wants_name(request) or request.verb not in info.verbs:
+    if request.name and info.verbs == (Verb.CREATE,):
+        raise no_resource()
+    verbs = _subresource_verbs(info.gvr, request.subresource) if request.subresource else info.verbs
+    if wrong_scope or bool(request.name) != _wants_name(request) or request.verb not in verbs:
         raise no_method()
+
+
+@cache
+def _subresource_verbs(gvr: GroupVersionResource, name: str) -> frozenset[Verb]:
+    found = (each.verbs for each in builtin.subresources(gvr) if each.name == name)
+    return frozenset(map(Verb, next(found, ())))
 
 
 def _in_scope(info: ResourceInfo, request: Request) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +19,7 @@ GROUP = "rbac.authorization.k8s.io"
 MASTERS = "system:masters"
 """The group whose members may do everything."""
 _KINDS = {"Role": "roles", "ClusterRole": "clusterroles"}
-_SELECTED_NAME = "metadata.name="
+_SELECTED_NAME = re.compile(r"metadata\.name={1,2}([^=,]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,27 +152,37 @@ def _listed(errors: tuple[str, ...]) -> str:
     return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
 
 
+def selected_name(selector: str) -> str:
+    """The one name that a field selector selects; empty if there is none."""
+    found = _SELECTED_NAME.fullmatch(selector)
+    return found[1] if found else ""
+
+
 def attributes_of(request: Request) -> AccessAttributes:
     """What a request to the registry does. A list of one name is authorized as that object."""
     group, _, resource = request.resource
     name, namespace = request.name, request.namespace
     selector = request.options.field_selector
-    if not name and request.verb in (Verb.LIST, Verb.WATCH) and selector.startswith(_SELECTED_NAME):
-        name = selector.removeprefix(_SELECTED_NAME) if "," not in selector else ""
+    if not name and request.verb in (Verb.LIST, Verb.WATCH):
+        name = selected_name(selector)
     if not group and resource == "namespaces" and name:
         namespace = name  # a namespace is in itself
     return AccessAttributes(request.user, request.verb.value, group, resource, request.subresource, name, namespace)
 
 
-def forbidden(attributes: AccessAttributes, reason: str = "") -> Forbidden:
+class AccessDenied(Forbidden):
+    """403: the rules of access do not allow the request."""
+
+
+def forbidden(attributes: AccessAttributes, reason: str = "") -> AccessDenied:
     """The 403 of a request that is not allowed."""
     suffix = f": {reason}" if reason else ""
     who = f'User "{attributes.user.name}" cannot {attributes.verb}'
     if attributes.path:
-        return Forbidden(f'forbidden: {who} path "{attributes.path}"{suffix}', details=StatusDetails())
+        return AccessDenied(f'forbidden: {who} path "{attributes.path}"{suffix}', details=StatusDetails())
     target = GroupResource(attributes.group, attributes.resource)
     subject = f'{target} "{attributes.name}"' if attributes.name else str(target)
     place = f'in the namespace "{attributes.namespace}"' if attributes.namespace else "at the cluster scope"
     what = f'resource "{attributes.full_resource}" in API group "{attributes.group}" {place}'
     details: dict[str, Any] = {"name": attributes.name, "group": attributes.group, "kind": attributes.resource}
-    return Forbidden(f"{subject} is forbidden: {who} {what}{suffix}", details=StatusDetails(**details))
+    return AccessDenied(f"{subject} is forbidden: {who} {what}{suffix}", details=StatusDetails(**details))

@@ -16,6 +16,13 @@ from pilotage.rest.response import Response
 from pilotage.server import steps
 from pilotage.server.access.authentication import Authenticator
 from pilotage.server.access.rbac import Authorizer
+from pilotage.server.access.reviewrules import (
+    attribute_causes,
+    evaluation_error,
+    local_causes,
+    metadata_causes,
+    selector_causes,
+)
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.serviceaccounts import ISSUER, WrongAudience
 from pilotage.server.admission import Attributes, Operation
@@ -23,13 +30,11 @@ from pilotage.server.context import RegistryContext
 from pilotage.server.ownership.track import track_create
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
+from pilotage.server.verbs.identity import set_namespace
 from pilotage.server.verbs.refusals import with_warnings
 
 AUTHORIZATION = "authorization.k8s.io"
 AUTHENTICATION = "authentication.k8s.io"
-_SHOWN_METADATA = ("name", "namespace", "managedFields")
-
-
 _UNTRACKED = ("selfsubjectreviews", "selfsubjectrulesreviews")
 """Reviews without managed fields."""
 
@@ -49,7 +54,7 @@ class Reviewer:
         self.tokens: TokenAuthenticator = Authenticator({}, context.service_accounts)
         """Knows the tokens: those of service accounts, unless the server that authenticates has more."""
         self._answers: dict[str, Callable[[Document, Request], Awaitable[None]]] = {
-            "localsubjectaccessreviews": self._local,
+            "localsubjectaccessreviews": self._subject,
             "selfsubjectaccessreviews": self._self,
             "selfsubjectreviews": self._who,
             "selfsubjectrulesreviews": self._rules,
@@ -78,9 +83,8 @@ class Reviewer:
         return Response(msgspec.json.encode(answer), 201, tuple(warnings))
 
     async def _answer(self, info: ResourceInfo, request: Request, document: Document) -> Document:
-        metadata = {key: value for key, value in document["metadata"].items() if key in _SHOWN_METADATA}
-        if request.namespace:
-            metadata["namespace"] = request.namespace
+        metadata = document["metadata"]
+        set_namespace(info, request, metadata)
         answer = {"kind": info.gvk.kind, "apiVersion": info.gvk.api_version, "metadata": metadata}
         answer["spec"] = document.get("spec") or {}
         await self._answers[info.gvr.resource](answer, request)
@@ -88,30 +92,19 @@ class Reviewer:
 
     async def _self(self, review: Document, request: Request) -> None:
         spec = review["spec"]
-        _check(_attribute_causes(spec))
+        _check([*attribute_causes(spec), *selector_causes(spec), *metadata_causes(review["metadata"], local=False)])
         await self._decide(review, _attributes(spec, request.user))
 
     async def _subject(self, review: Document, request: Request) -> None:
-        spec = review["spec"]
-        causes = _attribute_causes(spec)
+        spec, local = review["spec"], bool(request.namespace)
+        causes = list(attribute_causes(spec))
         if not spec.get("user") and not spec.get("groups"):
             causes.append(invalid("spec.user", "", "at least one of user or group must be specified"))
-        _check(causes)
+        causes += [*selector_causes(spec), *metadata_causes(review["metadata"], local=local)]
+        _check([*causes, *(local_causes(spec, request.namespace) if local else ())])
         extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
         user = User(spec.get("user") or "", tuple(spec.get("groups") or ()), extra, spec.get("uid") or "")
         await self._decide(review, _attributes(spec, user))
-
-    async def _local(self, review: Document, request: Request) -> None:
-        spec = review["spec"]
-        causes: list[Cause] = []
-        if spec.get("nonResourceAttributes"):
-            detail = "disallowed on this kind of request"
-            causes.append(invalid("spec.nonResourceAttributes", spec["nonResourceAttributes"], detail, whole=True))
-        namespace = (spec.get("resourceAttributes") or {}).get("namespace") or ""
-        if namespace != request.namespace:
-            causes.append(invalid("spec.resourceAttributes.namespace", namespace, "must match metadata.namespace"))
-        _check(causes)
-        await self._subject(review, request)
 
     async def _decide(self, review: Document, attributes: AccessAttributes) -> None:
         if not attributes.user.name and not attributes.user.groups:
@@ -119,6 +112,8 @@ class Reviewer:
             return
         decision = await self._authorizer.authorize(attributes)
         review["status"] = {"allowed": decision.allowed} | ({"reason": decision.reason} if decision.reason else {})
+        if error := evaluation_error(review["spec"]):
+            review["status"]["evaluationError"] = error
 
     async def _rules(self, review: Document, request: Request) -> None:
         namespace = review["spec"].get("namespace") or ""
@@ -174,16 +169,6 @@ def _user_info(user: User) -> Document:
     if user.extra:
         info["extra"] = {key: list(values) for key, values in user.extra.items()}
     return info
-
-
-def _attribute_causes(spec: Document) -> list[Cause]:
-    resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-    if resource is not None and other is not None:
-        detail = "cannot be specified in combination with resourceAttributes"
-        shown = {"Path": other.get("path") or "", "Verb": other.get("verb") or ""}
-        return [invalid("spec.nonResourceAttributes", shown, detail, whole=True)]
-    return [invalid("spec.resourceAttributes", None, detail)] if resource is None and other is None else []
 
 
 def _attributes(spec: Document, user: User) -> AccessAttributes:

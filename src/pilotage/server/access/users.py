@@ -33,6 +33,10 @@ def service_account(namespace: str, name: str, uid: str = "") -> User:
     return User(full_name, groups=implied_groups(full_name, ()), uid=uid)
 
 
+class BadImpersonation(BadRequest):
+    """400: the headers about impersonation do not name a user."""
+
+
 def impersonated(headers: Headers) -> User | None:
     """The user that a request impersonates; None if it does not. Raises BadRequest."""
     names = [name for name, _ in headers if name.startswith(_PREFIX)]
@@ -46,7 +50,7 @@ def impersonated(headers: Headers) -> User | None:
             field = unquote(key.removeprefix(_EXTRA))
             extra[field] = (*extra.get(field, ()), value)
     if not name:
-        raise BadRequest(_without_a_name(uid, groups, extra))
+        raise BadImpersonation(_without_a_name(uid, groups, extra))
     return User(name, implied_groups(name, groups), extra, uid)
 
 

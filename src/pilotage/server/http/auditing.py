@@ -19,6 +19,7 @@ from pilotage.rest import path, query
 from pilotage.rest.request import Request, User
 from pilotage.rest.users import ANONYMOUS, SERVICE_ACCOUNT
 from pilotage.server.access.authentication import Authenticator
+from pilotage.server.access.rbac import selected_name
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.users import impersonated
 from pilotage.server.audit.events import Audit, ObjectReference, Sink
@@ -35,7 +36,6 @@ _CHANCE = random.Random()  # noqa: S311 - the ids of requests are no secrets
 _DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reason"
 _DEPRECATED = "k8s.io/deprecated"
 _IMPERSONATION = "impersonate:user-info"
-_SELECTED_NAME = "metadata.name="
 LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
 """Subresources whose requests may last."""
 Answer = http.Response | http.StreamingResponse
@@ -116,10 +116,8 @@ def _attributes(incoming: http.Request, user: User) -> AccessAttributes:
         return attributes  # the answer says what is wrong
     if attributes.verb == "list" and query.boolean(parameters, "watch"):
         attributes = structs.replace(attributes, verb="watch")
-    selector = parameters.get("fieldSelector", "")
-    if selector.startswith(_SELECTED_NAME) and "," not in selector:
-        attributes = structs.replace(attributes, name=selector.removeprefix(_SELECTED_NAME))
-    return attributes
+    name = selected_name(parameters.get("fieldSelector", ""))
+    return structs.replace(attributes, name=name) if name else attributes
 
 
 def note_request(audit: Audit, request: Request, info: ResourceInfo) -> None:

@@ -14,14 +14,13 @@ from pilotage.meta.kinds import GroupVersion
 from pilotage.rest import negotiation
 from pilotage.server import routes
 from pilotage.server.http import discovery
-from pilotage.server.http.formats import format_of_document
+from pilotage.server.http.formats import check_produced, format_of_document
 from pilotage.server.http.rendering import write
 from pilotage.server.offload import offload
 from pilotage.server.openapi import documents as openapi
 from pilotage.server.openapi import protobuf
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
-from pilotage.types import builtin
 
 _JSON_MEDIA = "application/json"
 JSON = ("content-type", _JSON_MEDIA)
@@ -29,6 +28,7 @@ _NO_CACHE = ("cache-control", "no-cache, private")
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2"
 _WHOLE = 1024 * 1024
 """Bytes of a document about everything, roughly."""
+_NOTHING = http.Response(404, [], b"")
 _PATHS = ("/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version")
 
 
@@ -42,9 +42,12 @@ class Documents:
 
     async def find(self, route: str, headers: http.Headers) -> http.Response | None:
         """The document of a path; None if the path is not one of these."""
+        if route.startswith("//"):
+            return None
         parts = route.strip("/").split("/")
         match parts:
             case ["version"]:
+                check_produced(headers.get("accept"), (_JSON_MEDIA,))
                 return _indented(self._version)
             case [""]:
                 return await self._paths()
@@ -71,11 +74,11 @@ class Documents:
             return _tagged(headers, answer, whole if media == negotiation.JSON else write(whole, media))
         found = await self._plain_discovery(parts, headers)
         if found is not None:
-            routed = parts[0] == "api" or (len(parts) == 3 and _is_builtin_group(parts[1]))
+            routed = parts[0] == "api" or (len(parts) == 3 and parts[1] in routes.builtin_groups())
             asked = format_of_document(headers, routed=routed)
             content = write(msgspec.json.encode(found), asked.media, pretty=asked.pretty)
             return http.Response(200, [("content-type", asked.media)], content)
-        if (parts[0] == "api" and len(parts) == 2) or (len(parts) == 3 and _is_builtin_group(parts[1])):
+        if (parts[0] == "api" and len(parts) == 2) or (len(parts) == 3 and parts[1] in routes.builtin_groups()):
             raise routes.no_resource()
         return None
 
@@ -106,11 +109,13 @@ class Documents:
                 wanted = GroupVersion("", version)
             case ["v3", "apis", group, version]:
                 wanted = GroupVersion(group, version)
+            case ["v3", *_]:
+                return _NOTHING
             case _:
                 return None
         found = await offload(_size(custom), openapi.document, custom, wanted)
         if found is None:
-            return None
+            return _NOTHING
         content, digest = found
         return _tagged(headers, [JSON, _NO_CACHE, ("vary", "Accept")], content, digest)
 
@@ -120,10 +125,6 @@ class Documents:
             media, write = protobuf.MEDIA, openapi.version_2_protobuf
         content = await offload(_WHOLE, write, custom)
         return _tagged(headers, [("content-type", media), _NO_CACHE, ("vary", "Accept")], content)
-
-
-def _is_builtin_group(name: str) -> bool:
-    return any(each.resource.group == name for each in builtin.resources())
 
 
 def _prefers_protobuf(accept: str) -> bool:

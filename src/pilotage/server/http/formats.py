@@ -22,8 +22,9 @@ def format_of(headers: Headers, target: str, info: ResourceInfo, request: Reques
     accept = headers.get("accept")
     collection = request.verb in (Verb.LIST, Verb.WATCH)
     if not info.custom:
-        _check_route(accept, (*MEDIA_TYPES, *STREAMS) if collection else MEDIA_TYPES)
-    found = negotiate(accept, messages=not info.custom)
+        check_produced(accept, (*MEDIA_TYPES, *STREAMS) if collection else MEDIA_TYPES)
+    stored = info.verbs != (Verb.CREATE,)  # what is answered and not stored, as a review, has no other forms
+    found = negotiate(accept, messages=not info.custom, forms=stored)
     if found is None:
         raise NotAcceptable(_ONLY + ", ".join(MEDIA_TYPES))
     if request.verb is Verb.WATCH and found.media == YAML:
@@ -38,7 +39,7 @@ def format_of_document(headers: Headers, *, routed: bool) -> Format:
     """
     accept = headers.get("accept")
     if routed:
-        _check_route(accept, MEDIA_TYPES)
+        check_produced(accept, MEDIA_TYPES)
     found = negotiate(accept, forms=False)
     if found is None:
         raise NotAcceptable(_ONLY + ", ".join(MEDIA_TYPES))
@@ -79,7 +80,7 @@ def _go_type(info: ResourceInfo) -> str:
     return f"{info.stored.gvk.group.partition('.')[0] or 'core'}.{info.gvk.kind}"
 
 
-def _check_route(accept: str, produced: tuple[str, ...]) -> None:
+def check_produced(accept: str, produced: tuple[str, ...]) -> None:
     """Built-in resources compare the header with a list of media types first: `application/*` is not in it."""
     if not accept or any(part.partition(";")[0].strip() in ("*/*", *produced) for part in accept.split(",")[:64]):
         return

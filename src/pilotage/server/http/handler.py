@@ -23,9 +23,9 @@ from pilotage.rest.request import Form, Request, User, Verb
 from pilotage.rest.users import ANONYMOUS
 from pilotage.server import routes
 from pilotage.server.access.authentication import ADMIN, Authenticator
-from pilotage.server.access.rbac import Authorizer
+from pilotage.server.access.rbac import AccessDenied, Authorizer
 from pilotage.server.access.rules import AccessAttributes
-from pilotage.server.access.users import impersonated, impersonation
+from pilotage.server.access.users import BadImpersonation, impersonated, impersonation
 from pilotage.server.audit.events import Audit
 from pilotage.server.audit.policy import Level
 from pilotage.server.context import StorageRequest
@@ -45,6 +45,7 @@ from pilotage.telemetry.logs import logger
 
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
 """What anybody may ask."""
+_NO_SNIFFING = ("x-content-type-options", "nosniff")
 _NO_CACHE = ("cache-control", "no-cache, private")
 _COMPRESSED_FROM = 128 * 1024
 """Bytes of a body from which on it is compressed."""
@@ -132,6 +133,8 @@ class HTTPHandler:
         if health := self._health_of(incoming):
             if incoming.target.partition("?")[0] == f"{route}/":
                 raise NotFound(routes.NO_PAGE)
+            if route not in OPEN:
+                await self._authorizer.check(attributes)
             return await health(incoming if incoming.method == "HEAD" else replace(incoming, method="GET"))
         if route == "/metrics" and incoming.method == "GET":
             await self._authorizer.check(AccessAttributes(user, "get", path=route))
@@ -145,7 +148,7 @@ class HTTPHandler:
             return answer
         if attributes.path:
             await self._authorizer.check(attributes)
-            raise NotFound(routes.NO_PAGE)
+            raise routes.no_path(route)
         request, info = await resolve(self._registry, incoming, user, seconds)
         if audit is not None:
             await offload(len(incoming.body), note_request, audit, request, info)
@@ -234,8 +237,10 @@ def failure(error: ApiError, asked: Format = _PLAIN) -> http.Response:
     if error.retry_after_seconds:
         headers.append(("retry-after", str(error.retry_after_seconds)))
     if isinstance(error, NotFound) and error.status.details is None:
-        plain = [("content-type", "text/plain; charset=utf-8"), ("x-content-type-options", "nosniff")]
+        plain = [("content-type", "text/plain; charset=utf-8"), _NO_SNIFFING]
         return http.Response(404, plain, b"404 page not found\n")
+    if isinstance(error, AccessDenied | BadImpersonation):
+        headers.append(_NO_SNIFFING)
     body = write(msgspec.json.encode(error.status.document()), asked.media, pretty=asked.pretty)
     return http.Response(error.status.code, [("content-type", asked.media), *headers], body)
 

@@ -86,5 +86,8 @@ async def resolve(
 async def _no_method(registry: Registry, received: path.HTTPRequest, user: User) -> MethodNotSupported:
     """The 405 for a method that no resource has. Raises NotFound where the path leads nowhere."""
     route = received.target.partition("?")[0]
-    info = await registry.describe(replace(path.parse(path.HTTPRequest("DELETE", route)), user=user))
+    asked = path.parse(path.HTTPRequest("DELETE", route))
+    if user.name:
+        await registry.context.authorizer.check(attributes_of_path(http.Request("", route), user))
+    info = await registry.describe(asked)
     return routes.no_verb(info, "") if info.custom else routes.no_method()

@@ -22,6 +22,7 @@ from pilotage.server.subresources.scheduling import Scheduling
 from pilotage.server.subresources.table import BINDINGS, action_of
 from pilotage.server.subresources.tokenrequests import TokenRequests, default_token_request
 from pilotage.server.verbs import bodies
+from pilotage.server.verbs.identity import set_namespace
 from pilotage.server.verbs.refusals import with_warnings
 
 SUCCESS = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}'
@@ -82,6 +83,8 @@ class Actions:
         """The older form of `pods/binding`: the Pod has the name of the binding."""
         bodies.check_options(request)
         document = _read(request, _BODIES["binding"])
+        if not document["metadata"].get("name"):
+            raise BadRequest("Name parameter required.")
         warnings = await admit(self._context, info, request, document, body_info(_BODIES["binding"]))
         pods = await self._context.catalogue.find(_PODS)
         named = replace(request, resource=_PODS, name=document["metadata"].get("name", ""))
@@ -101,8 +104,7 @@ async def admit(
     """Let admission change and refuse the body of an action. Returns the warnings; an error has them, too."""
     admission, warnings = context.chain.of(info.group_resource), list[str]()
     if operation is Operation.CREATE:
-        if info.namespaced:
-            document["metadata"].setdefault("namespace", request.namespace)
+        set_namespace(info, request, document["metadata"])
         track_create(body, request, document, now=context.now())
     attributes = Attributes(operation, request, document, None, warnings, info, body)
     with with_warnings(warnings):

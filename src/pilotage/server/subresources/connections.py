@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilotage.errors import ApiError, BadRequest, NotFound, Status, StatusDetails
-from pilotage.meta.causes import invalid, invalid_error
+from pilotage.meta.causes import forbidden, invalid, invalid_error
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersionKind
 from pilotage.rest.query import integer
@@ -23,6 +23,7 @@ _KINDS = {
     ("nodes", "proxy"): "NodeProxyOptions",
 }
 _SWITCHES = ("stdin", "stdout", "stderr", "tty")
+_SCHEMES = ("", "http", "https")
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
 
@@ -82,6 +83,8 @@ class Connections:
     async def _proxy(self, info: ResourceInfo, request: Request) -> Response:
         parts = request.name.split(":")  # [scheme:]name[:port]
         name = parts[1] if len(parts) == 3 else parts[0]
+        if len(parts) > 3 or (len(parts) == 3 and parts[0] not in _SCHEMES):
+            raise BadRequest(f'invalid {info.mapping.singular} request "{request.name}"')
         found = await self._object(info, request, name)
         resource = info.gvr.resource
         if resource == "pods" and not (found.get("status") or {}).get("podIP"):
@@ -100,9 +103,14 @@ class Connections:
 
 
 def _check_log_options(request: Request) -> None:
+    given = request.parameters
     causes = []
+    if "sinceSeconds" in given and "sinceTime" in given:
+        causes.append(forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+    if "stream" in given:  # needs a feature that is off
+        causes.append(forbidden("stream", "may not be specified"))
     for field, least in _LOG_LIMITS.items():
-        value = integer(request.parameters, field)
+        value = integer(given, field)
         if value is not None and value < least:
             detail = "must be greater than 0" if least else "must be greater than or equal to 0"
             causes.append(invalid(field, value, detail))

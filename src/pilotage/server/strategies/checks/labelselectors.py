@@ -24,11 +24,14 @@ def validate_label_selector(selector: Document | None, path: str, *, any_value: 
         return
     yield from labels_causes(selector.get("matchLabels") or {}, f"{path}.matchLabels")
     yield from validate_each(
-        selector.get("matchExpressions"), f"{path}.matchExpressions", _validate_expression, any_value=any_value
+        selector.get("matchExpressions"), f"{path}.matchExpressions", check_requirement, any_value=any_value
     )
 
 
-def _validate_expression(expression: Document, path: str, *, any_value: bool) -> Iterator[Cause]:
+def check_requirement(
+    expression: Document, path: str, *, any_value: bool = False, any_operator: bool = False
+) -> Iterator[Cause]:
+    """What is wrong with a term of a selector. With `any_operator` it may be one of a later version."""
     operator, values = expression.get("operator") or "", expression.get("values") or []
     if operator in _WITH_VALUES:
         if not values:
@@ -36,7 +39,7 @@ def _validate_expression(expression: Document, path: str, *, any_value: bool) ->
     elif operator in _WITHOUT_VALUES:
         if values:
             yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-    else:
+    elif not any_operator:
         yield invalid(f"{path}.operator", operator, "not a valid selector operator")
     key = expression.get("key") or ""
     yield from validate_text(key, f"{path}.key", qualified_name)
