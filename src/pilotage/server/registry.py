@@ -21,6 +21,7 @@ from pilotage.server import deadlines, records, routes, steps
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.access.reviews import Reviewer
 from pilotage.server.bootstrap.cluster import create_cluster_objects
+from pilotage.server.bootstrap.owners import set_owner
 from pilotage.server.catalogue import COMPONENTS, NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.background import BackgroundLoops
@@ -247,7 +248,9 @@ class Registry:
             if await self.context.storage.get(key) is not None:
                 continue  # nothing is written, so that objects can be deleted by a new process on a full disk
             document: Document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            steps.prepare_create(info, document, now=self.context.now(), uid=self.context.uid())
+            now = self.context.now()
+            steps.prepare_create(info, document, now=now, uid=self.context.uid())
             info.strategy.canonicalize(document)
+            set_owner({"apiVersion": "v1", "metadata": document["metadata"]}, "kube-apiserver", now)
             with suppress(RevisionConflict):
                 await self.context.commit(Put(key, records.encode(records.storable(document, info)), expected=0))

@@ -127,7 +127,9 @@ def validate_update(
         causes += strategy.validate_update(document, old)
     elif request.subresource == "status":
         causes += strategy.validate_status_update(document, old)
-    elif request.subresource != "finalize":
+    elif request.subresource == "finalize":
+        causes += strategy.validate_finalize_update(document, old)
+    else:
         causes += strategy.validate_subresource_update(request.subresource, document, old)
     if not causes:
         strategy.canonicalize(document)

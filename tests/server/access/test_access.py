@@ -104,6 +104,38 @@ async def test_what_is_forbidden_is_named_as_a_cluster_names_it() -> None:
             assert (await ask("alice", target))[1]["message"] == message
 
 
+async def test_a_check_of_the_health_needs_a_permission_that_all_checks_together_do_not() -> None:
+    async with opened() as api:
+        ask = Asking(api)
+        assert (await ask("alice", "/livez"))[0] == 200
+        code, status = await ask("alice", "/livez/ping")
+        assert (code, status["message"]) == (403, 'forbidden: User "alice" cannot get path "/livez/ping"')
+
+
+async def test_a_method_that_no_resource_has_is_a_verb_without_a_name() -> None:
+    async with opened() as api:
+        _, status = await Asking(api)("alice", "/api/v1/namespaces/default/pods", "OPTIONS")
+        assert 'User "alice" cannot  resource "pods" in API group ""' in status["message"]
+
+
+@pytest.mark.parametrize("selector", ["metadata.name=one", "metadata.name==one"])
+async def test_a_list_of_one_name_needs_a_permission_for_that_name(selector: str) -> None:
+    async with opened() as api:
+        await grant(api, "alice", rule("list", "configmaps") | {"resourceNames": ["one"]})
+        ask, target = Asking(api), "/api/v1/namespaces/default/configmaps"
+        assert (await ask("alice", f"{target}?fieldSelector={selector}"))[0] == 200
+        assert (await ask("alice", f"{target}?fieldSelector=metadata.name!=one"))[0] == 403
+
+
+async def test_browsers_may_not_guess_the_type_of_what_is_forbidden() -> None:
+    async with opened() as api:
+        handler = HTTPHandler(api.registry, Authenticator(USERS, api.registry.context.service_accounts))
+        for who, more in (("alice", {}), ("masters", {"impersonate-uid": "5"})):
+            headers = Headers({"authorization": f"Bearer {who}", **more}.items())
+            answer = await handler(Request("GET", "/api/v1/nodes", headers))
+            assert ("x-content-type-options", "nosniff") in answer.headers
+
+
 async def test_a_binding_of_a_role_that_does_not_exist_is_named() -> None:
     async with opened() as api:
         await api.create(BINDINGS, binding("dangling", "nope", "alice"), "default")

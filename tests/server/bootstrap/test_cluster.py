@@ -78,9 +78,9 @@ async def test_what_was_changed_or_exists_stays_at_the_next_start() -> None:
     async with Registry(cluster_context(storage)) as registry:
         api = Api(registry)
         await api.patch(PRIORITY_CLASSES, "system-node-critical", {"description": "mine"})
-        await api.delete(PRIORITY_CLASSES, "system-cluster-critical")
+        await api.delete(SERVICES, "kubernetes", "default")
         revision = storage.revision
     async with Registry(cluster_context(storage)) as registry:
         again = Api(registry)
         assert (await again.get(PRIORITY_CLASSES, "system-node-critical"))["description"] == "mine"
-        assert storage.revision == revision + 1, "only the missing class is created"
+        assert storage.revision == revision + 1, "only the missing Service is created"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..differential import Scenario
 from .actions import BINDING, CONNECTING, EVICTING, LIMITING
+from .corners import CORNERS, REVIEWS
 from .creating import BODIES, CREATING, METADATA, SCHEMAS
 from .definitions import FREED_NAMES, INVALID_DEFINITIONS, LIFE, NAME_CONFLICTS
 from .deleting import COLLECTIONS, DELETING, DELETING_BUILT_INS
@@ -64,4 +65,6 @@ SCENARIOS: tuple[Scenario, ...] = (
     FUZZED,
     FUZZED_OPTIONS,
     FUZZED_WRITES,
+    CORNERS,
+    REVIEWS,
 )

@@ -16,6 +16,7 @@ from pilotage.server.loops.aggregation import aggregate_roles
 from pilotage.server.loops.collection import Collector
 from pilotage.server.loops.contents import ContentsCreator
 from pilotage.server.loops.events import expire_events
+from pilotage.server.loops.flowschemas import FlowSchemaChecker
 from pilotage.server.loops.history import History
 from pilotage.server.loops.pods import PodRemover
 from pilotage.server.loops.progress import Note
@@ -42,6 +43,7 @@ class BackgroundLoops:
         self._contents = ContentsCreator(context, context.contents) if context.contents is not None else None
         self._quotas = QuotaCounter(context) if context.contents is not None else None
         self._policies = PolicyTypeChecker(context, note) if context.contents is not None else None
+        self._flows = FlowSchemaChecker(context, note) if context.contents is not None else None
         self._pods = PodRemover(context, note)
         self._history = History(context)
         self._tasks: list[asyncio.Task[None]] = []
@@ -62,6 +64,8 @@ class BackgroundLoops:
             loops["quotas"] = self._quotas.run
         if self._policies is not None:
             loops["policies"] = self._policies.run
+        if self._flows is not None:
+            loops["flows"] = self._flows.run
         if self._contents is not None:
             await self._contents.create_all()
             loops["contents"] = self._contents.run
@@ -81,6 +85,7 @@ class BackgroundLoops:
             self._contents,
             self._quotas,
             self._policies,
+            self._flows,
         )
         return [loop.busy() for loop in loops if loop is not None and not loop.idle]
 

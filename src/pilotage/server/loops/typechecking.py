@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-import msgspec
-
 from pilotage.errors import Conflict, MissingExtra, NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.rest.request import PatchType, Request, Verb, WriteOptions
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogReader, Note
+from pilotage.server.loops.statuses import apply_status
 from pilotage.server.offload import COMPILED, offload
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Entry
@@ -66,36 +64,14 @@ class PolicyTypeChecker:
         params = await self._params(spec)
         warnings = await offload(len(entry.value) * COMPILED, expression_warnings, spec, kinds, params)
         with suppress(NotFound, Conflict):  # it was deleted, or replaced by another one
-            await self._write(policy, {"observedGeneration": generation, "typeChecking": _found(warnings)})
+            status = {"observedGeneration": generation, "typeChecking": _found(warnings)}
+            await apply_status(self._context, self._note, POLICIES, policy, FIELD_MANAGER, status)
 
     async def _params(self, spec: Document) -> ResourceInfo | None:
         kind = spec.get("paramKind")
         if kind is None:
             return None
         return await self._context.catalogue.of_kind(GroupVersionKind.of(kind["apiVersion"], kind["kind"]))
-
-    async def _write(self, policy: Document, status: Document) -> None:
-        from pilotage.server.verbs.apply import Applier
-
-        metadata = policy["metadata"]
-        configuration = {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": "ValidatingAdmissionPolicy",
-            "metadata": {"name": metadata["name"], "uid": metadata["uid"]},
-            "status": status,
-        }
-        request = Request(
-            Verb.PATCH,
-            POLICIES,
-            name=metadata["name"],
-            subresource="status",
-            body=msgspec.json.encode(configuration),
-            content_type=PatchType.APPLY.value,
-            write=WriteOptions(field_manager=FIELD_MANAGER, force=True),
-        )
-        info = await self._context.catalogue.find(POLICIES)
-        response = await Applier(self._context).apply(info, request)
-        self._note(request, response.body)
 
 
 def _found(warnings: list[Document]) -> Document:

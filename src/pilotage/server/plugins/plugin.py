@@ -83,7 +83,7 @@ def forbidden(attributes: Attributes, reason: str, name: str | None = None) -> F
     group, _, resource = attributes.resource
     if name is None:
         metadata = (attributes.new or {}).get("metadata") or {}
-        name = metadata.get("name") or metadata.get("generateName") or attributes.request.name or "Unknown"
+        name = metadata.get("name") or metadata.get("generateName") or attributes.name or "Unknown"
     qualified = f"{resource}.{group}" if group else resource
     details = StatusDetails(name=name, group=group, kind=resource)
     return Forbidden(f'{qualified} "{name}" is forbidden: {reason}', details=details)

@@ -10,6 +10,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import RULES, dns_1123_label
+from pilotage.server.strategies import mandatoryflows
 from pilotage.server.strategies.checks.numbers import validate_in_range
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.strategy import Strategy, mapping
@@ -34,7 +35,8 @@ class FlowSchemaStrategy(Strategy):
             spec["matchingPrecedence"] = 1000
 
     def validate(self, document: Document) -> list[Cause]:
-        return [*_validate_schema(mapping(document.get("spec")), document["metadata"].get("name", ""))]
+        spec, name = mapping(document.get("spec")), document["metadata"].get("name", "")
+        return [*_validate_schema(spec, name), *mandatoryflows.schema_causes(name, spec)]
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         return [*_validate_conditions(document)]
@@ -65,7 +67,8 @@ class PriorityLevelStrategy(Strategy):
             exempt.setdefault("lendablePercent", 0)
 
     def validate(self, document: Document) -> list[Cause]:
-        return [*_validate_level(mapping(document.get("spec")), document["metadata"].get("name", ""))]
+        spec, name = mapping(document.get("spec")), document["metadata"].get("name", "")
+        return [*_validate_level(spec, name), *mandatoryflows.level_causes(name, spec)]
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         return [*_validate_conditions(document)]

@@ -11,6 +11,7 @@ from pilotage.meta.names import dns_1123_label
 from pilotage.meta.validation import labels_causes
 from pilotage.server.strategies.checks.immutable import validate_immutable
 from pilotage.server.strategies.checks.texts import validate_required_text
+from pilotage.server.strategies.pods.warnings import label_warning
 from pilotage.server.strategies.strategy import Strategy
 
 
@@ -30,6 +31,10 @@ class RuntimeClassStrategy(Strategy):
             *self.validate(document),
             *validate_immutable(document.get("handler"), old.get("handler"), "handler"),
         ]
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        labels = (document.get("scheduling") or {}).get("nodeSelector") or {}
+        return [f"scheduling.nodeSelector: {text}" for key in labels if (text := label_warning(key))]
 
 
 def _validate_overhead(fixed: Document) -> Iterator[Cause]:

@@ -21,6 +21,8 @@ class PriorityClassStrategy(Strategy):
     """Priority classes keep their value and their policy."""
 
     schema_rules = False
+    protected_names = tuple(_SYSTEM)
+    protection = "this is a system priority class and cannot be deleted"
 
     def default(self, document: Document) -> None:
         document.setdefault("preemptionPolicy", "PreemptLowerPriority")

@@ -72,6 +72,8 @@ class Strategy:
     """Clients do not see all that is stored."""
     protected_names: ClassVar[tuple[str, ...]] = ()
     """Objects that cannot be deleted."""
+    protection: ClassVar[str] = ""
+    """Why they cannot; if it is empty, it is the admission plugin NamespaceLifecycle that protects them."""
     names_resources: ClassVar[bool] = False
     """Objects name resources, so a commit includes the claim of their names."""
     allocates: ClassVar[bool] = False
@@ -145,6 +147,10 @@ class Strategy:
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         """What is wrong with the next state of an object whose status is written, besides metadata and schema."""
+        return []
+
+    def validate_finalize_update(self, document: Document, old: Document) -> list[Cause]:
+        """What is wrong with the next state of an object whose finalizers in the spec are written."""
         return []
 
     def validate_subresource_update(self, subresource: str, document: Document, old: Document) -> list[Cause]:

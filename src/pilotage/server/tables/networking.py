@@ -106,7 +106,10 @@ def ingress_class(document: Document, now: datetime) -> list[Cell]:
     if reference:
         group = f".{reference['apiGroup']}" if reference.get("apiGroup") else ""
         parameters = f"{reference.get('kind', '')}{group}/{reference.get('name', '')}"
-    return [cells.name(document), spec.get("controller", ""), parameters, cells.age(document, now)]
+    name = cells.name(document)
+    if part(document, "metadata", "annotations").get(_DEFAULT_CLASS) == "true":
+        name = f"{name} (default)"
+    return [name, spec.get("controller", ""), parameters, cells.age(document, now)]
 
 
 def network_policy(document: Document, now: datetime) -> list[Cell]:
@@ -117,17 +120,18 @@ def network_policy(document: Document, now: datetime) -> list[Cell]:
 def ip_address(document: Document, now: datetime) -> list[Cell]:
     parent = part(document, "spec", "parentRef")
     group = parent.get("group") or "core"
-    found = ""
+    found = NONE
     if parent:
         place = f"{parent['namespace']}/" if parent.get("namespace") else ""
         found = f"{parent.get('resource', '')}.{group}/{place}{parent.get('name', '')}".replace(".core/", "/")
-    return [cells.name(document), found]
+    return [cells.name(document), found, cells.age(document, now)]
 
 
 def service_cidr(document: Document, now: datetime) -> list[Cell]:
     return [cells.name(document), ",".join(items(part(document, "spec"), "cidrs")), cells.age(document, now)]
 
 
+_DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 CORE: dict[str, Printer] = {"endpoints": endpoints, "services": service}
 DISCOVERY: dict[str, Printer] = {"endpointslices": endpoint_slice}
 NETWORKING: dict[str, Printer] = {

@@ -169,7 +169,7 @@ def resource_slice(document: Document, now: datetime) -> list[Cell]:
     spec = part(document, "spec")
     return [
         cells.name(document),
-        text(spec.get("nodeName"), UNSET),
+        spec.get("nodeName", ""),
         spec.get("driver", ""),
         part(spec, "pool").get("name", ""),
         cells.age(document, now),

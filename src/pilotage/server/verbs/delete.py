@@ -31,8 +31,9 @@ class Deleter:
     ) -> Response:
         """Delete one object, as part of a `collection` or not. What is already `admitted` is not admitted again."""
         deletion.check_options(request.delete)
-        if self.context.namespace_lifecycle and request.name in info.strategy.protected_names:
-            raise info.forbidden(request.name, f"this {info.mapping.singular} may not be deleted")
+        protection = info.strategy.protection
+        if request.name in info.strategy.protected_names and (protection or self.context.namespace_lifecycle):
+            raise info.forbidden(request.name, protection or f"this {info.mapping.singular} may not be deleted")
         warnings = deletion.warnings(info, request.delete)
         while True:
             with with_warnings(warnings):

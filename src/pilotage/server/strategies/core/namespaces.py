@@ -51,6 +51,14 @@ class NamespaceStrategy(Strategy):
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         return []  # an update cannot change the spec
 
+    def validate_finalize_update(self, document: Document, old: Document) -> list[Cause]:
+        found = []
+        for index, name in enumerate(document["spec"].get("finalizers") or ()):
+            found += finalizers_causes([name], f"spec.finalizers[{index}]")
+            if not is_qualified(name):
+                found.append(invalid(f"spec.finalizers[{index}]", name, UNQUALIFIED))
+        return found
+
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         phase = document["status"].get("phase", "")
         wanted, when = (

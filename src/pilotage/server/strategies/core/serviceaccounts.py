@@ -5,6 +5,8 @@ from __future__ import annotations
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.strategy import Strategy
 
+_ENFORCED = "kubernetes.io/enforce-mountable-secrets"
+
 
 class ServiceAccountStrategy(Strategy):
     """Of the secrets that a service account refers to only the names count."""
@@ -18,6 +20,13 @@ class ServiceAccountStrategy(Strategy):
     def prepare_for_update(self, document: Document, old: Document) -> None:
         super().prepare_for_update(document, old)
         _keep_names(document)
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        is_new = old is None or _ENFORCED not in (old["metadata"].get("annotations") or {})
+        if is_new and _ENFORCED in (document["metadata"].get("annotations") or {}):
+            text = "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
+            return [f"metadata.annotations[{_ENFORCED}]: {text}"]
+        return []
 
 
 def _keep_names(document: Document) -> None:

@@ -27,7 +27,6 @@ def carry_status_over(status: Document, old: Document) -> None:
     for key in ("qosClass", "observedGeneration"):
         if not status.get(key) and old.get(key):
             status[key] = old[key]
-    _agree_on_address(status)
     generations: dict[str, list[int]] = defaultdict(list)
     for condition in old.get("conditions") or ():
         generations[condition.get("type") or ""].append(condition.get("observedGeneration") or 0)
@@ -38,7 +37,7 @@ def carry_status_over(status: Document, old: Document) -> None:
             condition["observedGeneration"] = generation
 
 
-def _agree_on_address(status: Document) -> None:
+def agree_on_address(status: Document) -> None:
     """Make the pod's address, and the list that begins with it, agree. The single one counts, for older nodes."""
     addresses, single = status.get("podIPs") or [], status.get("podIP") or ""
     first = addresses[0].get("ip") or "" if addresses else ""

@@ -12,7 +12,12 @@ from pilotage.server.strategies.pods.defaults import default_pod
 from pilotage.server.strategies.pods.preparation import apply_apparmor, prepare_pod
 from pilotage.server.strategies.pods.resize import keep_all_but_resources, validate_resize
 from pilotage.server.strategies.pods.spec import validate_new_pod
-from pilotage.server.strategies.pods.status import carry_status_over, status_warnings, validate_pod_status
+from pilotage.server.strategies.pods.status import (
+    agree_on_address,
+    carry_status_over,
+    status_warnings,
+    validate_pod_status,
+)
 from pilotage.server.strategies.pods.update import validate_ephemeral_containers_update, validate_pod_update
 from pilotage.server.strategies.pods.warnings import pod_warnings
 from pilotage.server.strategies.strategy import Strategy, copy_field
@@ -27,6 +32,8 @@ class PodStrategy(Strategy):
 
     def default(self, document: Document) -> None:
         default_pod(document)
+        if document.get("status"):
+            agree_on_address(document["status"])
 
     def prepare_for_create(self, document: Document) -> None:
         document["metadata"]["generation"] = 1

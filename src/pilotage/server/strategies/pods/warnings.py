@@ -64,7 +64,7 @@ def pod_warnings(pod: Document) -> Iterator[str]:
 
 def label_warning(key: str) -> str:
     """What to use instead of an old label of nodes; empty if it is not one."""
-    return f"{key} is {_LABELS[key]}" if key in _LABELS else ""
+    return _LABELS.get(key, "")
 
 
 def template_warnings(template: Document, path: str) -> Iterator[str]:

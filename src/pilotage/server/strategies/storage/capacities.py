@@ -11,6 +11,7 @@ from pilotage.server.strategies.checks.immutable import IMMUTABLE
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.quantities import validate_quantity_not_negative
 from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.pods.warnings import label_warning
 from pilotage.server.strategies.storage.storageclasses import validate_driver, validate_parameters
 from pilotage.server.strategies.strategy import Strategy
 
@@ -31,6 +32,18 @@ class CSIStorageCapacityStrategy(Strategy):
         if name != old.get("storageClassName", ""):
             found.append(invalid("storageClassName", name, IMMUTABLE))
         return found
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        topology = document.get("nodeTopology") or {}
+        expressions = [
+            f"nodeTopology.matchExpressions[{index}].key: {key} is {text}"
+            for index, expression in enumerate(topology.get("matchExpressions") or ())
+            if (text := label_warning(key := expression.get("key") or ""))
+        ]
+        labels = topology.get("matchLabels") or ()
+        return expressions + [
+            f"nodeTopology.matchLabels.{key}: {text}" for key in labels if (text := label_warning(key))
+        ]
 
 
 def _validate_capacity(document: Document) -> Iterator[Cause]:

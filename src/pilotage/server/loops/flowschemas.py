@@ -1,0 +1,75 @@
+"""Keeps the condition Dangling of FlowSchemas: whether the priority level that they refer to exists."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from pilotage.errors import Conflict, NotFound
+from pilotage.meta.documents import Document
+from pilotage.meta.gojson import quoted
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.server import records
+from pilotage.server.context import RegistryContext
+from pilotage.server.loops.progress import LogReader, Note
+from pilotage.server.loops.statuses import apply_status
+
+GROUP = "flowcontrol.apiserver.k8s.io"
+SCHEMAS = GroupVersionResource(GROUP, "v1", "flowschemas")
+FIELD_MANAGER = "api-priority-and-fairness-config-consumer-v1"
+"""The name that kube-apiserver has for it."""
+
+
+class FlowSchemaChecker:
+    """Compares all flow schemas with all priority levels after each change of one."""
+
+    def __init__(self, context: RegistryContext, note: Note) -> None:
+        self._context = context
+        self._note = note
+        self._prefix = f"{context.prefix}{GROUP}/"
+        self._reader = LogReader(context.storage, self._prefix)
+
+    @property
+    def idle(self) -> bool:
+        return self._reader.idle
+
+    def busy(self) -> str:
+        """What is left to do, as a sentence."""
+        return "the conditions of flow schemas are being written"
+
+    async def run(self) -> None:
+        """Read the log until cancelled. Raises StorageError, and is started again then."""
+        self._reader.start()
+        try:
+            await self._reader.existing()
+            while True:
+                await self._check()
+                await self._reader.next()
+        finally:
+            self._reader.stop()
+
+    async def _check(self) -> None:
+        levels = {level["metadata"]["name"] for level in await self._list("prioritylevelconfigurations")}
+        for schema in await self._list(SCHEMAS.resource):
+            name = schema["spec"]["priorityLevelConfiguration"]["name"]
+            wanted = condition(name, exists=name in levels)
+            if not any(wanted.items() <= one.items() for one in (schema.get("status") or {}).get("conditions") or ()):
+                status = {"conditions": [wanted | {"lastTransitionTime": self._context.now()}]}
+                with suppress(NotFound, Conflict):  # it was deleted, or replaced by another one
+                    await apply_status(self._context, self._note, SCHEMAS, schema, FIELD_MANAGER, status)
+
+    async def _list(self, resource: str) -> list[Document]:
+        snapshot = await self._context.storage.list(f"{self._prefix}{resource}/")
+        return [records.decode(entry.value) for entry in snapshot.entries]
+
+
+def condition(level: str, *, exists: bool) -> Document:
+    """The condition of a flow schema that refers to a priority level, without its time."""
+    refers = f"This FlowSchema references the PriorityLevelConfiguration object named {quoted(level)}"
+    if exists:
+        return {"type": "Dangling", "status": "False", "reason": "Found", "message": f"{refers} and it exists"}
+    return {
+        "type": "Dangling",
+        "status": "True",
+        "reason": "NotFound",
+        "message": f"{refers} but there is no such object",
+    }
