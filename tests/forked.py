@@ -45,6 +45,7 @@ IMPORTED = (
     "pilotage.testing",
     "pilotage.types.apps.v1",
     "pilotage.types.core.v1",
+    "pytest",
 )
 
 _processes = multiprocessing.get_context("forkserver")

@@ -8,7 +8,7 @@ from tests.server.recordings import cases as recording
 from tests.server.recordings.agreement import COUNTED, Agreement, thresholds
 from tests.server.recordings.replay import replay
 
-STRIDE = 11
+STRIDE = 37
 MARGIN = 2.0
 """Percent that a sample may be below the whole."""
 

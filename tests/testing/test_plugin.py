@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+from .. import forked
+
+COMMAND = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "pilotage.testing.plugin"]
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # other plugins take time
 TEST = """
 import asyncio
 import pytest
@@ -48,8 +53,7 @@ async def fixture_that_is_async(pilotage_env: Environment) -> str:
 
 
 def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "pilotage.testing.plugin", *options]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return forked.run(*COMMAND, *options, folder=folder, environment=os.environ | ALONE)
 
 
 def test_a_failed_test_shows_the_errors_of_reconcilers_and_the_seed_that_repeats_it(tmp_path: Path) -> None:
@@ -109,6 +113,7 @@ def test_a_run_without_its_fixtures_imports_nothing_of_pilotage_but_the_plugin(t
         "        'pilotage', 'pilotage.lazyexports', 'pilotage.testing', 'pilotage.testing.plugin']\n"
         "    assert 'asyncio' not in sys.modules\n"
     )
-    ran = run(tmp_path)
+    command = [sys.executable, *COMMAND]
+    ran = subprocess.run(command, cwd=tmp_path, env=os.environ | ALONE, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout
     assert "not a number, nor random" in run(tmp_path, "--pilotage-seed=x").stderr

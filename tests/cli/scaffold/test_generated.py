@@ -11,6 +11,8 @@ import pytest
 
 from pilotage import cli
 
+from ... import forked
+
 PROJECTS = {
     "empty": [],
     "kind": ["api Guestbook --short-names gb,book"],
@@ -71,12 +73,12 @@ def test_the_projects_pass_the_linter(projects: Path) -> None:
 def test_the_tests_of_the_projects_pass(projects: Path) -> None:
     """In one process: the packages have different names."""
     folders = [str(projects / name / "tests") for name in PROJECTS]
-    paths = os.pathsep.join(
-        [*(str(projects / name / "src") for name in PROJECTS), os.environ.get("PYTHONPATH", "")]
-    ).strip(os.pathsep)
+    sources = " ".join(str(projects / name / "src") for name in PROJECTS)
     options = ["--import-mode=importlib", "-q", "-W", "error", "-p", "no:cacheprovider", "-c", "/dev/null"]
-    options += ["-p", "pilotage.testing.plugin"]  # an installation of before has no entry point for it
-    run("pytest", *options, f"--rootdir={projects}", *folders, folder=projects, PYTHONPATH=paths)
+    options += ["-p", "pilotage.testing.plugin", "-o", f"pythonpath={sources}", f"--rootdir={projects}"]
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # other plugins take time
+    made = forked.run("-m", "pytest", *options, *folders, folder=projects, environment=environment)
+    assert made.returncode == 0, made.stdout + made.stderr
 
 
 @pytest.mark.long  # mypy reads all of pilotage: some seconds

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import msgspec
 import pytest
 
 from pilotage.errors import Cause, InvalidDefinition, MissingExtra
@@ -128,3 +129,14 @@ def test_a_definition_with_rules_can_be_written_without_the_extra_that_checks_th
 
     monkeypatch.setattr(definition, "definition_causes", without_cel)
     assert crd(database.Database)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"]
+
+
+def test_a_definition_is_the_callers_own_and_follows_the_class() -> None:
+    @resource(group="example.com", version="v1")
+    class Changed(Resource):
+        spec: Spec
+
+    crd(Changed)["spec"]["names"]["plural"] = "mine"
+    assert crd(Changed)["spec"]["names"]["plural"] == "changeds"
+    Changed.__resource__ = msgspec.structs.replace(Changed.__resource__, plural="others")
+    assert crd(Changed)["spec"]["names"]["plural"] == "others"

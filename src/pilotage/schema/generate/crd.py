@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from pilotage.errors import Cause, InvalidDefinition, MissingExtra
 from pilotage.meta.kinds import GroupKind
@@ -28,6 +31,13 @@ def crd(*types: type[Resource]) -> dict[str, Any]:
 
     Raises InvalidDefinition with the place in Python, the reason and what to do.
     """
+    infos = [getattr(cls, "__resource__", None) for cls in types]  # a program may replace them
+    document: dict[str, Any] = msgspec.json.decode(_encoded(types, msgspec.json.encode(infos, enc_hook=repr)))
+    return document
+
+
+@lru_cache(maxsize=64)  # each test of a suite installs the same classes, and a large one takes a tenth of a second
+def _encoded(types: tuple[type[Resource], ...], _: bytes) -> bytes:
     classes = _classes(types)
     infos = [cls.__resource__ for cls in classes]
     _check_versions(classes)
@@ -38,7 +48,7 @@ def crd(*types: type[Resource]) -> dict[str, Any]:
     versions = [version_of(cls, tree) for cls, tree in zip(classes, trees, strict=True)]
     document = _document(classes, versions)
     _check_document(document, classes, trees)
-    return document
+    return msgspec.json.encode(document)
 
 
 def crds(types: Iterable[type[Resource]]) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import enum
 import types
 import typing
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -96,6 +97,7 @@ def _object(model: type[Model], location: _Location, *, root: bool = False) -> O
     )
 
 
+@lru_cache(maxsize=1024)  # a Pod has many of its classes several times
 def _hints(model: type[Model]) -> dict[str, Any]:
     try:
         return typing.get_type_hints(model, include_extras=True)
