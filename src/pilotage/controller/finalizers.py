@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pilotage.errors import InvalidDefinition, PilotageError
-from pilotage.meta.finalizers import HasMetadata, add_finalizer, contains_finalizer, remove_finalizer
+from pilotage.meta.finalizers import add_finalizer, contains_finalizer, remove_finalizer
+from pilotage.meta.owners import HasMetadata
 
 T = TypeVar("T", bound=HasMetadata)
 

@@ -6,23 +6,15 @@ from typing import Any, Generic, Protocol
 
 import msgspec
 
+from pilotage.meta.forms import ObjectKey
 from pilotage.meta.typevars import T_co, TypeVar
-
-
-class Identity(Protocol):
-    """The metadata of an object, or its header."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def namespace(self) -> str: ...
 
 
 class Identified(Protocol):
     """An object with metadata, in any form."""
 
     @property
-    def metadata(self) -> Identity: ...
+    def metadata(self) -> ObjectKey: ...
 
 
 O = TypeVar("O", bound=Identified)  # noqa: E741

@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import Coroutine
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pilotage.cluster.fencing import fenced
 from pilotage.manager.election.elector import LeaderElector, RunElection, run_here
@@ -23,15 +23,10 @@ from pilotage.manager.shutdown import PROGRESS, Grace, Progress, Shutdown
 from pilotage.manager.work import WorkTracker
 from pilotage.telemetry.logs import logger
 
+if TYPE_CHECKING:
+    from pilotage.manager.shards.shards import Shards
+
 log = logger("pilotage.manager")
-
-
-class ShardRun(Protocol):
-    """The shards as the lifecycle uses them."""
-
-    async def run(self) -> None: ...
-
-    async def leave(self) -> None: ...
 
 
 class Lifecycle:
@@ -42,7 +37,7 @@ class Lifecycle:
         self.elected = asyncio.Event()
         self.elector: LeaderElector | None = None
         """The candidate for the lease; None: this process leads at once."""
-        self.shards: ShardRun | None = None
+        self.shards: Shards | None = None
         """The group of replicas that share the work; None: there is none."""
         self.release_lease = False
         """Whether a clean stop releases the lease."""
@@ -229,7 +224,7 @@ class Lifecycle:
         finally:
             await _cancel(campaign)
 
-    async def _share(self, shards: ShardRun) -> None:
+    async def _share(self, shards: Shards) -> None:
         try:
             await shards.run()
         except LeaderElectionLost as error:

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from pilotage.meta.models import ObjectMeta
-
-
-class HasMetadata(Protocol):
-    """An object with typed metadata: a Resource, an Unstructured, a PartialObjectMetadata."""
-
-    @property
-    def metadata(self) -> ObjectMeta: ...
+from pilotage.meta.owners import HasMetadata
 
 
 def add_finalizer(object_: HasMetadata, finalizer: str) -> bool:

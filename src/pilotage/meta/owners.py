@@ -9,14 +9,14 @@ from pilotage.meta.kinds import GroupVersion
 from pilotage.meta.models import ObjectMeta, OwnerReference
 
 
-class Owned(Protocol):
+class HasMetadata(Protocol):
     """An object with typed metadata: a Resource, an Unstructured, a PartialObjectMetadata."""
 
     @property
     def metadata(self) -> ObjectMeta: ...
 
 
-class Owner(Owned, Protocol):
+class Owner(HasMetadata, Protocol):
     """An object with its group, version and kind."""
 
     @property
@@ -37,7 +37,7 @@ class AlreadyOwned(PilotageError):
         super().__init__(message)
 
 
-def set_controller_reference(owner: Owner, controlled: Owned, *, block_owner_deletion: bool = True) -> None:
+def set_controller_reference(owner: Owner, controlled: HasMetadata, *, block_owner_deletion: bool = True) -> None:
     """Make `owner` the controller of `controlled`, which is then deleted with it.
 
     With `block_owner_deletion` a foreground deletion of the owner waits for this object. A reference to the same owner
@@ -56,7 +56,7 @@ def set_controller_reference(owner: Owner, controlled: Owned, *, block_owner_del
     _put(reference, controlled)
 
 
-def set_owner_reference(owner: Owner, owned: Owned, *, block_owner_deletion: bool = False) -> None:
+def set_owner_reference(owner: Owner, owned: HasMetadata, *, block_owner_deletion: bool = False) -> None:
     """Add `owner` to the owners of `owned`, not as its controller; one that is there is brought up to date.
 
     With `block_owner_deletion` a foreground deletion of the owner waits for this object.
@@ -67,7 +67,7 @@ def set_owner_reference(owner: Owner, owned: Owned, *, block_owner_deletion: boo
     _put(reference, owned)
 
 
-def remove_owner_reference(owner: Owner, owned: Owned) -> bool:
+def remove_owner_reference(owner: Owner, owned: HasMetadata) -> bool:
     """Take `owner` off the owners of `owned`; False if it was none."""
     references = owned.metadata.owner_references
     kept = [other for other in references if not _refers(other, owner)]
@@ -77,24 +77,24 @@ def remove_owner_reference(owner: Owner, owned: Owned) -> bool:
     return True
 
 
-def has_owner_reference(owner: Owner, owned: Owned) -> bool:
+def has_owner_reference(owner: Owner, owned: HasMetadata) -> bool:
     """Whether `owner` is among the owners, whatever version of its kind they name."""
     return any(_refers(reference, owner) for reference in owned.metadata.owner_references)
 
 
-def controller_of(owned: Owned | ObjectMeta) -> OwnerReference | None:
+def controller_of(owned: HasMetadata | ObjectMeta) -> OwnerReference | None:
     """The reference to the controller, of an object or of its metadata."""
     metadata = owned if isinstance(owned, ObjectMeta) else owned.metadata
     return next((reference for reference in metadata.owner_references if reference.controller), None)
 
 
-def is_controlled_by(owned: Owned | ObjectMeta, owner: Owned) -> bool:
+def is_controlled_by(owned: HasMetadata | ObjectMeta, owner: HasMetadata) -> bool:
     """Whether the controller is this very object, by its uid."""
     reference = controller_of(owned)
     return reference is not None and bool(reference.uid) and reference.uid == owner.metadata.uid
 
 
-def _reference(owner: Owner, owned: Owned) -> OwnerReference:
+def _reference(owner: Owner, owned: HasMetadata) -> OwnerReference:
     there, here = owner.metadata.namespace, owned.metadata.namespace
     if there and not here:
         raise InvalidOwner(_without_namespace(owner, owned))
@@ -109,7 +109,7 @@ def _reference(owner: Owner, owned: Owned) -> OwnerReference:
     )
 
 
-def _without_namespace(owner: Owner, owned: Owned) -> str:
+def _without_namespace(owner: Owner, owned: HasMetadata) -> str:
     """The message for an owner in a namespace and an object in none: it is cluster-scoped, or not complete yet."""
     kind, name, namespace = getattr(owned, "kind", "object"), owned.metadata.name, owner.metadata.namespace
     subject = f"{owner.kind} {namespace}/{owner.metadata.name} cannot own {kind} {name}"
@@ -122,7 +122,7 @@ def _without_namespace(owner: Owner, owned: Owned) -> str:
     return f"{subject}: a cluster-scoped resource must not have a namespace-scoped owner; use a cluster-scoped owner"
 
 
-def _put(reference: OwnerReference, owned: Owned) -> None:
+def _put(reference: OwnerReference, owned: HasMetadata) -> None:
     references = owned.metadata.owner_references
     for index, other in enumerate(references):
         if _same(other, reference):
