@@ -41,6 +41,40 @@ async def test_nothing_is_connected_before_the_first_call_and_one_connection_car
         assert listening.statistics().accepted == 1
 
 
+def unconnected() -> tuple[ClientConnection, list[bytes]]:
+    """A connection, and what it gives to its transport after the preface."""
+    written: list[bytes] = []
+    transport = mock.create_autospec(asyncio.Transport, instance=True)
+    transport.is_closing.return_value = False
+    calling = ClientConnection(asyncio.get_running_loop(), ChannelOptions(keepalive_seconds=0.0), "test")
+    calling.connection_made(transport)
+    transport.write.side_effect = written.append
+    return calling, written
+
+
+async def test_the_first_call_of_a_turn_is_written_at_once_and_the_others_together() -> None:
+    calling, written = unconnected()
+    for _ in range(3):
+        written.clear()
+        calls = [await calling.begin(b"", b"message") for _ in range(10)]
+        assert len(written) == 1
+        await asyncio.sleep(0)
+        assert len(written) == 2
+        assert b"".join(written).count(b"message") == len(calls)
+        await asyncio.sleep(0)
+    calling.abort("the test is over")
+
+
+async def test_what_was_not_written_when_a_connection_is_closed_comes_before_the_goodbye() -> None:
+    calling, written = unconnected()
+    for number in range(3):
+        await calling.begin(b"", b"message %d" % number)
+    calling.close()
+    sent = b"".join(written)
+    assert sent.index(b"message 0") < sent.index(b"message 1") < sent.index(b"message 2")
+    assert sent.endswith(frames.goaway(0, ErrorCode.NO_ERROR, ""))
+
+
 async def test_the_error_of_a_missing_socket_says_what_to_do() -> None:
     async with channel("/nowhere/s.sock", ChannelOptions(unreachable_hint="start the program")) as calling:
         with pytest.raises(ConnectionLost, match=r"the server is not running.*; start the program") as caught:

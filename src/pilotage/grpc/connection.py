@@ -41,6 +41,9 @@ class Connection(Engine[S], asyncio.BufferedProtocol):
         self._buffer = bytearray(_READ_BYTES)  # one for all reads: to allocate a buffer costs more than to read
         self._view = memoryview(self._buffer)
 
+    def flush(self) -> None:
+        """Give the transport what was not given to it yet."""
+
     @abstractmethod
     def ended(self) -> None:
         """The connection is closing: the streams receive nothing more."""
@@ -159,6 +162,7 @@ class Connection(Engine[S], asyncio.BufferedProtocol):
         if self.lost:
             return
         self.lost = why or "the connection was lost"
+        self.flush()
         self.write = discard
         if self._transport is not None:
             self._transport.close()
