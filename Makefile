@@ -84,10 +84,10 @@ compatibility-tests: $(READY) compatibility-binaries  ## the Device API with Go 
 go-stubs:  ## generate the Go stubs of these programs
 	$(PYTHON) hack/device/go_stubs.py
 
-kill-tests: $(READY)  ## kill -9 a SQLite-backed process 200 times under load
+kill-tests: $(READY)  ## 200 kills of processes on a SQLite file, 20,000 states after a power failure, ten processes on one file for a minute
 	$(PYTEST) -m long tests/storage
 
-soak-tests: $(READY)  ## every long run: kills, power loss, 100,000 elections, 1,000,000 reads of own writes, 1,000 examples for each property
+soak-tests: $(READY)  ## every long run: those of kill-tests, 1,000 processes with Ctrl-C, 100,000 elections, 1,000,000 reads of own writes, 1,000 examples for each property
 	$(PYTEST) $(PARALLEL) -m long
 	$(PYTEST) $(PARALLEL) -m "hypothesis and not foreign and not cluster and not go and not long" --hypothesis-profile=soak
 

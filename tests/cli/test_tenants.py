@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 import pilotage as pt
 from pilotage.cli import main
+from pilotage.storage import open_storage
 from pilotage.types.core.v1 import ConfigMap
 
 
@@ -37,3 +39,29 @@ def test_what_does_not_exist_is_an_error(url: str, tmp_path: Path, capsys: pytes
     assert main(["tenants", "list", "--storage", f"sqlite:{tmp_path / 'typo.db'}"]) == 1
     assert "typo.db does not exist" in capsys.readouterr().err
     assert not (tmp_path / "typo.db").exists()
+
+
+async def test_versions_go_on_after_a_tenant_and_the_file_were_removed(url: str, tmp_path: Path) -> None:
+    """A run that continues from a version of a removed tenant gets its deletions, and never old versions again."""
+
+    async def create(name: str) -> int:
+        async with pt.Cluster.embedded(url, tenant="team-a") as cluster:
+            made = await cluster.client.create(ConfigMap(metadata=pt.ObjectMeta(name=name, namespace="default")))
+        return int(made.metadata.resource_version)
+
+    seen = await create("b")
+    storage = await open_storage(url)
+    await pt.delete_tenant(storage, "team-a")
+    await storage.close()
+    later = await create("a")
+    assert later > seen
+    events = []
+    async with pt.Cluster.embedded(url, tenant="team-a") as cluster:
+        client = cluster.client.with_namespace("default")
+        async with client.watch(ConfigMap, resource_version=str(seen)) as watch:
+            while len(events) < 3:
+                event = await anext(watch)
+                events.append((event.type, event.object.metadata.name))
+    assert events == [("DELETED", "a"), ("DELETED", "b"), ("ADDED", "a")]
+    os.unlink(tmp_path / "shared.db")
+    assert await create("a") > later

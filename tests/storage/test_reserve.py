@@ -145,6 +145,18 @@ async def test_the_storage_is_opened_read_and_emptied_on_a_full_disk(tmp_path: P
         direct.close_now()
 
 
+async def test_short_commands_that_read_do_not_use_up_the_kept_space(tmp_path: Path) -> None:
+    async with full_disk(tmp_path) as (storage, disk):
+        await storage.close()
+        for _ in range(10):
+            disk.fill()
+            direct = DirectSqliteStorage(str(tmp_path / "test.db"))
+            assert len((await direct.list("k")).entries) == 40
+            direct.close_now()
+        disk.fill()
+        assert (tmp_path / "test.db-lock").stat().st_size - SIZE >= DISK // 8 - (64 << 10)
+
+
 async def test_other_processes_refuse_creates_while_the_kept_space_is_in_use(tmp_path: Path) -> None:
     async with full_disk(tmp_path) as (storage, _):
         await storage.commit(Delete("k1"))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import apsw
+
+from pilotage.errors import StorageFull
 
 from .errors import shortened, translate
 from .file import mode_of, prepare, refuse_foreign, resolve, sync_wal
@@ -54,7 +58,10 @@ class OpenFile:
     def close(self) -> None:
         """Close the files. The WAL is moved into the database if no other process uses it."""
         with self.lock.held_if_free() as held:
-            self.log.close(tidy=held)
+            with suppress(StorageFull):  # the commits are durable in the WAL
+                self.log.close(tidy=held)
+            if held and self.lock.full:
+                self.reserve.keep()
         self.lock.close()
 
     def abandon(self) -> None:
