@@ -8,8 +8,4 @@ from pilotage.lazyexports import lazy_exports
 
 __version__ = "0.1.0"
 
-__all__, __getattr__ = lazy_exports(__name__)  # pyright: ignore[reportUnsupportedDunderAll]
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+__getattr__, __dir__ = lazy_exports(__name__)

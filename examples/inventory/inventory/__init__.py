@@ -1,23 +1,12 @@
 """An inventory in one file: `inventory get items`. Its data are resources, its logic two reconcilers, and there is no
 server."""
 
-import pilotage as pt
 from pilotage.cli import kit
-
-from .kinds import Category, Item
-
-
-def setup(manager: "pt.Manager") -> None:
-    from .reconcilers import CategoryReconciler, ItemReconciler  # only commands that write need them
-
-    ItemReconciler(manager).setup_with_manager(manager)
-    CategoryReconciler(manager).setup_with_manager(manager)
-
 
 tool = kit.Tool(
     "inventory",
-    kinds=[Item, Category],
-    setup=setup,
+    kinds=f"{__name__}.kinds:Item,Category",  # by import path: a command that prints a table loads neither
+    setup=f"{__name__}.reconcilers:setup",
     storage="sqlite:~/.local/share/inventory/inventory.db",
     description="Items and categories in one file.",
 )

@@ -9,6 +9,11 @@ from .kinds import Category, CategoryStatus, Item, ItemStatus
 log = pt.logger("inventory")
 
 
+def setup(manager: pt.Manager) -> None:
+    ItemReconciler(manager).setup_with_manager(manager)
+    CategoryReconciler(manager).setup_with_manager(manager)
+
+
 class ItemReconciler:
     """Keeps the price for people, and says whether stock is low and whether the category exists."""
 

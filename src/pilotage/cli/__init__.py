@@ -47,7 +47,7 @@ def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
         ),
     )
     root.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
-    subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND", prog=root.prog)
     for command in commands:
         _register(command, subparsers)
     return root

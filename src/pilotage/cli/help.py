@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 
 
 def examples(*lines: str) -> str:
@@ -10,8 +12,25 @@ def examples(*lines: str) -> str:
     return "\n".join(["example:" if len(lines) == 1 else "examples:", *(f"  {line}" for line in lines)])
 
 
+def terminal_columns() -> int:
+    """The width of the terminal, as `shutil.get_terminal_size` has it. That module loads the compressors."""
+    try:
+        columns = int(os.environ["COLUMNS"])
+    except (KeyError, ValueError):
+        columns = 0
+    if columns > 0:
+        return columns
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]  # an error, then
+    except (AttributeError, ValueError, OSError):  # it is closed, or not a terminal
+        return 80
+
+
 class HelpFormatter(argparse.HelpFormatter):
     """Keeps the lines of text that has examples, and wraps other text. Names of commands stand beside their help."""
+
+    def __init__(self, prog: str, *, width: int | None = None) -> None:
+        super().__init__(prog, width=width or terminal_columns() - 2)
 
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)

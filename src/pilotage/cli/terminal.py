@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from pilotage.cli.help import terminal_columns
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
@@ -50,7 +52,7 @@ class Terminal:
         animated: bool = False,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
-        columns: Callable[[], int] | None = None,
+        columns: Callable[[], int] = terminal_columns,
     ) -> None:
         self.colours = colours
         self.animated = animated
@@ -59,7 +61,7 @@ class Terminal:
         self._stream = stream
         self._clock = clock
         self._wait = wait
-        self._columns = columns or _terminal_columns
+        self._columns = columns
         self._lock = threading.RLock()
         self._shown = ""
 
@@ -156,12 +158,6 @@ class Terminal:
             self._stream.write(_CLEAR + frame)
             self._shown = frame
             self._stream.flush()
-
-
-def _terminal_columns() -> int:
-    import shutil  # it loads the compressors
-
-    return shutil.get_terminal_size().columns
 
 
 def standard_output() -> Terminal:

@@ -5,8 +5,4 @@ Names are loaded when they are first used, and listed in `__init__.pyi`. `HTTPTr
 
 from pilotage.lazyexports import lazy_exports
 
-__all__, __getattr__ = lazy_exports(__name__)  # pyright: ignore[reportUnsupportedDunderAll]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_exports(__name__)

@@ -22,7 +22,8 @@ from pilotage.meta.models import Resource
 from pilotage.meta.names import tenant_problem
 from pilotage.rest.request import Form, Request, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
-from pilotage.server.stored import NeedsServer, StoredReader
+from pilotage.server.plain import NeedsServer
+from pilotage.server.stored import StoredReader
 from pilotage.storage.interface import Storage
 
 if TYPE_CHECKING:  # loaded on use: this is what a short command waits for

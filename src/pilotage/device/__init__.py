@@ -10,8 +10,4 @@ Names are imported when they are first used: the client needs the extra `pilotag
 
 from pilotage.lazyexports import lazy_exports
 
-__all__, __getattr__ = lazy_exports(__name__)  # pyright: ignore[reportUnsupportedDunderAll]
-
-
-def __dir__() -> list[str]:
-    return [*__all__]
+__getattr__, __dir__ = lazy_exports(__name__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from pilotage.errors import InvalidDefinition
 
@@ -24,12 +24,15 @@ MAX_VALUES = 10_000
 """How many values a step may select: `..` and `[*]` multiply."""
 _MAX_STEPS = 64
 
-_NAME = re.compile(r"(?:[^\s.\[\]\\'\"(){}|@?*,]|\\.)+")
-_SLICE = re.compile(r"(-?\d*):(-?\d*)(?::(\d+))?")
-_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
-_FILTER = re.compile(r"(?P<left>.+?)\s*(?:(?P<operator>==|!=|<=|>=|<|>)\s*(?P<right>.+))?", re.DOTALL)
-_ESCAPED = re.compile(r"\\(.)")
-_DOT = re.compile(r"(?<!\\)\.")
+_NAME = r"(?:[^\s.\[\]\\'\"(){}|@?*,]|\\.)+"
+_SLICE = r"(-?\d*):(-?\d*)(?::(\d+))?"
+_QUOTED = r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\""
+_FILTER = r"(?s)(?P<left>.+?)\s*(?:(?P<operator>==|!=|<=|>=|<|>)\s*(?P<right>.+))?"
+_ESCAPED = r"\\(.)"
+_DOT = r"(?<!\\)\."
+
+_pattern = cache(re.compile)
+"""Compiled on use: most paths of columns need none of them."""
 
 
 class UnfitValueError(Exception):
@@ -41,10 +44,21 @@ class JSONPath:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._steps = _parse(text)
+        self._names = _names(text)
+        self._steps = tuple((_member(name),) for name in self._names) or _parse(text)
 
     def find(self, document: Any) -> list[Any]:
         """The values that the path selects. Raises UnfitValueError."""
+        value = document
+        for name in self._names:
+            if value.__class__ is not dict:
+                break  # it does not fit, or is null
+            if name not in value:
+                return []
+            value = value[name]
+        else:
+            if self._names:
+                return [value]
         values = [document]
         for union in self._steps:
             selected: list[Any] = []
@@ -61,6 +75,12 @@ class JSONPath:
 def parse(text: str) -> JSONPath:
     """A path such as `.spec.replicas` or `.status.conditions[?(@.type=="Ready")].status`. Raises InvalidDefinition."""
     return JSONPath(text)
+
+
+def _names(text: str) -> list[str]:
+    """The fields that a path leads through if it has no other steps, as most of columns do; else none."""
+    first, *names = text.split(".")
+    return names if not first and len(names) <= _MAX_STEPS and all(map(str.isalnum, names)) else []
 
 
 def _parse(text: str) -> tuple[Union, ...]:
@@ -91,12 +111,12 @@ def _field(text: str, position: int, steps: list[Union], *, everywhere: bool = F
     if text.startswith("*", position):
         steps.append((_children,))
         return position + 1
-    match = _NAME.match(text, position)
+    match = _pattern(_NAME).match(text, position)
     if match is None:
         if position == len(text) and not steps:
             return position  # "." is the document itself
         raise _problem(text, f"there is no field name at {position}")
-    steps.append((_member(_ESCAPED.sub(r"\1", match[0]), everywhere=everywhere),))
+    steps.append((_member(_pattern(_ESCAPED).sub(r"\1", match[0]), everywhere=everywhere),))
     return match.end()
 
 
@@ -106,7 +126,7 @@ def _closing(text: str, start: int) -> int:
     while position < len(text):
         character = text[position]
         if character in "'\"":
-            quoted = _QUOTED.match(text, position)
+            quoted = _pattern(_QUOTED).match(text, position)
             if quoted is None:
                 break
             position = quoted.end()
@@ -129,7 +149,7 @@ def _bracket(text: str, inside: str) -> Union:
 def _split(inside: str) -> list[str]:
     parts, start, position = [], 0, 0
     while position < len(inside):
-        quoted = _QUOTED.match(inside, position)
+        quoted = _pattern(_QUOTED).match(inside, position)
         if quoted is not None:
             position = quoted.end()
             continue
@@ -141,12 +161,12 @@ def _split(inside: str) -> list[str]:
 
 
 def _choice(text: str, part: str) -> Step:
-    quoted = _QUOTED.fullmatch(part)
+    quoted = _pattern(_QUOTED).fullmatch(part)
     if quoted is not None:
         return _quoted_member(quoted)
     if re.fullmatch(r"-?\d{1,18}", part):
         return _index(int(part))
-    sliced = _SLICE.fullmatch(part)
+    sliced = _pattern(_SLICE).fullmatch(part)
     if sliced is not None:
         first, last, step = (int(each) if each else None for each in sliced.groups())
         return _slice(slice(first, last, step or None))
@@ -154,12 +174,15 @@ def _choice(text: str, part: str) -> Step:
 
 
 def _unquoted(quoted: re.Match[str]) -> str:
-    return _ESCAPED.sub(r"\1", quoted[1] if quoted[1] is not None else quoted[2])
+    return _pattern(_ESCAPED).sub(r"\1", quoted[1] if quoted[1] is not None else quoted[2])
 
 
 def _quoted_member(quoted: re.Match[str]) -> Step:
     """Into the field of a quoted name; where there is none, along its dots: `['metadata.name']`, as kubectl does."""
-    names = [_ESCAPED.sub(r"\1", name) for name in _DOT.split(quoted[1] if quoted[1] is not None else quoted[2])]
+    names = [
+        _pattern(_ESCAPED).sub(r"\1", name)
+        for name in _pattern(_DOT).split(quoted[1] if quoted[1] is not None else quoted[2])
+    ]
     name = ".".join(names)
     literal, path = _member(name), [_member(each) for each in names]
 
@@ -224,7 +247,7 @@ def _descendants(value: Any) -> Iterator[Any]:
 
 
 def _filter(text: str, condition: str) -> Step:
-    match = _FILTER.fullmatch(condition)
+    match = _pattern(_FILTER).fullmatch(condition)
     if match is None:
         raise _problem(text, "the filter is empty")
     left = _operand(text, match["left"])
@@ -248,7 +271,7 @@ def _filter(text: str, condition: str) -> Step:
 def _operand(text: str, operand: str) -> Callable[[Any], list[Any]]:
     if operand.startswith("@"):
         return JSONPath(operand).find
-    quoted = _QUOTED.fullmatch(operand)
+    quoted = _pattern(_QUOTED).fullmatch(operand)
     literal: Any
     if quoted is not None:
         literal = _unquoted(quoted)

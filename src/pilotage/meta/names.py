@@ -9,12 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Literal
 
+TYPE_CHECKING = False  # a command that prints a table loads this, and no typing
+if TYPE_CHECKING:
+    from typing import Literal
+
+    NameForm = Literal["subdomain", "label", "dns1035", "path"]
+    """What form the names of a kind's objects have."""
+else:
+    NameForm = str
 NameRule = Callable[[str], list[str]]
 """Takes a name, gives what is wrong with it."""
-NameForm = Literal["subdomain", "label", "dns1035", "path"]
-"""What form the names of a kind's objects have."""
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"

@@ -18,6 +18,16 @@ _VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "updat
 _TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 
 
+def collection_of(group: str, plural: str) -> str:
+    """The key prefix of all objects of a resource, below the tenant's."""
+    return f"{group or 'core'}/{plural}/"
+
+
+def head_of(api_version: str, kind: str) -> bytes:
+    """How the stored bytes of an object begin."""
+    return f'{{"apiVersion":"{api_version}","kind":"{kind}",'.encode()
+
+
 def is_established(definition: Document) -> bool:
     """Whether the definition's resource is served."""
     status = definition.get("status")

@@ -14,6 +14,7 @@ from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.validation import MAX_CAUSES
 from pilotage.meta.values import Value
 from pilotage.rest.request import Verb
+from pilotage.server.definitions import collection_of, head_of
 
 if TYPE_CHECKING:  # compiled on use: a program that touches three kinds pays for three
     from pilotage.schema.structural import StructuralSchema
@@ -136,13 +137,12 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
     @cached_property
     def head(self) -> bytes:
         """How the stored bytes of an object at this version begin."""
-        return f'{{"apiVersion":"{self.gvk.api_version}","kind":"{self.gvk.kind}",'.encode()
+        return head_of(self.gvk.api_version, self.gvk.kind)
 
     @cached_property
     def collection(self) -> str:
         """The key prefix of all objects, below the tenant's."""
-        group, resource = self.stored.group_resource
-        return f"{group or 'core'}/{resource}/"
+        return collection_of(*self.stored.group_resource)
 
     def prefix(self, namespace: str) -> str:
         """The key prefix of the objects in a namespace, or of all."""

@@ -1,7 +1,6 @@
 """Reads that stored bytes alone can answer: get and list of custom resources, without the registry and its schemas.
 
-Objects are stored as they were after defaulting and pruning. As long as their definition has one version and has not
-changed since they were written, a reader sees exactly these bytes, with their version. For all other requests
+Objects are read as they are stored where `server.plain` explains that this is right. For all other requests
 `NeedsServer` is raised: the registry answers every one of them, and both give the same answers.
 """
 
@@ -20,6 +19,7 @@ from pilotage.meta.models import Resource
 from pilotage.rest.request import Form, Request, Verb
 from pilotage.rest.response import Page, Response
 from pilotage.server.definitions import DEFINITIONS, ShownKind, is_established, is_plain, mapping_of
+from pilotage.server.plain import NeedsServer
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.read import Reader
 from pilotage.storage.interface import Entry, Storage
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from pilotage.server.webhooks.conversion import Converter
 
 _decode = msgspec.json.Decoder().decode
-
-
-class NeedsServer(Exception):
-    """Stored bytes are not enough to answer: ask the registry."""
 
 
 class StoredReader:

@@ -18,8 +18,4 @@ Names are imported when they are first used, because pytest loads the plugin in 
 
 from pilotage.lazyexports import lazy_exports
 
-__all__, __getattr__ = lazy_exports(__name__)  # pyright: ignore[reportUnsupportedDunderAll]
-
-
-def __dir__() -> list[str]:
-    return [*__all__]
+__getattr__, __dir__ = lazy_exports(__name__)

@@ -7,13 +7,15 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.arguments import COMMANDS, Command
-from pilotage.cli.kit.execution import command_function, execute
+from pilotage.cli.kit.execution import command_function, execute, uncollected
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from pilotage.cli.kit.session import Session
     from pilotage.rest.transport import Transport
 
@@ -44,7 +46,18 @@ class Anywhere:
     """The place that the flags choose, or their environment variables: PILOTAGE_STORAGE and the others."""
 
     def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
-        return None  # a storage may have anything, and a server needs the network
+        """Print custom resources of a SQLite file. For anything else there is a server, or it needs the network."""
+        storage = _storage(options)
+        if command.name != "get" or not storage.startswith("sqlite:"):
+            return None
+        from pilotage.cli.kit import direct
+        from pilotage.cli.kit.kinds import Visible
+        from pilotage.types.names import builtin_names
+
+        tenant = _chosen(options, "tenant") or "default"
+        source = direct.Source(storage, tenant, options.namespace or "default")
+        with uncollected():
+            return direct.get(source, Visible(None, builtin_names()), options)
 
     async def perform(self, command: Command, options: argparse.Namespace) -> int:
         run = command_function(command.name)
@@ -53,19 +66,24 @@ class Anywhere:
 
     @asynccontextmanager
     async def _session(self, command: Command, options: argparse.Namespace) -> AsyncIterator[Session]:
-        storage, kubeconfig = _chosen(options, "storage"), _chosen(options, "kubeconfig")
-        context = _chosen(options, "context")
-        if options.kubeconfig or options.context:
-            if options.storage:
-                raise CommandError("--storage is a storage, --kubeconfig and --context are a server: give one")
-            storage = ""  # the flags win over the variable
+        storage = _storage(options)
         if storage:
             tenant = _chosen(options, "tenant") or "default"
             async with _stored(storage, tenant, writes=command.writes) as transport:
                 yield await _opened(transport, options, "default", storage)
             return
+        kubeconfig, context = _chosen(options, "kubeconfig"), _chosen(options, "context")
         async with _served(kubeconfig, context) as (transport, namespace):
             yield await _opened(transport, options, namespace, "")
+
+
+def _storage(options: argparse.Namespace) -> str:
+    """The URL of the storage; empty for a server. Raises CommandError."""
+    if options.kubeconfig or options.context:
+        if options.storage:
+            raise CommandError("--storage is a storage, --kubeconfig and --context are a server: give one")
+        return ""  # the flags win over the variable
+    return _chosen(options, "storage")
 
 
 def _chosen(options: argparse.Namespace, flag: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from pilotage.cli.kit.naming import kind_of
 from pilotage.cli.terminal import Terminal
 from pilotage.errors import NoMatch, NotFound, PilotageError
 from pilotage.meta.documents import Document
@@ -145,12 +146,6 @@ class Session(msgspec.Struct):
 def name_of(mapping: RESTMapping, name: str) -> str:
     """An object as messages name it: `todo.todo.example.com/milk`."""
     return f"{kind_of(mapping.gvk)}/{name}"
-
-
-def kind_of(gvk: GroupVersionKind) -> str:
-    """A kind as kubectl prints it: `deployment.apps`, `pod`."""
-    kind = gvk.kind.lower()
-    return f"{kind}.{gvk.group}" if gvk.group else kind
 
 
 def gvk_of(document: Mapping[str, Any]) -> GroupVersionKind:

@@ -6,18 +6,20 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
 
 from pilotage.cli.help import HelpFormatter, examples
 from pilotage.cli.kit.arguments import COMMANDS, RECONCILE, Command
-from pilotage.cli.kit.completing import register as register_completion
-from pilotage.cli.kit.execution import command_function, execute
+from pilotage.cli.kit.execution import command_function, execute, uncollected
+from pilotage.cli.kit.kinds import ToolKinds
 from pilotage.errors import InvalidDefinition
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
     from pilotage.cli.kit.session import Session
     from pilotage.cluster import Cluster
     from pilotage.manager.manager import Manager
@@ -35,17 +37,18 @@ class Tool:
     """A program with resources and reconcilers, and no cluster.
 
     `kinds` are the classes of its resources; they are installed when the stored definitions differ. Built-in kinds may
-    be among them. `setup` is given a manager, and adds controllers and webhooks to it; it may be async. `storage` is
-    where its objects are: `sqlite:PATH` or `etcd://HOST:PORT`. `--storage` and the environment variable NAME_STORAGE
-    change it.
+    be among them. `setup` is given a manager, and adds controllers and webhooks to it; it may be async. Both may be
+    named by import path, `"inventory.kinds:Item,Category"` and `"inventory.reconcilers:setup"`: then a command loads
+    them when it needs them, and one that only prints a table does not. `storage` is where its objects are:
+    `sqlite:PATH` or `etcd://HOST:PORT`. `--storage` and the environment variable NAME_STORAGE change it.
     """
 
     def __init__(
         self,
         name: str,
         *,
-        kinds: Iterable[type[Resource]],
-        setup: Callable[[Manager], Any] | None = None,
+        kinds: Iterable[type[Resource] | str] | str,
+        setup: Callable[[Manager], Any] | str | None = None,
         storage: str,
         description: str = "",
         namespace: str = "default",
@@ -56,11 +59,16 @@ class Tool:
                 "command, and part of the names of objects"
             )
         self.name = name
-        self.kinds = tuple(kinds)
+        self._kinds = ToolKinds(name, kinds)
         self.setup = setup
         self.storage = storage
         self.description = description
         self.namespace = namespace
+
+    @property
+    def kinds(self) -> tuple[type[Resource], ...]:
+        """The classes of its resources, imported now if they are named by import path."""
+        return self._kinds.classes
 
     def main(self, arguments: Sequence[str] | None = None) -> NoReturn:
         """Run one command and exit."""
@@ -85,18 +93,23 @@ class Tool:
         """The parser of its command line, or of the commands with these names: to make all takes a while."""
         from pilotage.cli.parsing import Parser
 
-        plural = next((kind.__resource__.plural for kind in self.kinds), "namespaces")
         root = Parser(
             prog=self.name,
             description=self.description or None,
-            epilog=examples(f"{self.name} get {plural}", f"{self.name} apply -f objects.yaml"),
+            epilog=None if names else self._examples(),  # what needs the kinds is only in the help of all commands
             formatter_class=HelpFormatter,
         )
-        commands = root.add_subparsers(title="commands", metavar="COMMAND")
+        commands = root.add_subparsers(title="commands", metavar="COMMAND", prog=root.prog)
         self.add_commands(commands, names or None)
         if not names:
-            register_completion(commands, self)
+            from pilotage.cli.kit.completing import register
+
+            register(commands, self)
         return root
+
+    def _examples(self) -> str:
+        plural = next((kind.__resource__.plural for kind in self.kinds), "namespaces")
+        return examples(f"{self.name} get {plural}", f"{self.name} apply -f objects.yaml")
 
     @property
     def _commands(self) -> dict[str, Command]:
@@ -156,9 +169,11 @@ class Tool:
                 return await run(session, options)
             from pilotage.cli.kit.logs import logged
             from pilotage.cli.kit.reconciling import Reconciling, with_reconcilers
+            from pilotage.cli.kit.references import load
 
             checkpoint = "" if getattr(options, "every_object", False) else self.name
-            how = Reconciling(self.setup, options.reconcile_timeout, session.errors, checkpoint)
+            setup = load(self.setup)[0] if isinstance(self.setup, str) else self.setup
+            how = Reconciling(setup, options.reconcile_timeout, session.errors, checkpoint)
             with logged(session.log_file, options.log_level, session.errors):
                 return await with_reconcilers(cluster, how, lambda: run(session, options))
 
@@ -168,15 +183,28 @@ class Tool:
         url = self.storage_of(options)
         if command.name not in _LIGHT or watches or not url.startswith("sqlite:"):
             return None
+        if command.name == "get" and (code := self._get(options)) is not None:
+            return code
         from pilotage.cluster.light import LightCluster
 
         run = command_function(command.name)
-        with _uncollected(), LightCluster(url, kinds=self._own_kinds, tenant=options.tenant) as cluster:
+        with uncollected(), LightCluster(url, kinds=self._own_kinds, tenant=options.tenant) as cluster:
 
             async def read() -> int:
                 return await run(await self._session(cluster.transport, options), options)
 
             return cluster.run(read())
+
+    def _get(self, options: argparse.Namespace) -> int | None:
+        """Print what is in the file, without a class of a kind; None if it takes more."""
+        visible = self._kinds.visible
+        if visible is None:
+            return None
+        from pilotage.cli.kit import direct
+
+        source = direct.Source(self.storage_of(options), options.tenant, options.namespace or self.namespace)
+        with uncollected():
+            return direct.get(source, visible, options)
 
     @asynccontextmanager
     async def _reading(self, options: argparse.Namespace) -> AsyncIterator[Session]:
@@ -223,17 +251,3 @@ class Tool:
             field_manager=getattr(options, "field_manager", "") or self.name,
             log_file=log_file_of(self.storage_of(options)),
         )
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without the cyclic garbage collector: a command that reads ends before it would have freed anything."""
-    import gc
-
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

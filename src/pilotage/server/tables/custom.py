@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import times
-from pilotage.meta.jsonpath import JSONPath, UnfitValueError, parse
+from pilotage.meta.jsonpath import UnfitValueError, parse
 from pilotage.server.tables import cells
 from pilotage.server.tables.cells import Cell, Printer
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from pilotage.meta.documents import Document
 
 
-def columns(declared: Sequence[Document], describe: Callable[[str], str]) -> list[Document]:
+def columns(declared: Sequence[Document], describe: Callable[[str], str], *, wide: bool = True) -> list[Document]:
     """The definitions of the columns: the name, then those that the version of a definition declares, else the age.
 
-    `describe` returns the description of a column that all kinds have.
+    `describe` returns the description of a column that all kinds have. If not `wide`, those with a priority are left
+    out.
     """
     shown = [_definition("Name", "string", "name", describe("Name"))]
     if not declared:
@@ -30,7 +31,8 @@ def columns(declared: Sequence[Document], describe: Callable[[str], str]) -> lis
         path = each.get("jsonPath", "")
         text = each.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
         priority = each.get("priority", 0)
-        shown.append(_definition(each["name"], each.get("type", "string"), each.get("format", ""), text, priority))
+        if wide or not priority:
+            shown.append(_definition(each["name"], each.get("type", "string"), each.get("format", ""), text, priority))
     return shown
 
 
@@ -38,12 +40,12 @@ def _definition(name: str, kind: str, form: str, description: str, priority: int
     return {"name": name, "type": kind, "format": form, "description": description, "priority": priority}
 
 
-def printer(declared: Sequence[Document]) -> Printer:
+def printer(declared: Sequence[Document], *, wide: bool = True) -> Printer:
     """The function from an object to its cells."""
     if not declared:
         return lambda document, now: [cells.name(document), _age(document, now)]
-    printed = [_column(each) for each in declared]
-    return lambda document, now: [cells.name(document), *(cell(document, now) for cell in printed)]
+    printed = [_column(each) for each in declared if wide or not each.get("priority")]
+    return lambda document, now: [cells.name(document), *[cell(document, now) for cell in printed]]
 
 
 def _age(document: Document, now: datetime) -> Cell:
@@ -53,22 +55,24 @@ def _age(document: Document, now: datetime) -> Cell:
 
 def _column(column: Document) -> Callable[[Document, datetime], Cell]:
     try:
-        path = parse(column.get("jsonPath", ""))
+        find = parse(column.get("jsonPath", "")).find
     except InvalidDefinition:
         return lambda document, now: None
     convert = _CONVERSIONS.get(column.get("type", "string"), _string)
-    return lambda document, now: _cell(path, convert, document, now)
 
+    def cell(document: Document, now: datetime) -> Cell:
+        try:
+            found = find(document)
+        except UnfitValueError:
+            return None
+        return convert(found[0], now) if found else None
 
-def _cell(path: JSONPath, convert: Callable[[Any, datetime], Cell], document: Document, now: datetime) -> Cell:
-    try:
-        found = path.find(document)
-    except UnfitValueError:
-        return None
-    return convert(found[0], now) if found else None
+    return cell
 
 
 def _string(value: Any, now: datetime) -> Cell:
+    if value.__class__ is str:
+        return value  # most are
     if value is None:
         return "<no value>"
     if isinstance(value, bool):

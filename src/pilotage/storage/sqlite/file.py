@@ -126,8 +126,11 @@ def write_meta(connection: apsw.Connection, name: str, value: str) -> None:
 
 def sync_wal(path: str) -> None:
     """Sync the WAL: a process that was killed may have left unsynced commits in it, which are visible already."""
+    wal = f"{path}-wal"
     try:
-        sync(f"{path}-wal")
+        if os.stat(wal).st_size == 0:
+            return  # no commit is in it: opening the file has created it
+        sync(wal)
     except FileNotFoundError:
         return
     sync(os.path.dirname(path))

@@ -23,8 +23,6 @@ from contextlib import contextmanager
 
 from pilotage.errors import StorageBroken, StorageBusy
 
-from ..process import describe
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -144,6 +142,8 @@ class LockFile:
         return True
 
     def _give_up(self) -> NoReturn:
+        from ..process import describe
+
         holder = int.from_bytes(os.pread(self.descriptor, 8, 8 * _HOLDER), "little")
         self._stuck = f"{self.path}: {describe(holder)} has held the lock of the storage for over {PATIENCE:.0f} s"
         raise StorageBusy(self._stuck)

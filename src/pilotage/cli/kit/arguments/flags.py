@@ -158,7 +158,7 @@ def number(text: str) -> int:
 
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)(ms|s|m|h))+")
+_DURATION = r"(?:(\d+(?:\.\d+)?)(ms|s|m|h))+"
 
 
 def duration(text: str) -> float:
@@ -166,7 +166,7 @@ def duration(text: str) -> float:
     sign, rest = (-1, text[1:]) if text.startswith("-") else (1, text)
     if re.fullmatch(r"\d+(\.\d+)?", rest):
         seconds = float(rest)
-    elif _DURATION.fullmatch(rest):
+    elif re.fullmatch(_DURATION, rest):
         seconds = sum(float(amount) * _UNITS[unit] for amount, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h)", rest))
     else:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time, such as 30s or 5m")

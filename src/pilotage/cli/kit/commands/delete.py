@@ -8,8 +8,9 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.create import with_source
 from pilotage.cli.kit.commands.get import chosen_by, listed
 from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.naming import kind_of
 from pilotage.cli.kit.selection import Selected
-from pilotage.cli.kit.session import Session, kind_of
+from pilotage.cli.kit.session import Session
 from pilotage.cli.terminal import GREEN
 from pilotage.errors import ApiError, NotFound, PilotageError
 from pilotage.meta.documents import Document

@@ -8,10 +8,11 @@ from itertools import groupby
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.naming import kind_of
 from pilotage.cli.kit.printers.output import is_table, printer_of
 from pilotage.cli.kit.printers.table import KindTables, printed
 from pilotage.cli.kit.selection import Selected, selected
-from pilotage.cli.kit.session import Session, decode, kind_of
+from pilotage.cli.kit.session import Session, decode
 from pilotage.errors import ApiError, BadRequest, NotFound, PilotageError, Status
 from pilotage.meta.documents import Document
 from pilotage.meta.mapper import RESTMapping

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.naming import kind_of
 from pilotage.cli.kit.selection import Selected
-from pilotage.cli.kit.session import Session, kind_of
+from pilotage.cli.kit.session import Session
 from pilotage.rest.request import ListOptions, Request, Verb
 
 FOREVER = 7 * 24 * 3600.0

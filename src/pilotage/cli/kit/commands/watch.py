@@ -7,10 +7,11 @@ from itertools import chain
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.get import list_options, scope
+from pilotage.cli.kit.naming import kind_of
 from pilotage.cli.kit.printers.output import Printer, is_table, printer_of
 from pilotage.cli.kit.printers.table import TableOptions, TablePrinter
 from pilotage.cli.kit.selection import Selected
-from pilotage.cli.kit.session import Session, decode, kind_of
+from pilotage.cli.kit.session import Session, decode
 from pilotage.errors import Gone
 from pilotage.meta.documents import Document
 from pilotage.meta.mapper import RESTMapping

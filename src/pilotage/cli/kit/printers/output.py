@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.naming import kind_of
 from pilotage.cli.kit.printers.documents import as_json, as_yaml, list_of, without_managed_fields
-from pilotage.cli.kit.session import gvk_of, kind_of
+from pilotage.cli.kit.session import gvk_of
 from pilotage.meta.documents import Document
 from pilotage.meta.jsonpath import UnfitValueError
 

