@@ -55,7 +55,7 @@ async def test_versions_go_on_after_a_tenant_and_the_file_were_removed(url: str,
     await storage.close()
     later = await create("a")
     assert later > seen
-    events = []
+    events: list[tuple[str, str]] = []
     async with pt.Cluster.embedded(url, tenant="team-a") as cluster:
         client = cluster.client.with_namespace("default")
         async with client.watch(ConfigMap, resource_version=str(seen)) as watch:
