@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pilotage as pt
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,9 +220,9 @@ from pilotage.meta.owners import set_owner_reference as set_owner_reference
 from pilotage.meta.quantity import Quantity as Quantity
 from pilotage.meta.scalars import IntOrString as IntOrString
 from pilotage.meta.scheme import Scheme as Scheme
-from pilotage.meta.selectors import FieldSelector as FieldSelector
-from pilotage.meta.selectors import Requirement as Requirement
-from pilotage.meta.selectors import Selector as Selector
+from pilotage.meta.selectors.selectors import FieldSelector as FieldSelector
+from pilotage.meta.selectors.selectors import Requirement as Requirement
+from pilotage.meta.selectors.selectors import Selector as Selector
 from pilotage.meta.times import Duration as Duration
 from pilotage.meta.times import MicroTime as MicroTime
 from pilotage.meta.times import Time as Time

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pilotage.cache.store import Store
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import objects
-from pilotage.meta.selectors import Selector
+from pilotage.meta.selectors.selectors import Selector
 from pilotage.reflector.intake import Item
 from tests.reflector.scripted import config_map
 

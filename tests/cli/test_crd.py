@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pilotage import cli
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 from tests.schema import golden_files
 
 DATABASE = "tests.schema.apis.database"

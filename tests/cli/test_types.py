@@ -13,7 +13,7 @@ from hack.cluster import running
 from hack.cluster.running import RealCluster
 from pilotage import cli
 from pilotage.cluster import Cluster
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 from pilotage.schema.generate.crd import crds
 from tests.schema import golden_files
 from tests.schema.apis.database import Database

@@ -6,7 +6,7 @@ import pytest
 
 from pilotage.errors import ApiError, BadRequest, Invalid, Timeout
 from pilotage.meta.models import ObjectMeta
-from pilotage.meta.selectors import Selector
+from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.core.v1 import ConfigMap, Namespace
 
 from ..worlds import World

@@ -18,7 +18,7 @@ from pilotage.controller import (
     resource_version_changed,
 )
 from pilotage.errors import InvalidDefinition
-from pilotage.meta.selectors import Selector
+from pilotage.meta.selectors.selectors import Selector
 
 from .fakes import Widget, widget
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 from pilotage.schema.generate.crd import crds
 from pilotage.schema.reference import reference
 from tests.schema import golden_files

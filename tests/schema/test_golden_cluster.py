@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hack.cluster.running import RealCluster
-from pilotage.meta import yamltext
 from pilotage.meta.models import Model, Resource, resource
+from pilotage.meta.text import yamltext
 from pilotage.schema.generate.crd import crd
 from pilotage.types.core.v1 import PodTemplateSpec
 from tests.schema import golden_files

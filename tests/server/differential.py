@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"

@@ -23,7 +23,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.scheme import Scheme
-from pilotage.meta.selection import Fields, Labels
+from pilotage.meta.selectors.selection import Fields, Labels
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest.listing import ListerWatcher
 from pilotage.rest.refusal import MissingPermission

@@ -17,7 +17,7 @@ from pilotage.cache.store import Store
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.forms import Kind, KindOf, O
 from pilotage.meta.objectlist import ObjectList
-from pilotage.meta.selection import Fields, Labels
+from pilotage.meta.selectors.selection import Fields, Labels
 from pilotage.meta.typevars import T
 
 

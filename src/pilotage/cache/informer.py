@@ -23,7 +23,7 @@ from pilotage.meta import objects, times
 from pilotage.meta.forms import Kind, KindOf, O, untyped
 from pilotage.meta.mapper import not_served
 from pilotage.meta.objectlist import ObjectList
-from pilotage.meta.selection import Fields, Labels
+from pilotage.meta.selectors.selection import Fields, Labels
 from pilotage.meta.typevars import T
 from pilotage.reflector.backoff import BackoffManager
 from pilotage.reflector.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable

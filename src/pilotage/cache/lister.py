@@ -14,8 +14,8 @@ from pilotage.meta import objects
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.objectlist import ObjectList
-from pilotage.meta.selection import Fields, Labels, field_text, selector_of
-from pilotage.meta.selectors import FieldSelector, Selector
+from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_of
+from pilotage.meta.selectors.selectors import FieldSelector, Selector
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest.response import Bytes
 

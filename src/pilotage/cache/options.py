@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.selection import Fields, Labels, field_text, selector_text
-from pilotage.meta.selectors import FieldSelector, Selector
+from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text
+from pilotage.meta.selectors.selectors import FieldSelector, Selector
 from pilotage.reflector.intake import Intake, Transform
 from pilotage.reflector.reflector import ReflectorOptions
 from pilotage.rest.listing import BackoffOptions

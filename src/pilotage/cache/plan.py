@@ -12,8 +12,8 @@ from pilotage.cache.options import InformerOptions
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.selection import Fields, Labels, field_text
-from pilotage.meta.selectors import FieldRequirement, FieldSelector
+from pilotage.meta.selectors.selection import Fields, Labels, field_text
+from pilotage.meta.selectors.selectors import FieldRequirement, FieldSelector
 from pilotage.reflector.intake import Transform
 
 SYNC_PERIOD = 10 * 3600.0

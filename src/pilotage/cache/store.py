@@ -24,7 +24,7 @@ from pilotage.cache.index import Index, Key
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import objects
 from pilotage.meta.objects import Header
-from pilotage.meta.selectors import Selector
+from pilotage.meta.selectors.selectors import Selector
 from pilotage.reflector.intake import USER_FAILURES, Item
 
 Report = Callable[[Key, BaseException], None]

@@ -10,10 +10,10 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.files import SUFFIXES, content_of, files_in
 from pilotage.client.client import Client
 from pilotage.errors import ApiError, DecodeError, NoMatch
-from pilotage.meta import yamltext
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.text import yamltext
 from pilotage.meta.unstructured import Unstructured
 
 Objects = Sequence[tuple[Path, Document]]

@@ -123,7 +123,7 @@ def _one(module: ModuleType, name: str) -> list[type[Resource]]:
 
 
 def _yaml(documents: Sequence[Document]) -> dict[str, str]:
-    from pilotage.meta import yamltext
+    from pilotage.meta.text import yamltext
 
     return {f"{_file_stem(document)}.yaml": yamltext.write(document) for document in documents}
 

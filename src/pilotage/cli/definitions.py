@@ -46,8 +46,8 @@ def checked(found: Sequence[Any], source: str) -> list[Document]:
 
 
 def _definitions(data: bytes, source: str) -> list[Document]:
-    from pilotage.meta import yamltext
     from pilotage.meta.limits import Limits
+    from pilotage.meta.text import yamltext
 
     try:
         documents = [yamltext.read(part, limits=Limits(_MOST_BYTES), aliases=True) for part in _parts(data)]

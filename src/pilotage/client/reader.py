@@ -13,7 +13,7 @@ from pilotage.meta.forms import Kind, Object, ObjectKey, key_of
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.objectlist import ObjectList
-from pilotage.meta.selection import Fields, Labels, field_text, selector_text
+from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest import ListOptions, Verb
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from pilotage.controller.event import Event
 from pilotage.errors import ApiError, InvalidDefinition
 from pilotage.meta.objects import Header
-from pilotage.meta.selectors import Selector
+from pilotage.meta.selectors.selectors import Selector
 from pilotage.meta.typevars import T
 from pilotage.telemetry.logs import logger
 

@@ -13,7 +13,7 @@ from pilotage.cluster.cluster import Cluster
 from pilotage.cluster.readbarrier import ReadBarrier
 from pilotage.manager.runnables import Group
 from pilotage.meta.kinds import GroupResource, GroupVersionKind
-from pilotage.meta.selection import Labels
+from pilotage.meta.selectors.selection import Labels
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata
 from pilotage.rest.refusal import MissingPermission
 from pilotage.telemetry.logs import logger

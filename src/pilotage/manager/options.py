@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pilotage.cache.plan import CacheOptions
     from pilotage.client.client import Client
     from pilotage.http.messages import Handler
-    from pilotage.meta.selection import Labels
+    from pilotage.meta.selectors.selection import Labels
     from pilotage.webhook.certificates.source import CertificateSource
     from pilotage.webhook.options import WebhookServerOptions
     from pilotage.webhook.server import WebhookServer

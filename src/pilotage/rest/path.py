@@ -21,9 +21,9 @@ from pilotage.errors import (
     StatusDetails,
     UnsupportedMediaType,
 )
-from pilotage.meta import gojson
 from pilotage.meta.causes import invalid, not_supported, shown
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.text import gojson
 from pilotage.meta.values import Value
 from pilotage.rest import fence
 from pilotage.rest import query as queries
@@ -339,7 +339,7 @@ def _read_delete_options(body: bytes, media: str) -> _DeleteOptions:
 
             document = protobuf.decode(protobuf.unwrap(body, _DELETE_OPTIONS))
         elif media == YAML:
-            from pilotage.meta import yamltext  # few bodies are: not worth an import
+            from pilotage.meta.text import yamltext  # few bodies are: not worth an import
 
             document = yamltext.read(body)
         else:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 
 from ...forked import ForkedProcess
 from .processes import COMMAND, serving, shown

@@ -13,10 +13,10 @@ import pytest
 from hack.cluster.running import RealCluster
 from pilotage.cli import main
 from pilotage.device.client.target import DEFAULT
-from pilotage.meta import yamltext
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.objects import document_of
+from pilotage.meta.text import yamltext
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import Request, Verb
 

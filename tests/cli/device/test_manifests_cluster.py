@@ -14,9 +14,9 @@ import pytest
 
 from hack.cluster.running import RealCluster
 from pilotage.cli.device.manifests import DeviceManifests
-from pilotage.meta import yamltext
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.models import ObjectMeta
+from pilotage.meta.text import yamltext
 from pilotage.rest import Request, Verb
 from pilotage.types.core.v1 import Node
 

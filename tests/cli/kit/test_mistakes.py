@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 from tests.cli.kit.tools import Console
 
 TWO = """

@@ -13,7 +13,7 @@ import pytest
 
 from hack.cluster.running import RealCluster
 from hack.helm.binaries import PROGRAMS
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 
 from ..programs import OPERATOR, WEBHOOKS, program
 

@@ -13,7 +13,7 @@ from pilotage import cli
 from pilotage.cli.manifests import objects
 from pilotage.cli.manifests.settings import Settings
 from pilotage.cli.rbac.grants import Installation
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 from pilotage.webhook.conversion.declaration import ConversionDeclaration
 from pilotage.webhook.options import WebhookServerOptions
 

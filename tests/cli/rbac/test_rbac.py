@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pilotage import cli
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 from pilotage.rest.permission import rule_line
 
 from ..programs import OPERATOR, WEBHOOKS, program, reconciling

@@ -15,7 +15,7 @@ from pilotage.client.config import Config, in_cluster
 from pilotage.client.credentials.kubeconfig import Kubeconfig
 from pilotage.cluster import Cluster
 from pilotage.errors import InvalidDefinition, NoCredentials
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 from pilotage.types.core.v1 import Namespace
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pilotage.meta import yamltext
 from pilotage.meta.objects import decode, encode
+from pilotage.meta.text import yamltext
 from pilotage.schema.definition import definition_causes
 from pilotage.schema.generate.crd import crds
 from pilotage.schema.source.module import module_of, versions_of

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pilotage.http.messages import Headers, Request, Response, StreamingResponse
-from pilotage.meta import yamltext
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.text import yamltext
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.types import protobuf
 

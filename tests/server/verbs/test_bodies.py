@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from pilotage.errors import BadRequest, Invalid, NotFound
-from pilotage.meta import jsontext
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.text import jsontext
 from pilotage.rest.request import PatchType, Request, Verb, WriteOptions
 from pilotage.server.verbs.fieldproblems import FieldProblems, duplicate_fields
 from pilotage.server.verbs.refusals import mismatch

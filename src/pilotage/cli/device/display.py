@@ -22,8 +22,9 @@ from pilotage.device.client.target import Target
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import ApiError, ConnectionLost, ServiceUnavailable
-from pilotage.meta import objects, yamltext
+from pilotage.meta import objects
 from pilotage.meta.forms import reader_of
+from pilotage.meta.text import yamltext
 from pilotage.reflector.events import watch_events
 from pilotage.reflector.reflector import ReflectorOptions
 from pilotage.rest import WatchEvent

@@ -196,8 +196,8 @@ class DeviceManifests:
 
 def documents(objects: Sequence[Resource]) -> str:
     """Objects as the text of one YAML file."""
-    from pilotage.meta import yamltext
     from pilotage.meta.objects import document_of
+    from pilotage.meta.text import yamltext
 
     return yamltext.write_all([document_of(obj) for obj in objects])
 

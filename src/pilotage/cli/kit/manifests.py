@@ -52,7 +52,7 @@ def _shown(path: str) -> str:
 
 
 def _documents(path: str) -> list[Any]:
-    from pilotage.meta import yamltext
+    from pilotage.meta.text import yamltext
 
     if path != STANDARD_INPUT and not Path(path).exists():
         raise CommandError(f'the path "{path}" does not exist')

@@ -168,7 +168,7 @@ def _number(text: str, path: str, kind: str) -> int | float:
 
 def _parsed(text: str, path: str) -> Any:
     from pilotage.errors import DecodeError
-    from pilotage.meta import yamltext
+    from pilotage.meta.text import yamltext
 
     try:
         return yamltext.read(text) if text else ""

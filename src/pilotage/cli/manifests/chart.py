@@ -10,8 +10,8 @@ from pilotage.cli.manifests.settings import Settings, split_image
 from pilotage.cli.manifests.templates import Templates, when
 from pilotage.cli.rbac.grants import LEADER_ELECTION, MANAGER, WEBHOOK, lease_grants
 from pilotage.cli.rbac.roles import role_objects
-from pilotage.meta import yamltext
 from pilotage.meta.documents import Document
+from pilotage.meta.text import yamltext
 from pilotage.webhook.manifests import CERTIFICATE
 
 _CERT_MANAGER = "$.Values.webhooks.certManager.enabled"

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from pilotage.cli.manifests import objects
 from pilotage.cli.manifests.settings import Settings
-from pilotage.meta import yamltext
 from pilotage.meta.documents import Document
+from pilotage.meta.text import yamltext
 from pilotage.webhook.manifests import CERTIFICATE
 
 _BASE = "kustomize.config.k8s.io/v1beta1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilotage.cli.manifests import objects
 from pilotage.cli.manifests.settings import Settings
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 
 
 def install(settings: Settings) -> str:

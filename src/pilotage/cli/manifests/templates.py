@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from pilotage.meta import yamltext
 from pilotage.meta.documents import Document
+from pilotage.meta.text import yamltext
 
 _TOKEN = re.compile(r"PILOTAGE-TOKEN-(\d+)-")
 _ENTRY = re.compile(r"^( *)((?:- )?)(?:([\w.-]+):)? ?'?PILOTAGE-TOKEN-(\d+)-'?$")

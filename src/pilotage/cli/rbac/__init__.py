@@ -136,7 +136,7 @@ def explained(analysis: Analysis) -> list[str]:
 
 def _yaml(analysis: Analysis, installation: Installation, cluster: str) -> str:
     from pilotage.cli.rbac.roles import roles
-    from pilotage.meta import yamltext
+    from pilotage.meta.text import yamltext
 
     granted = [grant for grant in analysis.grants if grant.cluster == cluster]
     if cluster and not granted:

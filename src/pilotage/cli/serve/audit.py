@@ -56,7 +56,7 @@ def audited(options: AuditOptions) -> Iterator[Auditor | None]:
 
 
 def _policy(path: Path) -> AuditPolicy:
-    from pilotage.meta import yamltext
+    from pilotage.meta.text import yamltext
 
     try:
         return AuditPolicy.of(yamltext.read(path.read_bytes()), str(path))

@@ -14,7 +14,7 @@ from pilotage.cli.store.check import problems
 from pilotage.cli.store.objects import exported, imported
 from pilotage.cli.terminal import GREEN, standard_error, standard_output
 from pilotage.cluster.cluster import Cluster
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 from pilotage.server.encryption import encrypted
 from pilotage.server.loops.events import EVENTS
 from pilotage.server.strategies.events import LIFETIME

@@ -22,7 +22,7 @@ from pilotage.client.credentials.credentials import (
 )
 from pilotage.client.credentials.execplugin import ExecCredentials, ExecPlugin, decoded
 from pilotage.errors import DecodeError, InvalidDefinition
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 
 _INFO_FIELDS = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url", "certificate-authority-data")
 

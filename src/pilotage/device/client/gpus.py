@@ -15,7 +15,7 @@ from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
 from pilotage.meta.forms import reader_of
 from pilotage.meta.objectlist import ObjectList
-from pilotage.meta.selection import Fields, Labels, field_text, selector_text
+from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text
 from pilotage.reflector.events import watch_events
 from pilotage.reflector.reflector import ReflectorOptions
 from pilotage.rest import Form, ListOptions

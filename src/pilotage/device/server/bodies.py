@@ -8,7 +8,7 @@ from pilotage.device.server.resourceversions import check_version
 from pilotage.device.v1alpha1 import GPU
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, DecodeError
-from pilotage.meta import jsontext
+from pilotage.meta.text import jsontext
 from pilotage.rest.request import Request, Verb
 
 _GVK = GPU.__resource__.gvk

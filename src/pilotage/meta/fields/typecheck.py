@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotage.meta.fields import elements, items
 from pilotage.meta.fields.schema import FieldType, ListRule
-from pilotage.meta.gotext import go_syntax, go_text
+from pilotage.meta.text.gotext import go_syntax, go_text
 
 _MAX_PROBLEMS = 64
 _DUPLICATE = "duplicate entries for key"

@@ -12,13 +12,13 @@ from typing import Any
 
 from pilotage.errors import MalformedDirective, MalformedPatch, PatchTooLarge
 from pilotage.meta.documents import canonical
-from pilotage.meta.gotext import go_text
 from pilotage.meta.models import Model
 from pilotage.meta.patches.lookup import MergeSchema as MergeSchema
 from pilotage.meta.patches.lookup import ModelMergeSchema as ModelMergeSchema
 from pilotage.meta.patches.lookup import OpenAPIMergeSchema as OpenAPIMergeSchema
 from pilotage.meta.patches.lookup import schema_of
 from pilotage.meta.patches.ordering import MergedItem, arranged, identity
+from pilotage.meta.text.gotext import go_text
 
 PATCH = "$patch"
 RETAIN_KEYS = "$retainKeys"

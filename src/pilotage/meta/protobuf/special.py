@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pilotage.errors import DecodeError
-from pilotage.meta import jsontext, times
+from pilotage.meta import times
 from pilotage.meta.documents import Document
 from pilotage.meta.protobuf import wire
 from pilotage.meta.protobuf.messages import Message, Resolve, Row
+from pilotage.meta.text import jsontext
 
 _META = "k8s.io.apimachinery.pkg.apis.meta.v1"
 _EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import ApiError, Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
-from pilotage.meta.selectors import FieldSelector, Selector
+from pilotage.meta.selectors.selectors import FieldSelector, Selector
 from pilotage.server.strategies.checks.labelselectors import check_requirement
 
 _RESOURCE, _PATH = "spec.resourceAttributes", "spec.nonResourceAttributes"

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from pilotage.errors import BadRequest
-from pilotage.meta.gojson import quoted
+from pilotage.meta.text.gojson import quoted
 from pilotage.rest.request import User
 from pilotage.rest.users import AUTHENTICATED, SERVICE_ACCOUNT, implied_groups
 from pilotage.server.access.rules import AccessAttributes

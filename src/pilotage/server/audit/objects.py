@@ -7,8 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from pilotage.errors import PilotageError
-from pilotage.meta import gojson, yamltext
 from pilotage.meta.documents import Document
+from pilotage.meta.text import gojson, yamltext
 from pilotage.rest.request import PatchType, Request, Verb
 from pilotage.server import records, steps
 from pilotage.server.audit.events import ObjectReference

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from pilotage.meta import times
-from pilotage.meta.jsontext import json_type
 from pilotage.meta.quantity import Quantity
+from pilotage.meta.text.jsontext import json_type
 from pilotage.server.codec import base64text
 
 _MICRO_TIME = re.compile(r".{19}\.[0-9]{6}(?:Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from pilotage.meta import yamltext
+from pilotage.meta.text import yamltext
 
 
 def document(url: str, certificate: bytes, token: str) -> str:

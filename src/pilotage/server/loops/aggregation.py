@@ -9,7 +9,7 @@ import msgspec
 
 from pilotage.errors import BadRequest, RevisionConflict
 from pilotage.meta.documents import Document
-from pilotage.meta.selectors import Selector
+from pilotage.meta.selectors.selectors import Selector
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.storage.interface import Put

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from pilotage.errors import Conflict, NotFound
 from pilotage.meta.documents import Document
-from pilotage.meta.gojson import quoted
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.text.gojson import quoted
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogReader, Note

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.selectors import Selector
+from pilotage.meta.selectors.selectors import Selector
 from pilotage.server.admission import Attributes
 from pilotage.server.matching.rules import Rule, first_match
 from pilotage.server.matching.selectors import NamespaceLabels, matches_object, selector_of

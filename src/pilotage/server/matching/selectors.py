@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotage.errors import NotFound, StatusDetails
 from pilotage.meta.documents import Document
-from pilotage.meta.selectors import Selector
+from pilotage.meta.selectors.selectors import Selector
 from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation
 from pilotage.storage.interface import Storage

@@ -10,9 +10,9 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from pilotage.meta import yamltext
 from pilotage.meta.documents import Document
 from pilotage.meta.protobuf.wire import write_varint
+from pilotage.meta.text import yamltext
 
 MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pilotage.errors import ApiError, Cause, Conflict, DecodeError, Status, StatusDetails
-from pilotage.meta import jsontext
 from pilotage.meta.causes import json_shown
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.fields import applying, content, elements, sets, typecheck
@@ -14,6 +13,7 @@ from pilotage.meta.fields.managers import Manager, Owned
 from pilotage.meta.fields.sets import FieldSet
 from pilotage.meta.fields.tracking import Writer, updated
 from pilotage.meta.redaction import LAST_APPLIED
+from pilotage.meta.text import jsontext
 from pilotage.meta.validation import MAX_ANNOTATIONS
 from pilotage.rest.request import Request
 from pilotage.server.ownership import configuration, kinds

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from pilotage.errors import ApiError, BadRequest, DecodeError, Status
-from pilotage.meta import jsontext, yamltext
 from pilotage.meta.causes import invalid_error, required
 from pilotage.meta.documents import Document
 from pilotage.meta.fields import typecheck
 from pilotage.meta.kinds import GroupKind, GroupVersionKind
+from pilotage.meta.text import jsontext, yamltext
 from pilotage.rest.request import Request
 from pilotage.server.ownership import kinds
 from pilotage.server.resources import ResourceInfo

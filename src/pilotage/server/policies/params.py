@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.selectors import Selector
+from pilotage.meta.selectors.selectors import Selector
 from pilotage.server import records
 from pilotage.server.catalogue import Catalogue
 from pilotage.server.policies.policy import Binding

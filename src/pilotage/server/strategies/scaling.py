@@ -10,7 +10,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.selectors import Selector
+from pilotage.meta.selectors.selectors import Selector
 
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from pilotage.errors import ApiError, Cause, Forbidden, Status, StatusDetails, TooManyRequests
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.meta.selectors import Selector
+from pilotage.meta.selectors.selectors import Selector
 from pilotage.rest.request import DeleteOptions, Request, Verb, WriteOptions
 from pilotage.server import records
 from pilotage.server.context import RegistryContext

@@ -13,11 +13,11 @@ from pilotage.errors import (
     DecodeError,
     UnsupportedMediaType,
 )
-from pilotage.meta import gojson, jsontext
 from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
+from pilotage.meta.text import gojson, jsontext
 from pilotage.rest.negotiation import PROTOBUF, YAML
 from pilotage.rest.request import Request, Verb
 from pilotage.server.codec.scalars import Mismatch
@@ -167,7 +167,7 @@ def _decoded(request: Request, info: ResourceInfo, problems: FieldProblems) -> A
             problems.duplicate = duplicate_fields(request.body, document)
         return document
     if media == YAML:
-        from pilotage.meta import yamltext  # few bodies are: not worth an import
+        from pilotage.meta.text import yamltext  # few bodies are: not worth an import
 
         try:
             document, problems.repeated = yamltext.read_lenient(request.body)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from pilotage.meta import gojson, jsontext
+from pilotage.meta.text import gojson, jsontext
 from pilotage.rest.request import Request
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.refusals import undecodable

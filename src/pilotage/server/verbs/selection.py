@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pilotage.errors import BadRequest
-from pilotage.meta.selectors import FieldSelector, Selector
+from pilotage.meta.selectors.selectors import FieldSelector, Selector
 from pilotage.rest.request import ListOptions
 from pilotage.storage.interface import Entry
 

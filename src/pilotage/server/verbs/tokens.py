@@ -42,7 +42,7 @@ def read(text: str) -> ContinueToken:
     try:
         token = msgspec.json.decode(data, type=_Token)
     except (msgspec.MsgspecError, UnicodeError) as error:
-        from pilotage.meta import gojson
+        from pilotage.meta.text import gojson
 
         raise invalid(gojson.syntax_error(data) or str(error)) from None
     if token.v != _VERSION:

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from pilotage.errors import ConnectionLost, DecodeError
-from pilotage.meta import gojson, jsontext
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.text import gojson, jsontext
 from pilotage.server.verbs.refusals import SCHEME, TYPE_META
 
 _BY_STATUS = {

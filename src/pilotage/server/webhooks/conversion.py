@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from pilotage.errors import ApiError, Cause, Status
 from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document
-from pilotage.meta.gotext import go_type
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.text.gotext import go_type
 from pilotage.meta.validation import annotations_causes, labels_causes
 from pilotage.server import records
 from pilotage.server.records import ConversionNeeded

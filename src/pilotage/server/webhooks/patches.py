@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pilotage.errors import DecodeError, PatchError
-from pilotage.meta import gojson, jsontext
 from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document
 from pilotage.meta.patches import json_patch
+from pilotage.meta.text import gojson, jsontext
 from pilotage.server.admission import Attributes
 from pilotage.server.matching.mutation import Mutation, go_message
 from pilotage.server.webhooks.dispatch import CallFailed, Invocation

@@ -18,9 +18,9 @@ from pilotage.cli.kit.printers.documents import as_json, as_yaml, without_manage
 from pilotage.cli.kit.selection import Selected
 from pilotage.cli.kit.session import Session
 from pilotage.errors import ApiError, DecodeError, PilotageError
-from pilotage.meta import yamltext
 from pilotage.meta.documents import Document
 from pilotage.meta.patches.diff import merge_diff
+from pilotage.meta.text import yamltext
 from pilotage.rest.request import PatchType
 
 _HEAD = """\

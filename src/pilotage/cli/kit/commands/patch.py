@@ -15,8 +15,8 @@ from pilotage.cli.kit.selection import Selected
 from pilotage.cli.kit.session import Session
 from pilotage.cli.kit.setting import merge_patch, settings
 from pilotage.errors import ApiError, DecodeError, PilotageError
-from pilotage.meta import yamltext
 from pilotage.meta.documents import Document
+from pilotage.meta.text import yamltext
 from pilotage.rest.request import PatchType
 
 _TYPES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC}

@@ -28,7 +28,7 @@ def escaped_html(text: str) -> str:
 
 def as_yaml(document: Any) -> str:
     """YAML as kubectl prints it: keys sorted."""
-    from pilotage.meta import yamltext
+    from pilotage.meta.text import yamltext
 
     return yamltext.write_as_kubernetes(document).decode()
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.errors import BadRequest
-from pilotage.meta.selectorlanguage import Operator
-from pilotage.meta.selectors import FieldRequirement, FieldSelector, Requirement, Selector
+from pilotage.meta.selectors.language import Operator
+from pilotage.meta.selectors.selectors import FieldRequirement, FieldSelector, Requirement, Selector
 
 LABELS = {"app": "web", "tier": "front", "size": "10", "empty": ""}
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilotage.errors import DecodeError
-from pilotage.meta import gojson
+from pilotage.meta.text import gojson
 
 
 @pytest.mark.parametrize(

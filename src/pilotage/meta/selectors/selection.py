@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pilotage.meta.selectors import FieldSelector, Selector, escaped
+from pilotage.meta.selectors.selectors import FieldSelector, Selector, escaped
 
 Labels = Mapping[str, str] | str | Selector | None
 """`{"app": "web"}`, `"app in (web, api), !canary"`, or a Selector."""

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.errors import DecodeError
-from pilotage.meta import yamltext
 from pilotage.meta.limits import Limits
+from pilotage.meta.text import yamltext
 
-from ..counting import counted_lines
+from ...counting import counted_lines
 
 TRICKY = st.sampled_from(
     [

@@ -16,7 +16,7 @@ import yaml
 
 from pilotage.errors import DecodeError
 from pilotage.meta.limits import DEFAULT, Limits, check_size
-from pilotage.meta.yamlscalars import plain_value, tagged_value
+from pilotage.meta.text.yamlscalars import plain_value, tagged_value
 
 MAX_NODES = 100_000
 """Values in one text, each use of an alias counted in full. It bounds both time and what a small text can become."""
