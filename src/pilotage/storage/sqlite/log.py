@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .replay import Replay
 
 _CHECKPOINT_PAGES = 1000
-_STEP_PAGES = 32  # given back in one transaction
+_STEP_PAGES = 32  # given back in one transaction, on a full disk
 _INCREMENTAL = 2  # SQLite's number of the mode in which free pages can be given back in steps
 _MOST_ROWS = 64  # in one statement
 
@@ -145,15 +145,18 @@ class Log:
         with self.errors():
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
-    def give_back(self) -> None:
-        """Give free pages back to the file system, in steps that need little space. Needs the lock of the storage.
+    def give_back(self, pages: int = _STEP_PAGES) -> bool:
+        """Give some free pages back to the file system, which needs as much space as they have in the WAL.
 
-        A file of the first release has to be shrunk once before that is possible.
+        False if there are none. A file of the first release has to be shrunk once before that is possible. Needs the
+        lock of the storage.
         """
         with self.errors():
-            while self._pragma("auto_vacuum") == _INCREMENTAL and self._pragma("freelist_count"):
-                self._connection.execute(f"PRAGMA incremental_vacuum({_STEP_PAGES})").fetchall()
-                self.checkpoint()
+            if self._pragma("auto_vacuum") != _INCREMENTAL or not self._pragma("freelist_count"):
+                return False
+            self._connection.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
+            self.checkpoint()
+            return True
 
     def shrink(self) -> None:
         """Write the file again without free pages. Needs the lock of the storage.
@@ -161,8 +164,9 @@ class Log:
         If there is no space for the second copy, only free pages are given back: pages that are in use may have bytes
         of removed values then.
         """
-        before = self._pragma("auto_vacuum")
-        self.give_back()
+        before, pages = self._pragma("auto_vacuum"), _STEP_PAGES
+        while self.give_back(pages):
+            pages = min(pages * 2, _CHECKPOINT_PAGES)  # what was given back is space for the next step
         try:
             with self.errors():
                 self._connection.pragma("auto_vacuum", _INCREMENTAL)

@@ -93,9 +93,13 @@ class Reserve:
                 prepare()
 
     def _wanted(self) -> int:
-        """A quarter of the database, but not much for a small disk. See `Writer.checkpoint_pages` for its use."""
+        """A quarter of the database, but not much of a small disk."""
         disk = os.fstatvfs(self._lock.descriptor)
-        wanted = min(max(LEAST_BYTES, os.stat(self._database).st_size // 4), MOST_BYTES)
+        try:
+            database = os.stat(self._database).st_size
+        except OSError:  # it was removed, which the check of the files reports
+            database = 0
+        wanted = min(max(LEAST_BYTES, database // 4), MOST_BYTES)
         return max(min(wanted, disk.f_blocks * disk.f_frsize // 8), _FEWEST_BYTES)
 
 

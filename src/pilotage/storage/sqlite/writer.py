@@ -342,13 +342,13 @@ class Writer:
         self._log.checkpoint_pages = self._reserve.bytes // PAGE_BYTES // 2
 
     def _reclaim_space(self) -> None:
-        """On a full disk: give free pages back to it, and allocate the reserve again if that is possible."""
+        """On a full disk: allocate the reserve again, if need be with free pages of the file."""
         with suppress(StorageError), self._usable():
             with suppress(StorageFull):
                 self._log.checkpoint()
-                if not self._garbage:
-                    self._log.give_back()
             self._keep_space()
+            while self._lock.full and not self._garbage and self._log.give_back():
+                self._keep_space()
         self._note_space()
 
     def _note_space(self) -> None:
