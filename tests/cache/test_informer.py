@@ -282,7 +282,7 @@ async def test_an_async_handler_is_refused() -> None:
 
 
 @pytest.mark.covers("T100", "T106")
-async def test_resync_tells_everything_again_to_those_who_are_due() -> None:
+async def test_a_resync_sends_every_object_again_to_the_listeners_that_are_due() -> None:
     made = informer(Scripted([page("a", "b", version=1)], silence_seconds=1e9))
     never, often, seldom = Diary(), Diary(), Diary()
     async with running(made):

@@ -103,7 +103,7 @@ def test_no_event_is_lost_or_out_of_order_for_a_late_handler(seed: int) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_other_tasks_run_while_a_late_handler_hears_a_large_store() -> None:
+async def test_other_tasks_run_while_a_late_handler_receives_a_large_store() -> None:
     async with synced(Scripted([page(*NAMES, version=1)])) as made:
         diary = Diary()
         registration = made.subscribe(diary)
@@ -120,7 +120,7 @@ async def test_other_tasks_run_while_a_late_handler_hears_a_large_store() -> Non
 
 
 @pytest.mark.virtual_time
-async def test_an_object_that_changes_before_its_turn_is_heard_before_its_change() -> None:
+async def test_an_object_that_changes_before_its_turn_is_received_before_its_change() -> None:
     async with synced(Scripted([page(*NAMES, version=1)])) as made:
         diary = Diary()
         made.subscribe(diary)
@@ -130,7 +130,7 @@ async def test_an_object_that_changes_before_its_turn_is_heard_before_its_change
 
 
 @pytest.mark.virtual_time
-async def test_a_handler_that_is_removed_hears_nothing_more() -> None:
+async def test_a_handler_that_is_removed_receives_nothing_more() -> None:
     async with synced(Scripted([page(*NAMES, version=1)])) as made:
         diary = Diary()
         registration = made.subscribe(diary)

@@ -188,7 +188,7 @@ async def test_a_body_that_is_no_secret_at_all_is_not_quoted(body: str) -> None:
     assert_hidden(caught.value)
 
 
-async def test_a_patch_that_tests_a_value_does_not_tell_it() -> None:
+async def test_an_error_about_a_patch_that_tests_a_value_does_not_contain_it() -> None:
     async with Cluster.embedded("memory:") as cluster:
         made = Secret(metadata=ObjectMeta(name="a", namespace="default"), string_data={"p": VALUE})
         await cluster.client.create(made)

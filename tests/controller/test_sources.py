@@ -135,7 +135,7 @@ async def test_an_informer_source_uses_predicates_and_lets_go_of_the_informer() 
 
 
 @pytest.mark.parametrize("kind", [Widget.__resource__.gvk, metadata_only(Widget)])
-async def test_a_shared_informer_tells_each_source_in_its_own_form(kind: forms.Kind) -> None:
+async def test_a_shared_informer_notifies_each_source_in_its_own_form(kind: forms.Kind) -> None:
     seen: list[Any] = []
 
     def mapped(obj: Any) -> list[Request]:

@@ -174,7 +174,7 @@ async def test_their_health_check_is_answered(programs: Path, ours: DeviceServer
     assert (await said(programs / "v6", ours.target, "health", "nobody"))["error"] == "NotFound"
 
 
-async def test_reflection_tells_them_every_method(programs: Path, ours: DeviceServerProcess) -> None:
+async def test_reflection_lists_every_method(programs: Path, ours: DeviceServerProcess) -> None:
     services = await said(programs / "v6", ours.target, "services")
     methods = ["GetGpu", "ListGpus", "WatchGpus", "CreateGpu", "UpdateGpu", "UpdateGpuStatus", "DeleteGpu", "PatchGpu"]
     assert services["nvidia.nvsentinel.v1alpha1.GpuService"] == methods

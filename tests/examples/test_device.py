@@ -128,7 +128,7 @@ def test_the_quick_start_lists_the_gpus(target: str) -> None:
     assert UUID.search(lines[8])
 
 
-def test_the_basic_client_discovers_looks_and_tells(target: str) -> None:
+def test_the_basic_client_discovers_reads_and_prints(target: str) -> None:
     with example("device_basic_client.py", target) as program:
         assert program.event() == {
             "level": "info",

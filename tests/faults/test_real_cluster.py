@@ -90,7 +90,7 @@ async def test_a_create_whose_answer_is_lost_is_not_sent_again(real_control_plan
 
 
 @pytest.mark.covers("F10", "F16", "F28")
-async def test_an_informer_loses_nothing_and_hears_nothing_twice_while_its_watches_break(
+async def test_an_informer_loses_nothing_and_receives_nothing_twice_while_its_watches_break(
     real_control_plane: RealCluster, tmp_path: Path
 ) -> None:
     names = [f"object-{number}" for number in range(40)]

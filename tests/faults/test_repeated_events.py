@@ -122,7 +122,7 @@ def check(seeds: Iterable[int]) -> None:
 
 
 @pytest.mark.covers("F16")
-def test_no_listener_hears_of_a_change_twice() -> None:
+def test_no_listener_receives_a_change_twice() -> None:
     check(FEW)
 
 
@@ -130,7 +130,7 @@ def test_no_listener_hears_of_a_change_twice() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seeds", MANY, ids=lambda seeds: str(seeds.start))
-def test_no_listener_hears_of_a_change_twice_in_2000_simulations(seeds: range) -> None:
+def test_no_listener_receives_a_change_twice_in_2000_simulations(seeds: range) -> None:
     check(seeds)
 
 

@@ -331,7 +331,7 @@ async def test_the_authority_is_what_a_uri_would_have(target: Address, authority
     assert fields[b":authority"] == authority
 
 
-async def test_closing_while_connecting_tells_who_waits() -> None:
+async def test_closing_while_connecting_ends_the_calls_that_wait() -> None:
     with socket_path() as path, socket.socket(socket.AF_UNIX) as mute:
         mute.bind(path)
         mute.listen()

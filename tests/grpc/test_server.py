@@ -322,7 +322,7 @@ async def test_requests_half_sent_hold_only_so_much_memory() -> None:
         assert listening.statistics().streams == 2
 
 
-async def test_stopping_lets_calls_finish_tells_streams_and_takes_nothing_new() -> None:
+async def test_stopping_lets_calls_finish_ends_streams_and_accepts_nothing_new() -> None:
     service = Service()
     release = asyncio.Event()
 

@@ -36,7 +36,7 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize(("name", "good", "bad"), [(name, *pair) for name, pair in EXAMPLES.items()])
-def test_a_format_tells_good_from_bad(name: str, good: str, bad: str) -> None:
+def test_a_format_accepts_what_is_valid_and_refuses_the_rest(name: str, good: str, bad: str) -> None:
     check = checker(name)
     assert check is not None
     assert check(good)

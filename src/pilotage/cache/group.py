@@ -50,7 +50,7 @@ class GroupRegistration:
         self._group.registrations.discard(self)
 
     def attach(self, informer: Informer[Any], first: int = PORTION) -> None:
-        """Listen to an informer, too, and hear at most `first` of its objects at once."""
+        """Subscribe to an informer, too, with at most `first` of its objects at once."""
         self._parts[informer] = informer.attach(self._listener, self.resync, self.kind, first)
 
     def detach(self, informer: Informer[Any]) -> None:

@@ -65,10 +65,10 @@ def delete(options: argparse.Namespace) -> int:
     """Delete one. A name that has no objects is an error: it may be misspelt."""
     from pilotage.server.tenants import delete_tenant
 
-    async def deleted(storage: Storage) -> int:
+    async def delete_objects(storage: Storage) -> int:
         return await delete_tenant(storage, options.tenant)
 
-    count = _on_storage(options.storage, deleted)
+    count = _on_storage(options.storage, delete_objects)
     if not count:
         from pilotage.storage import url_without_password
 

@@ -209,7 +209,7 @@ class Writer:
     ) -> None:
         """Delete an object: `delete(database)`, `delete(Database, "a", namespace="b")` or `delete(Database, request)`.
 
-        Raises NotFound. An object with finalizers stays, marked as terminating, until they are gone.
+        Raises NotFound. An object with finalizers stays, marked as terminating, until they are removed.
         `propagation_policy` (Background, Foreground, Orphan) decides about its dependents, and
         `grace_period_seconds` is the time that a Pod has to terminate. `uid` and `resource_version` are preconditions:
         Conflict if they do not hold.

@@ -126,7 +126,7 @@ class FullServer:
                 if kinds:
                     await cluster.install(*kinds)
                 result = await action(cluster.registry)
-                await _settled(cluster)
+                await _wait_idle(cluster)
                 return result
 
         return _run(run())
@@ -148,7 +148,7 @@ async def _call(registry: Registry, request: Request, clock: times.Clock) -> Res
     return Response(writer.single(response.body, clock()), response.code, response.warnings)
 
 
-async def _settled(cluster: Cluster) -> None:
+async def _wait_idle(cluster: Cluster) -> None:
     """Wait until the loops of the server have nothing left to do, or for long enough."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + COLLECTION_SECONDS

@@ -64,14 +64,14 @@ def issue(
 
 
 def expiry(certificate: Certificate) -> datetime:
-    """When the certificate ends to be valid. ValueError if it is none."""
+    """When the certificate ends to be valid. ValueError if it is not a certificate."""
     from cryptography import x509
 
     return x509.load_pem_x509_certificate(certificate.certificate).not_valid_after_utc
 
 
 def start(certificate: Certificate) -> datetime:
-    """When it was issued. ValueError if it is none."""
+    """When it was issued. ValueError if it is not a certificate."""
     from cryptography import x509
 
     return x509.load_pem_x509_certificate(certificate.certificate).not_valid_before_utc + _CLOCK_SKEW

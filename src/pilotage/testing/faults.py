@@ -110,7 +110,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoseRequest:
-    """Cut the connection instead of passing the request on: the server never hears of it."""
+    """Cut the connection instead of passing the request on: the server does not receive it."""
 
     when: When = always
     times: int | None = 1

@@ -77,7 +77,7 @@ class WebhookBuilder(Generic[O]):
                 f"for_ was called already, with {forms.gvk_of(self._kind).kind}; use a second WebhookBuilder"
             )
         self._kind = forms.untyped(kind)
-        forms.gvk_of(self._kind)  # raises if it is none
+        forms.gvk_of(self._kind)  # raises if it is not a kind
         return cast("WebhookBuilder[K]", self)
 
     def with_defaulter(

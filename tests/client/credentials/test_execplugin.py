@@ -92,7 +92,7 @@ async def test_a_certificate_comes_with_its_key(tmp_path: Path) -> None:
         ("while True: print('noise' * 9999, file=sys.stderr)", "printed more than 16,384 KiB of errors, and was ended"),
     ],
 )
-async def test_a_failure_says_what_to_do_and_tells_no_secret(tmp_path: Path, body: str, complaint: str) -> None:
+async def test_a_failure_names_what_to_do_and_contains_no_secret(tmp_path: Path, body: str, complaint: str) -> None:
     made = plugin(tmp_path, body, install_hint="Get it from the shop.", where="kubeconfig k: user 'u'")
     with pytest.raises(NoCredentials, match=complaint) as caught:
         await ExecCredentials(made).material()

@@ -20,7 +20,7 @@ from .fakes import MockLibrary, name_of
 
 
 @pytest.mark.parametrize("kind", ["fake", "nvml"])
-async def test_provider_in_another_process_tells_the_same(tmp_path: Path, kind: str) -> None:
+async def test_a_provider_in_another_process_reports_the_same(tmp_path: Path, kind: str) -> None:
     provider: Provider = (
         FakeProvider(FakeOptions(count=2, period=0))
         if kind == "fake"

@@ -277,7 +277,7 @@ async def test_a_method_that_a_custom_resource_does_not_have_is_named_with_the_r
     assert answer["details"] == {"group": "test.example.com", "kind": "widgets"}
 
 
-def test_an_error_tells_when_to_come_back() -> None:
+def test_an_error_has_the_time_of_the_next_attempt() -> None:
     answer = handlers.failure(TooManyRequests("slowly", details=StatusDetails(retry_after_seconds=7)))
     assert ("retry-after", "7") in answer.headers
     assert document(answer)["details"] == {"retryAfterSeconds": 7}

@@ -76,7 +76,7 @@ async def test_a_closed_connection_is_replaced_although_another_call_opens_one()
             return "answer"
 
     client = Client()
-    assert await caller_module._sent(client, ()) == "answer"  # type: ignore[arg-type,comparison-overlap]
+    assert await caller_module._send(client, ()) == "answer"  # type: ignore[arg-type,comparison-overlap]
     assert client.calls == 2
 
 
@@ -87,7 +87,7 @@ async def test_a_new_connection_and_a_timeout_are_not_tried_again(lost: Connecti
             raise lost
 
     with pytest.raises(ConnectionLost):
-        await caller_module._sent(Client(), ())  # type: ignore[arg-type]
+        await caller_module._send(Client(), ())  # type: ignore[arg-type]
 
 
 async def test_a_service_is_called_at_an_address_of_its_endpoints_by_its_own_name() -> None:

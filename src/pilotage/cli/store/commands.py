@@ -11,7 +11,7 @@ from pathlib import Path
 from pilotage.cli.applying import read_objects
 from pilotage.cli.errors import CommandError
 from pilotage.cli.store.check import problems
-from pilotage.cli.store.objects import exported, imported
+from pilotage.cli.store.objects import apply_objects, exported
 from pilotage.cli.terminal import GREEN, standard_error, standard_output
 from pilotage.cluster.cluster import Cluster
 from pilotage.meta.text import yamltext
@@ -89,7 +89,7 @@ async def export(options: argparse.Namespace) -> None:
 async def import_objects(options: argparse.Namespace) -> None:
     objects = read_objects(options.files)
     async with _cluster(options) as cluster:
-        await imported(cluster.client, objects)
+        await apply_objects(cluster.client, objects)
     _done(f"applied {len(objects)} objects")
 
 

@@ -53,7 +53,7 @@ async def exported(client: Client, namespace: str = "") -> list[Document]:
     return sorted(found, key=_order)
 
 
-async def imported(client: Client, objects: Sequence[tuple[Path, Document]]) -> None:
+async def apply_objects(client: Client, objects: Sequence[tuple[Path, Document]]) -> None:
     """Apply objects and their status. Raises CommandError, which names the file and the object."""
     applier = Applier(client, objects, field_owner=FIELD_OWNER, namespace="default")
     for file, document in sorted(objects, key=lambda each: _order(each[1])):

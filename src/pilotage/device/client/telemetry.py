@@ -21,19 +21,19 @@ class TelemetryClient:
 
     async def get(self, name: str) -> Telemetry:
         request = Request(Verb.GET, GPUS, name=name)
-        return messages.decode_got(await self._called("GetTelemetry", messages.encode_get(name), request))
+        return messages.decode_got(await self._call("GetTelemetry", messages.encode_get(name), request))
 
     async def list(self) -> Sequence[Telemetry]:
         request = Request(Verb.LIST, GPUS)
-        return messages.decode_listed(await self._called("ListTelemetry", messages.encode_list(), request))
+        return messages.decode_listed(await self._call("ListTelemetry", messages.encode_list(), request))
 
     async def report(self, provider: str, items: Sequence[Telemetry]) -> None:
         """Report readings, in calls of at most MAX_ITEMS."""
         for start in range(0, len(items), messages.MAX_ITEMS):
             part = messages.encode_report(provider, items[start : start + messages.MAX_ITEMS])
-            await self._called("ReportTelemetry", part, Request(Verb.CREATE, GPUS))
+            await self._call("ReportTelemetry", part, Request(Verb.CREATE, GPUS))
 
-    async def _called(self, method: str, message: bytes, request: Request) -> bytes:
+    async def _call(self, method: str, message: bytes, request: Request) -> bytes:
         try:
             return (await self.transport.invoke(messages.telemetry_path(method), message, request)).message
         except MethodNotSupported:

@@ -50,12 +50,12 @@ class Inventory:
     async def apply(self, name: str, uuid: str, health: Health, stored: GPU | None) -> bool:
         """Create or update a GPU, of which `stored` is the current state; True if it was written."""
         if stored is None:
-            written = await self._created(name, uuid, health)
+            written = await self._create(name, uuid, health)
         elif stored.spec.uuid == uuid and self._settled.get(name) == (states(stored, health), health):
             return False
         else:
-            same = stored if stored.spec.uuid == uuid else await self._identified(name, uuid)
-            written = await self._written(same, health)
+            same = stored if stored.spec.uuid == uuid else await self._identify(name, uuid)
+            written = await self._write_status(same, health)
         self._settled[name] = (states(written, health), health)
         return True
 
@@ -75,17 +75,17 @@ class Inventory:
         kept = set(names)
         return [name for name, gpu in stored.items() if name not in kept and await self.remove(gpu)]
 
-    async def _created(self, name: str, uuid: str, health: Health) -> GPU:
+    async def _create(self, name: str, uuid: str, health: Health) -> GPU:
         gpu = GPU(metadata=ObjectMeta(name=name, labels={PROVIDER_LABEL: self._provider}), spec=GPUSpec(uuid=uuid))
         gpu.status = self._status(gpu, health)
         try:
             created = await self._client.create(gpu)
         except AlreadyExists:  # another writer has created it in the meantime
-            return await self._written(await self._identified(name, uuid), health)
+            return await self._write_status(await self._identify(name, uuid), health)
         # For servers that ignore the status of a create.
-        return created if states(created, health) == health.conditions else await self._written(created, health)
+        return created if states(created, health) == health.conditions else await self._write_status(created, health)
 
-    async def _identified(self, name: str, uuid: str) -> GPU:
+    async def _identify(self, name: str, uuid: str) -> GPU:
         """Replace a GPU that has another UUID now."""
 
         async def attempt() -> GPU:
@@ -97,7 +97,7 @@ class Inventory:
 
         return await retry_on_conflict(attempt)
 
-    async def _written(self, gpu: GPU, health: Health) -> GPU:
+    async def _write_status(self, gpu: GPU, health: Health) -> GPU:
         name = gpu.metadata.name
         latest: GPU | None = gpu
 

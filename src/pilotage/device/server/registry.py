@@ -172,7 +172,7 @@ class DeviceRegistry:
             self.gate.start()
             stack.callback(self.gate.stop)
             await self._restore()
-            stack.push_async_callback(_cancelled, asyncio.create_task(self.heartbeats.run(), name="supervision"))
+            stack.push_async_callback(_cancel, asyncio.create_task(self.heartbeats.run(), name="supervision"))
             self._exits = stack.pop_all()
         return self
 
@@ -380,6 +380,6 @@ def _name(body: bytes) -> str:
     return str(msgspec.json.decode(body)["metadata"].get("name", ""))
 
 
-async def _cancelled(task: asyncio.Task[None]) -> None:
+async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -42,7 +42,7 @@ def attributes_of_path(incoming: http.Request, user: User) -> AccessAttributes:
 
 
 def requested_seconds(incoming: http.Request) -> float | None:
-    """How long the client waits at most, as the parameter `timeout` says; None: it does not say. Raises BadRequest."""
+    """How long the client waits at most, by the parameter `timeout`; None if it is not given. Raises BadRequest."""
     text = incoming.target.partition("?")[2]
     if "timeout=" not in text:
         return None

@@ -72,7 +72,7 @@ class BackgroundLoops:
         if self._collector is not None:
             self._collector.start()  # before the first request: it must see each owner that is deleted
             loops["collect"] = self._collector.run
-        self._tasks = [asyncio.create_task(self._supervised(name, loop), name=name) for name, loop in loops.items()]
+        self._tasks = [asyncio.create_task(self._supervise(name, loop), name=name) for name, loop in loops.items()]
         return self
 
     def busy(self) -> list[str]:
@@ -97,7 +97,7 @@ class BackgroundLoops:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _supervised(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
+    async def _supervise(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
                 await loop()

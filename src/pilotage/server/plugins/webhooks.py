@@ -146,7 +146,7 @@ def _fail_by_policy(invocation: Invocation, failure: CallFailed) -> None:
     """Raise InternalError, unless the webhook may fail."""
     if not invocation.hook.ignores_failures:
         raise internal_error(str(failure)) from failure
-    log.warning("The failure of a webhook is ignored, as its failure policy says", error=str(failure))
+    log.warning("The failure of a webhook is ignored, by its failure policy", error=str(failure))
 
 
 def _dynamic(context: PluginContext) -> DynamicAdmission:

@@ -32,7 +32,7 @@ class Components:
         self._context = context
 
     async def get(self, info: ResourceInfo, request: Request) -> Response:
-        """One component. Raises NotFound if it is none of a control plane."""
+        """One component. Raises NotFound if a control plane has no component of this name."""
         name = request.name
         if name not in (*PORTS, STORAGE):
             message = f'componentstatus "{name}" not found'

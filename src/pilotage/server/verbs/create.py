@@ -66,7 +66,7 @@ class Creator:
             await self._track_converted(info, request, document, now)
         attributes = Attributes(Operation.CREATE, request, document, None, warnings, info)
         try:
-            return await self._admitted(info, attributes, document, now)
+            return await self._admit(info, attributes, document, now)
         except ApiError as error:
             error.warnings = (*warnings, *error.warnings)
             raise
@@ -79,7 +79,7 @@ class Creator:
 
         document["metadata"] = (await self.context.converter.run(tracked))["metadata"]
 
-    async def _admitted(self, info: ResourceInfo, attributes: Attributes, document: Document, now: str) -> Response:
+    async def _admit(self, info: ResourceInfo, attributes: Attributes, document: Document, now: str) -> Response:
         """Admit, prepare and store an object; again with another name where a generated one is taken."""
         context, request, warnings = self.context, attributes.request, attributes.warnings
         admission = context.admission_of(info)

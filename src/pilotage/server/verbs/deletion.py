@@ -1,4 +1,4 @@
-"""What deleting an object comes to: it goes at once, or is marked and waits. Decided on documents."""
+"""What a deletion does: the object is removed at once, or marked and kept for its finalizers. Decided on documents."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class Reader(Value, frozen=True):
                 return _Selected(revision, chosen, "", 0)
 
     async def reached(self, revision: int) -> None:
-        """Wait, a little, until the storage has come to a revision. Raises Timeout."""
+        """Wait, a little, until the storage has reached a revision. Raises Timeout."""
         storage = self.context.storage
         if revision <= storage.revision:
             return

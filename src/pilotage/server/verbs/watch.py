@@ -59,7 +59,7 @@ class Watcher:
 
 
 class _Stream:
-    """One watch, from its first event to its last. What comes first is settled by `begin`, before anybody reads."""
+    """One watch, from its first event to its last. `begin` decides with which events it starts."""
 
     def __init__(self, watcher: Watcher, info: ResourceInfo, request: Request, selection: Selection) -> None:
         self.awaited = 0
@@ -243,7 +243,7 @@ class _Next:
 
 
 def _ends(batch: Sequence[Event]) -> bool:
-    """Whether a change of the definition ends the watches of its objects: it is gone, or says something else."""
+    """Whether a change of the definition ends the watches of its objects: it is deleted, or has changed."""
     for event in batch:
         if event.entry is None or event.previous is None:
             return True

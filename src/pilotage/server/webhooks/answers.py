@@ -79,7 +79,7 @@ def lost_connection(lost: ConnectionLost, address: str) -> str:
 
 
 def _failed(status: int, body: bytes, content_type: str) -> str:
-    """What an answer with another status than success says: the message of a Status, or words for its code."""
+    """The message of an answer with another status than success: the message of a Status, or words for its code."""
     try:
         document = msgspec.json.decode(body)
     except msgspec.DecodeError:

@@ -47,7 +47,7 @@ class WebhookCaller:
         try:
             async with asyncio.timeout(timeout):
                 if handler is not None:
-                    answer = await _answered(handler, review)
+                    answer = await _call_local(handler, review)
                 else:
                     answer = await self._post(endpoint, review, timeout)
             return answers.checked(answer, GroupVersionKind.of(review["apiVersion"], review["kind"]))
@@ -69,7 +69,7 @@ class WebhookCaller:
         client, address, hint = await self._client(endpoint)
         call = ("POST", endpoint.target(timeout), _HEADERS, _encode(review))
         try:
-            response = await _sent(client, call)
+            response = await _send(client, call)
         except DecodeError as error:
             raise AnswerError(f"the answer has more than {MAX_ANSWER} bytes") from error
         except ConnectionLost as lost:
@@ -101,8 +101,8 @@ class WebhookCaller:
         return client, address_text(host, port), hint
 
 
-async def _sent(client: Client, call: tuple[Any, ...]) -> ClientResponse:
-    """The response to a request. It is sent again if the server has closed the connection, which was kept from an
+async def _send(client: Client, call: tuple[Any, ...]) -> ClientResponse:
+    """Send a request. It is sent again if the server has closed the connection, which was kept from an
     earlier call: a review has no effect by itself. That ends, since such a connection is not kept again."""
     while True:
         try:
@@ -112,8 +112,8 @@ async def _sent(client: Client, call: tuple[Any, ...]) -> ClientResponse:
                 raise
 
 
-async def _answered(handler: LocalWebhook, review: Document) -> Any:
-    """The answer of a webhook of this program. Its documents are its own, as if they had come over a connection."""
+async def _call_local(handler: LocalWebhook, review: Document) -> Any:
+    """Call a webhook of this program. Its documents are its own, as if they had come over a connection."""
     try:
         return _decode(_encode(await handler(_decode(_encode(review)))))
     except Exception as error:

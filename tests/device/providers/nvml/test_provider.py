@@ -479,7 +479,7 @@ async def test_gpu_without_events_is_polled_all_the_same() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_what_a_gpu_cannot_tell_is_asked_once() -> None:
+async def test_what_a_gpu_cannot_report_is_read_once() -> None:
     library = MockLibrary()
     async with device_api() as world, world.running(provider(library)):
         await asyncio.sleep(100)
@@ -502,7 +502,7 @@ async def test_stop_closes_the_library_and_a_second_run_opens_it_again() -> None
 
 @pytest.mark.covers("D12")
 @pytest.mark.virtual_time
-async def test_two_runs_at_once_tell_the_same() -> None:
+async def test_two_runs_at_once_report_the_same() -> None:
     async with device_api() as world, world.running(provider(MockLibrary())), world.running(provider(MockLibrary())):
         await asyncio.sleep(30)
         assert await world.states() == GOOD

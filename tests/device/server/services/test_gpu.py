@@ -274,7 +274,7 @@ async def _notes(here: ReadinessGate) -> list[str]:
     return [event.key for event in batch]
 
 
-async def test_reflection_tells_what_there_is_question_by_question() -> None:
+async def test_reflection_answers_each_question_about_the_services() -> None:
     async def questions() -> AsyncIterator[bytes]:
         yield b"\x3a\x00"  # list_services
         yield b"\x22" + bytes([len(symbol)]) + symbol  # file_containing_symbol

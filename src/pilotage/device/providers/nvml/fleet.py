@@ -99,7 +99,7 @@ class Fleet:
             device.meter.show(device.reading)
         return gone
 
-    def closed(self, message: str, *, forget: bool) -> None:
+    def note_closed(self, message: str, *, forget: bool) -> None:
         """No GPU can be read. `forget`: the driver was unloaded, so its earlier reports no longer count."""
         for device in self.devices.values():
             device.reading = Unreadable(message)

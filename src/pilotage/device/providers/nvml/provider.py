@@ -64,7 +64,7 @@ class NVMLProvider:
         finally:
             for gauge in (ENABLED, MONITORING, COUNT):
                 gauge.set(0)
-            fleet.closed("provider ended", forget=False)
+            fleet.note_closed("provider ended", forget=False)
             await worker.close()
 
 

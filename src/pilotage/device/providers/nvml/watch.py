@@ -107,7 +107,7 @@ class Watch:
                 due = max(due + self._options.poll_seconds, loop.time() + POLL_GAP_SECONDS)
             event = await self._next_event(min(due - loop.time(), self._event_seconds()))
             if event is not None:
-                await self._happened(event)
+                await self._handle(event)
                 due = min(due, self._polled + POLL_GAP_SECONDS)
             elif self._wanted.is_set() and loop.time() >= self._polled + POLL_GAP_SECONDS:
                 self._asked = loop.time()
@@ -155,7 +155,7 @@ class Watch:
         self._events.succeeded()
         return event
 
-    async def _happened(self, event: DeviceEvent) -> None:
+    async def _handle(self, event: DeviceEvent) -> None:
         """Write the effect of an XID immediately; the next poll adds the readings.
 
         A GPU may report hundreds of XIDs in a second: one without a new effect is only counted.
@@ -186,7 +186,7 @@ class Watch:
             self._fleet.remember(await self._inventory.stored())
         except (ApiError, ConnectionLost) as lost:
             self._say("api", f"cannot read from the Device API: {lost}")
-        self._fleet.closed(text, forget=isinstance(error, NVMLError) and error.driver_gone)
+        self._fleet.note_closed(text, forget=isinstance(error, NVMLError) and error.driver_gone)
         await self._report()
         await self._tell()
 
