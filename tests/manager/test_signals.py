@@ -103,6 +103,25 @@ async def test_after_the_second_signal_the_default_handlers_are_back() -> None:
         assert signal.getsignal(signal.SIGTERM) == previous
 
 
+async def test_a_signal_in_the_last_moment_of_a_block_is_for_the_next_one() -> None:
+    heard: list[str] = []
+    with signals.handled(lambda number: heard.append("first")):
+        os.kill(os.getpid(), signal.SIGTERM)
+    with signals.handled(lambda number: heard.append("second")):
+        await until(lambda: bool(heard))
+    assert heard == ["second"]
+
+
+async def test_a_third_signal_finds_the_default_handlers_while_the_loop_is_blocked() -> None:
+    heard: list[signal.Signals] = []
+    with signals.handled(heard.append):
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        assert heard == []
+        await until(partial(_long, heard, 2))
+
+
 async def test_a_signal_that_is_ignored_stays_ignored() -> None:
     previous = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:

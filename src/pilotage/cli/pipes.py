@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from collections.abc import Callable
 def piped(run: Callable[[], int]) -> int:
     """Run a command and return its exit code: 0 if the reader has closed the pipe, as `head` does."""
     _replace_closed_streams()
+    _write_utf8()
     try:
         try:
             return run()
@@ -23,7 +25,7 @@ def piped(run: Callable[[], int]) -> int:
         if error.errno != errno.ENOSPC or error.filename is not None:
             raise
         _discard_output()
-        print(f"pilotage: cannot write the output: {error.strerror}", file=sys.stderr)
+        print(f"error: cannot write the output: {error.strerror}", file=sys.stderr)
         return 1
 
 
@@ -32,6 +34,13 @@ def _replace_closed_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  # until the process ends
+
+
+def _write_utf8() -> None:
+    """Objects have text in any language: what is printed is UTF-8 in every locale, as kubectl's output is."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _discard_output() -> None:

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 
 Listener = Callable[[signal.Signals], None]
 
@@ -18,7 +19,7 @@ def handled(listener: Listener) -> Iterator[None]:
     """Call `listener` on the loop for each signal; at the end the previous handlers are restored.
 
     A signal reaches all blocks that are active. After the second one the default handlers are restored, so that a third
-    one ends the process in any case. Outside the main thread, and on loops without signals, nothing is handled.
+    one ends the process in any case. Outside the main thread nothing is handled.
     """
     loop = asyncio.get_running_loop()
     handlers = _INSTALLED.get(loop)
@@ -35,12 +36,18 @@ def handled(listener: Listener) -> Iterator[None]:
 
 
 class _Handlers:
-    """The handlers of one loop, and the previous ones."""
+    """The handlers of one loop, and the previous ones.
+
+    They are the interpreter's and not the loop's: the loop drops a signal whose handler is removed before the loop has
+    come to it, and does not come to it at all while it is blocked.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.listeners: list[Listener] = []
         self._loop = loop
         self._received = 0
+        self._context = copy_context()
+        """Of the block, and not of the task that a signal comes in."""
         self._previous: dict[signal.Signals, Callable[..., object] | int | None] = {}
         if threading.current_thread() is not threading.main_thread():
             return
@@ -48,26 +55,32 @@ class _Handlers:
             previous = signal.getsignal(number)
             if previous is signal.SIG_IGN:
                 continue  # ignored by the parent process (nohup): keep it so
-            try:
-                loop.add_signal_handler(number, self._receive, number)
-            except NotImplementedError:
-                return
+            signal.signal(number, self._arrived)
             self._previous[number] = previous
 
     def restore(self) -> None:
         for number, previous in self._previous.items():
-            self._loop.remove_signal_handler(number)
             if previous is not None:  # None: it was not set by Python, and cannot be restored
                 signal.signal(number, previous)
         self._previous = {}
 
-    def _receive(self, number: signal.Signals) -> None:
+    def _arrived(self, number: int, frame: object) -> None:
+        """Between two instructions of the main thread, also while the loop is blocked."""
         self._received += 1
         if self._received == 2:
             for each in self._previous:
-                self._loop.remove_signal_handler(each)
-        for listener in list(self.listeners):
+                signal.signal(each, _DEFAULTS[each])
+        self._loop.call_soon_threadsafe(self._receive, signal.Signals(number), context=self._context)
+
+    def _receive(self, number: signal.Signals) -> None:
+        if not self.listeners:  # the block has ended meanwhile: the signal is for whatever handles it now
+            signal.raise_signal(number)
+        for listener in dict.fromkeys(self.listeners):  # two blocks may have the same one, for which it is one signal
             listener(number)
 
 
+_DEFAULTS: dict[signal.Signals, Callable[..., object] | int] = {
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGINT: signal.default_int_handler,
+}
 _INSTALLED: dict[asyncio.AbstractEventLoop, _Handlers] = {}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from pilotage.meta.text import yamltext
@@ -108,3 +111,24 @@ def test_labels_of_several_objects_are_listed_under_their_names(todo: Console) -
     assert todo.output("label", "todos", "--all", "--list") == (
         "Listing labels for Todo.todo.example.com/eggs:\nListing labels for Todo.todo.example.com/milk:\n shop=corner\n"
     )
+
+
+def test_an_argument_that_is_not_text_is_named(todo: Console) -> None:
+    refused = todo.run("create", "todo", "milk", "--set", os.fsdecode(b"spec.text=K\xe4se"))
+    assert (refused.code, refused.output) == (2, "")
+    assert refused.errors.startswith("todo create: error: the argument 'spec.text=K\\xe4se' is not utf-8")
+
+
+def test_a_command_that_reads_creates_neither_a_file_nor_a_folder(todo: Console, tmp_path: Path) -> None:
+    storage = ("--storage", f"sqlite:{tmp_path}/misspelt/todo.db")
+    for words in (("get", "todos"), ("explain", "todos"), ("api-resources",)):
+        assert todo.run(*words, *storage).code == 0
+    assert todo.run("get", "todo", "milk", *storage).code == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_storage_without_a_path_is_an_error(todo: Console) -> None:
+    refused = todo.run("get", "todos", "--storage", "sqlite:")
+    assert (refused.code, refused.output) == (1, "")
+    assert "sqlite:PATH" in refused.errors
+    assert "event loop" not in refused.errors

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
-from pilotage.cli.kit.exits import INTERRUPTED, Interrupted
 from pilotage.errors import PilotageError
 
 TYPE_CHECKING = False
@@ -39,7 +38,9 @@ def execute(place: Place, command: Command, options: argparse.Namespace) -> int:
         import asyncio
 
         return asyncio.run(place.perform(command, options))
-    except (KeyboardInterrupt, Interrupted):
+    except KeyboardInterrupt:
+        from pilotage.cli.kit.exits import INTERRUPTED
+
         return INTERRUPTED
     except PilotageError as error:
         from pilotage.cli.kit.exits import code_of, line_of

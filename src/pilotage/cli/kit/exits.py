@@ -43,6 +43,8 @@ def code_of(error: PilotageError) -> int:
         return NOT_FOUND
     if isinstance(error, AlreadyExists | Conflict):
         return CONFLICT
+    if isinstance(error, Interrupted):
+        return INTERRUPTED
     return NOT_RECONCILED if isinstance(error, NotReconciled) else FAILED
 
 

@@ -14,7 +14,7 @@ from pilotage.cli.kit.exits import Interrupted, NotReconciled
 from pilotage.cli.terminal import Terminal
 from pilotage.cluster import Cluster
 from pilotage.controller.result import is_terminal
-from pilotage.manager.errors import ManagerStopped, NotIdle
+from pilotage.manager.errors import ManagerStopped, NotIdle, ShutdownForced, ShutdownTimeout
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
 from pilotage.telemetry.lines import Event, text_of
@@ -23,6 +23,7 @@ FAILING_SECONDS = 2.0
 """How long a reconcile that fails is retried, if nothing else is left to do."""
 _CHECK_SECONDS = 0.25
 _SHOWN = 5
+_INTERRUPTED = "interrupted: what was written is stored, and the next command reconciles the rest"
 
 Setup = Callable[[Manager], Any]
 
@@ -41,20 +42,19 @@ class Reconciling:
 
 async def with_reconcilers(cluster: Cluster, how: Reconciling, command: Callable[[], Awaitable[int]]) -> int:
     """Run the command beside the reconcilers, so that webhooks answer and finalizers are removed; then wait until they
-    are idle. Raises the error of the command, and NotReconciled."""
+    are idle. Raises the error of the command, NotReconciled, and Interrupted after a signal."""
     work = _Work(command)
-    with _failures() as failures:
-        async with Manager(cluster, ManagerOptions(checkpoint=how.checkpoint)) as manager:
-            result = how.setup(manager)
-            if inspect.isawaitable(result):
-                await result
-            manager.add(work)
-            try:
-                await _run(manager, work)
-                with how.terminal.working("Reconciling"):
-                    left = await _wait_idle(manager, how, failures)
-            except ManagerStopped as error:
-                raise Interrupted("interrupted") from error
+    interruption = _Interruption(how.terminal)
+    with _failures() as failures, _listening(interruption, "pilotage.manager"):
+        try:
+            left = await _managed(cluster, how, work, failures, interruption)
+        except ManagerStopped:
+            raise Interrupted(_INTERRUPTED if work.done.is_set() and work.error is None else "interrupted") from None
+        except (ShutdownTimeout, ShutdownForced) as error:
+            cut = _listed(error.cut) or "nothing"
+            if interruption.signalled:
+                raise Interrupted(f"interrupted, and not finished: {cut}") from None
+            left = error.cut
     if work.error is not None:
         raise work.error
     if left:
@@ -62,28 +62,41 @@ async def with_reconcilers(cluster: Cluster, how: Reconciling, command: Callable
     return work.code
 
 
-async def _run(manager: Manager, work: _Work) -> None:
-    """Start the manager and wait until the command has ended, which starts when webhooks and caches are ready."""
-    idle = asyncio.create_task(manager.run_until_idle(), name="reconciling")
-    done = asyncio.create_task(work.done.wait(), name="command")
-    try:
-        await asyncio.wait([idle, done], return_when=asyncio.FIRST_COMPLETED)
-        if idle.done() and not work.done.is_set():
-            idle.result()  # a signal, or an error of the manager
-    finally:
-        for task in (idle, done):
-            task.cancel()
-        await asyncio.wait([idle, done])
+async def _managed(
+    cluster: Cluster, how: Reconciling, work: _Work, failures: _Failures, interruption: _Interruption
+) -> tuple[str, ...]:
+    """Run the command, which starts when webhooks and caches are ready, and the reconcilers; what is left of their
+    work."""
+    async with Manager(cluster, ManagerOptions(checkpoint=how.checkpoint)) as manager:
+        result = how.setup(manager)
+        if inspect.isawaitable(result):
+            await result
+        manager.add(work)
+        idle = asyncio.create_task(manager.run_until_idle(), name="reconciling")  # handles signals until it ends
+        done = asyncio.create_task(work.done.wait(), name="command")
+        try:
+            await asyncio.wait([idle, done], return_when=asyncio.FIRST_COMPLETED)
+            with how.terminal.working("Reconciling"):
+                return await _wait_idle(manager, idle, how, failures, interruption)
+        finally:
+            for task in (idle, done):
+                task.cancel()
+            await asyncio.wait([idle, done])
 
 
-async def _wait_idle(manager: Manager, how: Reconciling, failures: _Failures) -> tuple[str, ...]:
+async def _wait_idle(
+    manager: Manager, idle: asyncio.Task[None], how: Reconciling, failures: _Failures, interruption: _Interruption
+) -> tuple[str, ...]:
     """Wait until the reconcilers are idle; what is left, if they fail, or if it takes too long."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     while True:
-        try:
-            await manager.run_until_idle(timeout=_CHECK_SECONDS)
+        await asyncio.wait([idle], timeout=_CHECK_SECONDS)
+        if idle.done() or interruption.signalled:
+            await idle  # after a signal when all has stopped: to cancel it would end the grace period
             return tuple(failures.terminal.values())
+        try:
+            await manager.run_until_idle(timeout=0)
         except NotIdle as error:
             passed = loop.time() - began
             failing = failures.among(error.busy)
@@ -149,12 +162,41 @@ class _Failures(logging.Handler):
         return [text for (_, key), text in self.retried.items() if any(f"{key} failed" in reason for reason in busy)]
 
 
+class _Interruption(logging.Handler):
+    """After a signal: what the shutdown waits for, from the log of the manager, as a line for the user."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__()
+        self.signalled = False
+        self._terminal = terminal
+
+    def emit(self, record: logging.LogRecord) -> None:
+        event = record.msg
+        if not isinstance(event, Event):
+            return
+        self.signalled |= event.message.startswith("Received shutdown signal")
+        if not self.signalled or not event.message.startswith("Phase 2"):
+            return
+        active, seconds = event.fields["active"], event.fields["seconds_left"]
+        if isinstance(active, list) and active:
+            self._terminal.line(
+                f"interrupted: waiting until this ends, for {seconds} s at most; press Ctrl-C again to stop now: "
+                f"{_listed(tuple(active))}"
+            )
+
+
 @contextmanager
 def _failures() -> Iterator[_Failures]:
     handler = _Failures()
-    source = logging.getLogger("pilotage.controller")
+    with _listening(handler, "pilotage.controller"):
+        yield handler
+
+
+@contextmanager
+def _listening(handler: logging.Handler, name: str) -> Iterator[None]:
+    source = logging.getLogger(name)
     source.addHandler(handler)
     try:
-        yield handler
+        yield
     finally:
         source.removeHandler(handler)

@@ -181,12 +181,14 @@ class Tool:
         """Run a command that reads a SQLite file and does not watch, without an event loop."""
         watches = getattr(options, "watch", False) or getattr(options, "watch_only", False)
         url = self.storage_of(options)
-        if command.name not in _LIGHT or watches or not url.startswith("sqlite:"):
+        if command.name not in _LIGHT or watches or not url.startswith("sqlite:") or url == "sqlite:":
             return None
         if command.name == "get" and (code := self._get(options)) is not None:
             return code
         from pilotage.cluster.light import LightCluster
 
+        if not os.path.exists(os.path.expanduser(url.removeprefix("sqlite:"))):
+            url = "memory:"  # to look for objects must not create a file, or a folder that was misspelt
         run = command_function(command.name)
         with uncollected(), LightCluster(url, kinds=self._own_kinds, tenant=options.tenant) as cluster:
 

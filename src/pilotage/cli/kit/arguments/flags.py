@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from pilotage.cli.help import examples
@@ -53,6 +54,7 @@ class Command(Record):
 def _parse(parser: argparse.ArgumentParser, args: Any = None, namespace: Any = None) -> Any:
     """Parse as kubectl does: words stand before, between and after options, and a switch may have a value, as in
     `--wait=false`. argparse takes only one run of words, and no value."""
+    _check_text(parser, args or ())
     switches = {flag: action for action in parser._actions if action.nargs == 0 for flag in action.option_strings}
     given: dict[str, bool] = {}
     left: list[str] = []
@@ -73,6 +75,19 @@ def _parse(parser: argparse.ArgumentParser, args: Any = None, namespace: Any = N
     for name, value in given.items():
         setattr(options, name, value)
     return options, []
+
+
+def _check_text(parser: argparse.ArgumentParser, words: Iterable[str]) -> None:
+    """Objects are UTF-8. Python keeps the bytes of other words in surrogates, which cannot be written."""
+    for word in words:
+        if any("\ud800" <= character <= "\udfff" for character in word):
+            import sys
+
+            encoding = sys.getfilesystemencoding()
+            shown = repr(os.fsencode(word))[2:-1]
+            parser.error(
+                f"the argument '{shown}' is not {encoding}; the locale sets the encoding, as in LC_ALL=C.UTF-8"
+            )
 
 
 def resources(parser: argparse.ArgumentParser, what: str) -> None:
