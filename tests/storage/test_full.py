@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 import pilotage.storage
 
 SOURCES = Path(next(iter(pilotage.storage.__path__))).parents[1]
+FULLER = Path(__file__).with_name("fuller.py")
 
 PROGRAM = textwrap.dedent("""
     import asyncio, resource, sys
@@ -90,15 +93,42 @@ def test_file_size_limit_refuses_commits_until_it_is_lifted(path: str) -> None:
     _run(path, "limit")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs the superuser")
-def test_full_disk_refuses_commits_until_there_is_room(tmp_path: Path) -> None:
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(tmp_path)], capture_output=True)
+@pytest.fixture
+def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A real disk of so many megabytes."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small disk needs the superuser")
+    options = ["-t", "tmpfs", "-o", f"size={request.param}m", "tmpfs"]
+    mount = subprocess.run(["mount", *options, str(tmp_path)], capture_output=True)
     if mount.returncode != 0:
         pytest.skip(f"a small disk cannot be mounted here: {mount.stderr.decode().strip()}")
-    try:
-        _run(str(tmp_path / "test.db"), "disk")
-    finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
+    yield tmp_path
+    # Lazily: the lock file is mapped until a storage that was closed is collected.
+    subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
+
+
+@pytest.mark.parametrize("small_disk", [2], indirect=True)
+def test_full_disk_refuses_creates_until_there_is_room(small_disk: Path) -> None:
+    _run(str(small_disk / "test.db"), "disk")
+
+
+@pytest.mark.parametrize("rounds", [150, pytest.param(3000, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize("small_disk", [3], indirect=True)
+def test_processes_on_a_full_disk_delete_and_lose_nothing(small_disk: Path, rounds: int) -> None:
+    path = str(small_disk / "test.db")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(FULLER), path, str(seed), str(rounds)],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        )
+        for seed in range(3)
+    ]
+    ends = [json.loads(process.communicate(timeout=600)[0]) for process in processes]
+    assert [process.returncode for process in processes] == [0] * 3
+    assert sum(end["creates"] for end in ends) > 0, "the disk did not fill"
+    assert sum(end["deletes"] for end in ends) == 0
+    assert asyncio.run(_revisions(path)) == {key: revision for end in ends for key, revision in end["kept"].items()}
 
 
 def _run(path: str, kind: str) -> None:
@@ -126,6 +156,13 @@ def test_opening_where_there_is_no_room_says_so(path: str) -> None:
     )
     assert b"StorageFull: there is no room to write to" in done.stderr
     assert asyncio.run(_opens(path))
+
+
+async def _revisions(path: str) -> dict[str, int]:
+    storage = await pilotage.storage.open_storage(f"sqlite:{path}")
+    found = {entry.key: entry.revision for entry in (await storage.list("")).entries}
+    await storage.close()
+    return found
 
 
 async def _opens(path: str) -> bool:
