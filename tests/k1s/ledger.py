@@ -49,7 +49,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "K35": ("schema/cel/test_rules.py::test_a_rule_that_does_not_compile_says_why",),
     "K36": (
         "client/test_creating.py::test_unknown_fields_are_refused_where_that_is_asked_for",
-        "meta/test_yamltext.py::test_several_documents_are_read_as_they_were_written",
+        "meta/text/test_yamltext.py::test_several_documents_are_read_as_they_were_written",
         "meta/test_objects.py::test_encode_puts_api_version_and_kind_first_and_metadata_third",
     ),
     "K37": ("cluster/test_events.py::test_at_the_end_what_waits_is_given_two_seconds",),
