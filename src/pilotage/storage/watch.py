@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
-from pilotage.errors import StorageError
+from pilotage.errors import Compacted, StorageError
 
 from .history import History
 from .interface import Event
@@ -92,7 +93,9 @@ class Cursor:
     @property
     def position(self) -> int:
         if self._future and not self._future.done():
-            return max(self._position, self._watchers.reached)
+            self._position = max(self._position, self._watchers.reached)
+            if self._position < self._watchers.history.revision:
+                self._pass_others()
         return self._position
 
     def __aiter__(self) -> Cursor:
@@ -117,6 +120,14 @@ class Cursor:
         """End the wait if this commit is after the position."""
         if self._position < revision:
             self.wake(revision - 1)
+
+    def _pass_others(self) -> None:
+        """Move on past commits that do not touch the prefix. A storage thread may have added some already."""
+        with suppress(Compacted):  # the watch finds out itself
+            for commit in self._watchers.history.since(self._position, _STRIDE):
+                if any(event.key.startswith(self.prefix) for event in commit):
+                    return
+                self._position = commit[0].revision
 
     async def _pull(self) -> Sequence[Event]:
         """The next events that are in the log already; empty when there are none."""
