@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+import logging
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,10 +17,11 @@ from pilotage.errors import Compacted, RevisionConflict, StorageBroken, StorageE
 from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.dialer import Address
 from pilotage.http.certificates import authority, issue
+from pilotage.meta.protobuf.wire import write_varint
 from pilotage.storage import Delete, Put, open_storage
 from pilotage.storage.etcd import EtcdStorage
 from pilotage.storage.etcd.client import Patience
-from pilotage.storage.etcd.messages import RANGE, TXN, Method, message
+from pilotage.storage.etcd.messages import COMPACT, RANGE, STATUS, TXN, Method, message
 from pilotage.storage.etcd.transactions import deletion
 
 pytestmark = pytest.mark.cluster
@@ -234,19 +236,17 @@ async def test_the_slots_of_a_killed_program_end_with_their_lease(etcd: EtcdClus
         await storage.commit(Put("/a", b"3"))
 
 
-async def test_an_etcd_without_space_refuses_puts_and_accepts_deletes() -> None:
+async def test_an_etcd_without_space_refuses_puts_and_accepts_deletes(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     found = binaries()
     if isinstance(found, str):
         pytest.skip(found)
     with etcd_cluster(found, members=1, flags=["--quota-backend-bytes=2000000"]) as cluster:
         async with _open(cluster.url) as storage:
-            names = [f"/{number}" for number in range(10)]
-            outcomes = [await _outcome(storage.commit(Put(name, bytes(400_000)))) for name in names]
-            stored = [name for name, outcome in zip(names, outcomes, strict=True) if isinstance(outcome, int)]
-            refused = [outcome for outcome in outcomes if not isinstance(outcome, int)]
+            stored: list[str] = []
+            with pytest.raises(StorageFull, match="delete objects, which is possible, compact and defragment it"):
+                await _fill(storage, stored)
             assert stored
-            assert [type(error) for error in refused] == [StorageFull] * len(refused)
-            assert "delete objects, which is possible, compact and defragment it" in str(refused[-1])
             for name in stored:
                 entry = await storage.get(name)
                 assert entry is not None
@@ -256,10 +256,26 @@ async def test_an_etcd_without_space_refuses_puts_and_accepts_deletes() -> None:
                 await storage.commit(Delete(stored[0]))
             with pytest.raises(StorageFull):
                 await storage.commit(Put("/new", b""))
+            with pytest.raises(StorageFull, match="etcdctl alarm disarm"):
+                await storage.check()
+            compaction = message("CompactionRequest")(revision=storage.revision, physical=True)
+            await _call(cluster, COMPACT.path, compaction.SerializeToString())
+            await _call(cluster, "/etcdserverpb.Maintenance/Defragment", b"")
+            await _disarm(cluster)
+            await storage.check()
+            await storage.commit(Put("/new", b""))
+    assert caplog.text.count("Storage is full") == caplog.text.count("Storage has space again") == 1
 
 
-async def _outcome(commit: Awaitable[int]) -> int | StorageError:
-    try:
-        return await commit
-    except StorageError as error:
-        return error
+async def _disarm(cluster: EtcdCluster) -> None:
+    """As `etcdctl alarm disarm`: an AlarmRequest with DEACTIVATE, the member and NOSPACE."""
+    status = message(STATUS.response).FromString(await _call(cluster, STATUS.path, b""))
+    member = write_varint(status.header.member_id)
+    await _call(cluster, "/etcdserverpb.Maintenance/Alarm", b"\x08\x02\x10" + member + b"\x18\x01")
+
+
+async def _fill(storage: EtcdStorage, stored: list[str]) -> None:
+    """Etcd looks at the size of its file, which it writes ten times a second."""
+    for number in range(500):
+        await storage.commit(Put(f"/{number}", bytes(400_000)))
+        stored.append(f"/{number}")

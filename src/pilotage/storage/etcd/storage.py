@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from contextvars import ContextVar, Token
 
 from pilotage.errors import FutureRevision, StorageBroken, StorageError, StorageFull, StorageUnavailable
+from pilotage.telemetry.logs import logger
 
 from ..history import MAX_HISTORY_BYTES, History
 from ..historystorage import HistoryStorage
@@ -34,6 +35,7 @@ from .transactions import conflict, deletion, slot_revision, transaction, writes
 _OLDEST_VERSIONS = {(3, 4): 25, (3, 5): 8}
 """Before these, etcd sends progress notifications before the events that they include."""
 _REMOVAL_SECONDS = 1.0
+_log = logger("pilotage.storage")
 
 
 class EtcdStorage(HistoryStorage):
@@ -54,6 +56,7 @@ class EtcdStorage(HistoryStorage):
         self._idle = asyncio.Event()
         self._idle.set()
         self._request: ContextVar[_Request | None] = ContextVar("request", default=None)
+        self._full = False  # whether etcd had no space for the last commit
         self._closed = False
 
     @classmethod
@@ -97,7 +100,7 @@ class EtcdStorage(HistoryStorage):
         self._check_usable()
         check(operations, self._max_value_bytes)
         with self._running():
-            revision = await self._commit(operations)
+            revision = await self._commit(operations, self._slots.take() if writes(operations) else None)
             await self._reach(revision)
         return revision
 
@@ -116,6 +119,8 @@ class EtcdStorage(HistoryStorage):
 
     async def check(self) -> None:
         await self._catch_up()
+        if self._full:
+            await self._commit((), self._slots.take())  # the write of a slot alone shows whether there is space again
 
     async def close(self) -> None:
         if self._closed:
@@ -136,21 +141,30 @@ class EtcdStorage(HistoryStorage):
                 async with asyncio.timeout(_REMOVAL_SECONDS):
                     await self._client.call(TXN, deletion(self._slots.start, self._slots.end), writes=True)
 
-    async def _commit(self, operations: Sequence[Operation]) -> int:
-        slot = self._slots.take() if writes(operations) else None
+    async def _commit(self, operations: Sequence[Operation], slot: Slot | None) -> int:
         try:
             revision = await self._send(operations, slot)
         except StorageError as error:
             unknown = isinstance(error, StorageUnavailable) and error.sent
             if slot is not None and not unknown:
                 self._slots.give_back(slot, slot.revision)
-                if isinstance(error, StorageFull) and frees_space(operations):
-                    # Without space, etcd accepts what deletes only: no slot.
-                    return await self._send(operations, None)
+            if isinstance(error, StorageFull):
+                self._note_space(error)
+                if operations and frees_space(operations):
+                    return await self._send(operations, None)  # without space, etcd accepts deletes, but no slot
             raise
         if slot is not None:
             self._slots.give_back(slot, revision)
+            self._note_space(None)
         return revision
+
+    def _note_space(self, error: StorageFull | None) -> None:
+        """Log once that etcd has no space, and once that it has."""
+        if error is not None and not self._full:
+            _log.error("Storage is full", error=error)
+        elif error is None and self._full:
+            _log.info("Storage has space again", address=self._client.address)
+        self._full = error is not None
 
     async def _send(self, operations: Sequence[Operation], slot: Slot | None) -> int:
         lease = await self._lease(operations)
