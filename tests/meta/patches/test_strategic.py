@@ -229,11 +229,6 @@ def named(*names: str) -> list[dict[str, str]]:
         ({}, {"$setElementOrder/containers": named("a")}, {}),
         ({"containers": named("a", "b", "c")}, {"containers": named("c", "a")}, {"containers": named("b", "c", "a")}),
         ({"containers": named("a", "b")}, {"containers": named("n", "a")}, {"containers": named("n", "a", "b")}),
-        (
-            {"containers": [{"image": "keyless"}, {"name": "a"}]},
-            {"containers": named("b")},
-            {"containers": [{"name": "b"}, {"image": "keyless"}, {"name": "a"}]},
-        ),
         ({"finalizers": ["a"]}, {"$deleteFromPrimitiveList/finalizers": "a"}, {"finalizers": ["a"]}),
     ],
 )
@@ -284,6 +279,13 @@ def test_what_is_no_patch_is_refused_with_its_place(patch: Any, words: str, path
         strategic.apply(document, patch, Pod)
     assert words in str(caught.value)
     assert caught.value.path == path
+
+
+@pytest.mark.parametrize("items", [[], named("b"), [{"name": "a", "$patch": "delete"}]])
+def test_a_list_with_an_item_that_has_no_key_cannot_be_merged(items: Any) -> None:
+    document = {"containers": [{"image": "keyless"}, {"name": "a"}]}
+    with pytest.raises(MalformedPatch, match=r"map: map\[image:keyless\] does not contain declared merge key: name"):
+        strategic.apply(document, {"containers": items}, Pod)
 
 
 def test_a_patch_that_is_too_deep_is_refused() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..differential import Scenario
 from .actions import BINDING, CONNECTING, EVICTING, LIMITING
-from .corners import CORNERS, REVIEWS
+from .corners import CORNERS, FUZZED_CORNERS, REVIEWS
 from .creating import BODIES, CREATING, METADATA, SCHEMAS
 from .definitions import FREED_NAMES, INVALID_DEFINITIONS, LIFE, NAME_CONFLICTS
 from .deleting import COLLECTIONS, DELETING, DELETING_BUILT_INS
@@ -66,5 +66,6 @@ SCENARIOS: tuple[Scenario, ...] = (
     FUZZED_OPTIONS,
     FUZZED_WRITES,
     CORNERS,
+    FUZZED_CORNERS,
     REVIEWS,
 )

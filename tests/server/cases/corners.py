@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ..differential import Scenario, delete, get, patch, post, put
+from typing import Any
+
+from ..differential import APPLY, DEFINITIONS, JSON_PATCH, STRATEGIC, Scenario, delete, get, patch, post, put
+from .kinds import definition, version
 
 _CORE = "/api/v1/namespaces/<namespace>"
 _REVIEWS = "/apis/authorization.k8s.io/v1"
@@ -165,5 +168,79 @@ CORNERS = Scenario(
         ),
         post("a binding without a name", f"{_CORE}/bindings", {"metadata": {}, "target": {"name": "m"}}),
     ],
+    managed_fields=True,
+)
+
+
+def _defined(**properties: object) -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
+    scale = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
+    return definition("things", "Thing", version(schema=schema, subresources={"status": {}, "scale": scale}))
+
+
+def _listed(*default: dict[str, object]) -> dict[str, Any]:
+    """A list map whose items have a rule about changes, with a default."""
+    rule = {"type": "boolean", "x-kubernetes-validations": [{"rule": "!self || !oldSelf"}]}
+    keys = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port"]}
+    items = {"type": "object", "properties": {"if": rule, "port": {"type": "integer", "default": 80}}}
+    return _defined(l={"type": "array", "items": items, "default": list(default), **keys})
+
+
+_THINGS = "/apis/<group>/v1/namespaces/<namespace>/things"
+_THING = {"apiVersion": "<group>/v1", "kind": "Thing", "metadata": {"name": "t"}}
+_NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
+_ACCOUNT = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "one"}}
+_NAMED = (
+    f"{_CORE}/configmaps?fieldSelector=metadata.name%3Done&limit=1&resourceVersion=<before.metadata.resourceVersion>"
+)
+
+FUZZED_CORNERS = Scenario(
+    "fuzzed-corners",
+    [
+        post(
+            "a rule that is no condition, for a default",
+            f"{DEFINITIONS}?dryRun=All",
+            _defined(port={"type": "integer", "default": 80, "x-kubernetes-validations": [{"rule": "1"}]}),
+        ),
+        post("a default without the key of its list", f"{DEFINITIONS}?dryRun=All", _listed({"if": True})),
+        post("a default with the key of its list", f"{DEFINITIONS}?dryRun=All", _listed({"if": True, "port": 80})),
+        patch("a thing", f"{_THINGS}/t?fieldManager=one", _THING, APPLY),
+        patch("a status of null", f"{_THINGS}/t/status?fieldManager=two", _THING | {"status": None}, APPLY),
+        patch("a scale without replicas", f"{_THINGS}/t/scale", {"spec": {"replicas": None}}, accept=_TABLE),
+        patch(
+            "an account",
+            f"{_CORE}/serviceaccounts/one?fieldManager=one",
+            _ACCOUNT | {"secrets": [{"name": "s"}]},
+            APPLY,
+        ),
+        patch(
+            "a secret without a name", f"{_CORE}/serviceaccounts/one", [{"op": "add", "path": "/secrets/0"}], JSON_PATCH
+        ),
+        patch("no secrets, merged", f"{_CORE}/serviceaccounts/one", {"secrets": []}, STRATEGIC),
+        post(
+            "a volume for no claim",
+            "/api/v1/persistentvolumes?dryRun=All",
+            {
+                "metadata": {"name": "v"},
+                "spec": {
+                    "capacity": {"storage": "1Gi"},
+                    "accessModes": ["ReadWriteMany"],
+                    "claimRef": {},
+                    "csi": {"driver": "a.b", "volumeHandle": "h"},
+                },
+            },
+            accept=_TABLE,
+        ),
+        post(
+            "a node with a wrong network",
+            "/api/v1/nodes?dryRun=All",
+            {"metadata": {"name": "n"}, "spec": {"podCIDRs": ["x", "10.2.0.0/24"]}},
+        ),
+        get("before", f"{_CORE}/configmaps?limit=2", save="before"),
+        post("after", f"{_CORE}/configmaps", {"metadata": {"name": "one"}}),
+        get("one of a page at an older version", _NAMED),
+        get("one at exactly an older version", f"{_NAMED}&resourceVersionMatch=Exact"),
+    ],
+    [_defined(spec=_NUMBER, status=_NUMBER)],
     managed_fields=True,
 )

@@ -63,6 +63,8 @@ class ListRule:
             for place, item in enumerate(original)
         ]
         added = self._objects(entries, patch) if objects else _scalars(entries, patch)
+        for entry in entries if objects else ():
+            self._name(entry.value)
         names = [identity(item, self.key) for item in added]
         return arranged(entries, names if order is None else self._checked_order(added, order))
 

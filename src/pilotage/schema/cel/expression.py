@@ -22,6 +22,7 @@ from pilotage.schema.cel.source import uses_old_self
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Steps
 
+NO_BOOL = "cel expression must evaluate to a bool"
 _MIXED_NUMBERS = re.compile(r"'_(?:<|<=|>|>=)_' applied to '\((?:int|uint|double), (?:int|uint|double)\)'")
 
 
@@ -71,6 +72,11 @@ class Expression:
     metered: bool
     """Whether it calls functions that count their cost while they run."""
     _rough: dict[tuple[int, int], Cost] = field(default_factory=dict)
+
+    @property
+    def may_be_bool(self) -> bool:
+        """Whether the result can be one of a rule."""
+        return self.returns in ("bool", "dyn")
 
     def evaluate(self, value: Any, old: Any, present: bool, meter: Meter) -> Any:
         """The result as a plain value. Raises EvaluationError if the expression fails."""

@@ -108,6 +108,10 @@ def semver(text: str, normalize: bool = False) -> Boxed:
         text = _normalized_version(text)
     found = _SEMVER.fullmatch(text) if len(text) <= 1024 else None
     if found is None or any(part.isdigit() and part[:1] == "0" and len(part) > 1 for part in _parts(found.group(4))):
+        if not text:
+            raise ValueError("Version string empty")
+        if text.count(".") < 2:
+            raise ValueError("No Major.Minor.Patch elements found")
         raise ValueError(f"semver parse error on string conversion: {text!r} is not a semantic version")
     return {SEMVER: text}
 

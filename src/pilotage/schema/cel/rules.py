@@ -14,7 +14,7 @@ from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.schema.cel import values as cel_values
 from pilotage.schema.cel.costs.budget import Budget, Size
-from pilotage.schema.cel.expression import EvaluationError, Expression, compile_expression, field_steps
+from pilotage.schema.cel.expression import NO_BOOL, EvaluationError, Expression, compile_expression, field_steps
 from pilotage.schema.cel.patterns import COST_EXCEEDED
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Problem, Steps, dotted
@@ -189,9 +189,10 @@ class _Evaluation:
             return None
         if result is not False:
             where = dotted(steps, keys_in_brackets=True) or NO_FIELD
-            self._add(
-                steps, causes.invalid(where, node.type, f"not a bool evaluating rule: {rule.shown}"), ratchets=False
-            )
+            wrong = f"not a bool evaluating rule: {rule.shown}"
+            if not rule.expression.may_be_bool:  # of a definition that is refused: it is evaluated for its defaults
+                wrong = f"rule compile error: {NO_BOOL}"
+            self._add(steps, causes.invalid(where, node.type, wrong), ratchets=False)
             return None
         return self._message(rule, operands)
 

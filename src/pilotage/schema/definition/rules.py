@@ -8,7 +8,7 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.schema.cel.costs.parts import LIMIT
-from pilotage.schema.cel.expression import CompileError, compile_expression, field_steps
+from pilotage.schema.cel.expression import NO_BOOL, CompileError, compile_expression, field_steps
 from pilotage.schema.definition.keywords import Place
 from pilotage.schema.definition.rulecosts import RuleCosts
 from pilotage.schema.structural.node import Tree
@@ -54,8 +54,8 @@ def rule_compile_causes(schema: Schema, place: Place, costs: RuleCosts) -> Itera
             uses_old = compiled.uses_old
             times = compiled.runs if place.repetitions is None else place.repetitions
             yield from costs.spend(f"{at}.rule", min(compiled.cost_estimate * times, LIMIT))
-            if compiled.returns not in ("bool", "dyn"):
-                yield _rule_cause(f"{at}.rule", rule, "cel expression must evaluate to a bool")
+            if not compiled.may_be_bool:
+                yield _rule_cause(f"{at}.rule", rule, NO_BOOL)
         yield from _message_causes(rule, at, node, place, costs)
         if uses_old and place.uncorrelated:
             text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelated}"

@@ -63,11 +63,14 @@ class Comparison:
         node, new, old = pair
         if node.list_type != "map" or not isinstance(new, list) or not isinstance(old, list) or index >= len(new):
             return None
+        key = key_of(new[index], node.list_keys)
+        if len(key) < len(node.list_keys):  # only defaults are checked before their own defaults are set
+            return None
         items = self._items.get(id(old))
         if items is None:  # one index for each list: a search for each item would take quadratic time
             items = {identity(key_of(each, node.list_keys)): each for each in reversed(old)}
             self._items[id(old)] = items
-        found = items.get(identity(key_of(new[index], node.list_keys)))
+        found = items.get(identity(key))
         return _Pair(node.items, new[index], found) if found is not None and node.items is not None else None
 
     def _equal(self, node: Node, new: Any, old: Any) -> bool:

@@ -39,6 +39,8 @@ class CustomResourceStrategy(Strategy):
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:
         result = dict(old)
         copy_field(result, document, "status")
+        if result.get("status", {}) is None:
+            del result["status"]  # it has an owner, and no value
         return result
 
     def validate(self, document: Document) -> list[Cause]:

@@ -41,7 +41,7 @@ def persistent_volume(document: Document, now: datetime) -> list[Cell]:
         _access_modes(spec),
         spec.get("persistentVolumeReclaimPolicy", ""),
         _phase(document),
-        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
+        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if spec.get("claimRef") is not None else "",
         _storage_class(document),
         text(spec.get("volumeAttributesClassName"), UNSET),
         part(document, "status").get("reason", ""),

@@ -137,9 +137,9 @@ class _ScaleWriter(TableWriter, frozen=True, dict=True):
 
     @cached_property
     def _printer(self) -> Printer:
-        from pilotage.server.tables.workloads import scale
+        from pilotage.server.tables.workloads import custom_scale, scale
 
-        return scale
+        return custom_scale if self.info.custom else scale
 
     @cached_property
     def _columns(self) -> list[dict[str, Any]]:

@@ -131,7 +131,7 @@ def cron_job(document: Document, now: datetime) -> list[Cell]:
         cells.name(document),
         spec.get("schedule", ""),
         text(spec.get("timeZone")),
-        str(bool(spec.get("suspend"))),
+        str(spec.get("suspend", "<unset>")),
         len(items(status, "active")),
         cells.since(scheduled, now) if scheduled else NONE,
         cells.age(document, now),
@@ -152,9 +152,15 @@ def pod_disruption_budget(document: Document, now: datetime) -> list[Cell]:
 
 
 def scale(document: Document, now: datetime) -> list[Cell]:
-    """The Scale of an object."""
+    """The Scale of a built-in object."""
     desired, available = part(document, "spec").get("replicas", 0), part(document, "status").get("replicas", 0)
     return [cells.name(document), desired, available, cells.age(document, now)]
+
+
+def custom_scale(document: Document, now: datetime) -> list[Cell]:
+    """The Scale of a custom resource, which may have no replicas."""
+    name, _, available, age = scale(document, now)
+    return [name, part(document, "spec").get("replicas"), available, age]
 
 
 def horizontal_pod_autoscaler(document: Document, now: datetime) -> list[Cell]:

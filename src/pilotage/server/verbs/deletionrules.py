@@ -9,7 +9,11 @@ from pilotage.server.strategies.strategy import mapping
 PODS = GroupResource("", "pods")
 JOBS = GroupResource("batch", "jobs")
 NAMESPACES = GroupResource("", "namespaces")
-_EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
+_WITHOUT_DEPENDENTS = (
+    GroupResource("", "events"),
+    GroupResource("events.k8s.io", "events"),
+    GroupResource("apiextensions.k8s.io", "customresourcedefinitions"),
+)
 _ORPHANING = (JOBS, GroupResource("", "replicationcontrollers"))
 _RETURNED = {
     "": (
@@ -44,8 +48,8 @@ def returns_object(resource: GroupResource) -> bool:
 
 
 def has_dependents(resource: GroupResource) -> bool:
-    """Whether propagation policies apply: nothing is deleted with an Event."""
-    return resource not in _EVENTS
+    """Whether propagation policies apply: nothing is deleted with an Event, and all objects with their definition."""
+    return resource not in _WITHOUT_DEPENDENTS
 
 
 def default_policy(resource: GroupResource) -> str:

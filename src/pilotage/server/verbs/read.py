@@ -74,7 +74,8 @@ class Reader(Value, frozen=True):
         options = request.options
         selection = Selection.of(info, options, check_list_options)
         prefix = self.context.prefix + info.prefix(request.namespace)
-        start, revision = await self._position(options, prefix)
+        single = bool(selection.name) and (bool(request.namespace) or not info.namespaced)
+        start, revision = await self._position(options, prefix, single=single)
         limit = 0 if options.resource_version == "0" else options.limit
         try:
             page = await self._page(selection, prefix, start, limit, revision)
@@ -102,8 +103,8 @@ class Reader(Value, frozen=True):
             list_kind=info.list_kind,
         )
 
-    async def _position(self, options: ListOptions, prefix: str) -> tuple[str, int]:
-        """The first key and the revision (0: now) that a list means."""
+    async def _position(self, options: ListOptions, prefix: str, *, single: bool) -> tuple[str, int]:
+        """The first key and the revision (0: now) that a list means. A list of a `single` object has no pages."""
         if options.continue_token:
             token = tokens.read(options.continue_token)
             if options.resource_version not in ("", "0"):
@@ -113,7 +114,7 @@ class Reader(Value, frozen=True):
         if not version or version == "0":
             return "", 0
         number = version_number_or_bad(version)
-        if match == "Exact" or (not match and options.limit):
+        if match == "Exact" or (not match and options.limit and not single):
             return "", number
         await self.reached(number)
         return "", 0

@@ -59,7 +59,7 @@ def test_an_old_label_in_a_topology_is_warned_of() -> None:
     terms = [{"matchLabelExpressions": [{"key": "failure-domain.beta.kubernetes.io/zone", "values": ["a"]}]}]
     document, _ = created(CLASSES, provisioner="p", allowedTopologies=terms)
     [warning] = CLASSES.warnings(document, None)
-    assert warning.startswith("allowedTopologies[0].matchLabelExpressions[0].key: failure-domain.beta")
+    assert warning.startswith("allowedTopologies[0].matchLabelExpressions[0].key: deprecated since v1.17; use ")
 
 
 def test_a_driver_has_a_generation_from_its_first_change_on() -> None:

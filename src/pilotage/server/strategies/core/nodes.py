@@ -125,8 +125,11 @@ def _validate_networks(networks: Sequence[str], path: str) -> Iterator[Cause]:
     if len(networks) < 2:
         return
     found = [network(text) for text in networks]
-    if any(each is None for each in found):
-        yield Cause("InternalError", "Internal error: invalid PodCIDRs. failed to check with dual stack", path)
+    if None in found:
+        wrong = found.index(None)
+        shown = f"invalid CIDR[{wrong}]: <nil> (invalid CIDR address: {networks[wrong]})"
+        message = f"Internal error: invalid PodCIDRs. failed to check with dual stack with error:{shown}"
+        yield Cause("InternalError", message, path)
     if len(networks) > 2 or len({each.version for each in found if each is not None}) < 2:
         message = "may specify no more than one CIDR for each IP family"
         yield invalid(path, list(networks), message, whole=True)
