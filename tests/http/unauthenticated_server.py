@@ -29,9 +29,11 @@ async def answer(request: Request) -> Response:
     return Response(200, body=b"ok")
 
 
-async def main(scenario: str, cert: str, key: str, ca: str) -> None:
+async def main(scenario: str, total: str, cert: str, key: str, ca: str) -> None:
     ours, theirs = multiprocessing.Pipe()
-    attacker = multiprocessing.get_context("spawn").Process(target=attack, args=(theirs, scenario, ca), daemon=True)
+    attacker = multiprocessing.get_context("spawn").Process(
+        target=attack, args=(theirs, scenario, int(total), ca), daemon=True
+    )
     attacker.start()
     if scenario == "descriptors":
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
@@ -51,11 +53,10 @@ async def main(scenario: str, cert: str, key: str, ca: str) -> None:
     print(json.dumps({"attacked": attacked, "asked": ASKED, "served": served, "grown_mib": grown}))
 
 
-def attack(pipe: Connection, scenario: str, ca: str) -> None:
+def attack(pipe: Connection, scenario: str, total: int, ca: str) -> None:
     port = pipe.recv()
     context = client_context(ca)
     held: list[socket.socket] = []
-    total = 1000 if scenario == "half-bodies" else 300
     for turn in range(ASKED):
         for _ in range(total // ASKED):
             connection = socket.create_connection(("127.0.0.1", port))

@@ -153,6 +153,6 @@ bounded = settings(
     max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 TestMemory = StorageMachine.TestCase
-TestMemory.settings = settings(bounded, max_examples=50)
+TestMemory.settings = bounded
 TestSqlite = SqliteMachine.TestCase
 TestSqlite.settings = bounded

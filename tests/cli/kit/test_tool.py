@@ -16,6 +16,7 @@ import pytest
 import pilotage as pt
 from pilotage import cli
 from pilotage.cli import kit
+from tests import forked
 from tests.cli.kit.tools import ChangedTodo, CleaningReconciler, Console, Result, Todo, TodoWebhook, captured, todo_tool
 
 ROOT = Path(__file__).parents[3]
@@ -23,9 +24,8 @@ ROOT = Path(__file__).parents[3]
 
 def test_the_contract_program_is_used_as_its_text_says(tmp_path: Path) -> None:
     def todo(*words: str) -> str:
-        command = [sys.executable, str(ROOT / "examples" / "todo.py"), *words]
         environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-        ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        ran = forked.run(str(ROOT / "examples" / "todo.py"), *words, folder=tmp_path, environment=environment)
         assert (ran.returncode, ran.stderr) == (0, "")
         return ran.stdout
 
