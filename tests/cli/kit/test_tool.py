@@ -10,6 +10,7 @@ import subprocess
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -127,6 +128,23 @@ def test_an_application_puts_single_commands_into_its_own_command_line(tmp_path:
     assert options.run(options) == 0
     with pytest.raises(SystemExit):
         root.parse_args(["todos", "delete", "todo", "milk"])
+
+
+def test_an_application_of_click_passes_words_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    testing = pytest.importorskip("click.testing")
+    monkeypatch.setenv("SETTINGS_STORAGE", f"sqlite:{tmp_path}/settings.db")
+    section = (ROOT / "docs" / "kit.md").read_text().partition("## In an application")[2]
+    module: dict[str, Any] = {}
+    exec(re.findall(r"```python\n(.*?)```", section, re.DOTALL)[1], module)
+
+    def run(*words: str) -> tuple[int, str]:
+        ran = testing.CliRunner().invoke(module["app"], words)
+        return ran.exit_code, ran.output
+
+    assert run("settings", "create", "cm", "web", "--set", "data.colour=blue") == (0, "configmap/web created\n")
+    assert run("settings", "get", "cm/web", "-o", "jsonpath={.data.colour}") == (0, "blue")
+    assert run("settings", "get", "cm", "none")[0] == 3
+    assert "usage: settings get" in run("settings", "get", "--help")[1]
 
 
 def test_a_changed_kind_is_installed(todo: Console) -> None:
