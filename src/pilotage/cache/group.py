@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, overload
+from typing import Any, overload
 
 from pilotage.cache.event import InformerEvent, ResourceEventHandler
 from pilotage.cache.index import IndexFunction, Key
 from pilotage.cache.informer import Informer
 from pilotage.cache.listeners import Registration
-from pilotage.cache.lister import Lister
+from pilotage.cache.lister import Lister, Reads
 from pilotage.cache.options import InformerOptions
 from pilotage.cache.replays import PORTION
 from pilotage.cache.store import Store
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.forms import Kind, KindOf, O
-from pilotage.meta.objectlist import ObjectList
-from pilotage.meta.selectors.selection import Fields, Labels
 from pilotage.meta.typevars import T
 
 
@@ -59,7 +57,7 @@ class GroupRegistration:
             part.remove()
 
 
-class InformerGroup(Generic[T]):
+class InformerGroup(Reads[T]):
     """The informer of a kind in a cache of several namespaces; each method is that of `Informer`, over all of them."""
 
     def __init__(self, options: InformerOptions, informers: Sequence[Informer[T]] = ()) -> None:
@@ -107,20 +105,6 @@ class InformerGroup(Generic[T]):
     @property
     def stores(self) -> Mapping[str, Store]:
         return self._stores
-
-    def get(self, name: str, *, namespace: str = "") -> T:
-        return self._lister.get(name, namespace=namespace)
-
-    def find(self, name: str, *, namespace: str = "") -> T | None:
-        return self._lister.find(name, namespace=namespace)
-
-    def list(
-        self, *, namespace: str = "", labels: Labels = None, fields: Fields = None, limit: int = 0
-    ) -> ObjectList[T]:
-        return self._lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
-
-    def by_index(self, name: str, value: str, *, namespace: str = "") -> ObjectList[T]:
-        return self._lister.by_index(name, value, namespace=namespace)
 
     def lister(self, kind: Kind) -> Lister[Any]:
         return Lister(self._stores, kind, lambda: self.resource_version, removed=self._removed)

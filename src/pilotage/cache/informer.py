@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, cast, overload
+from typing import Any, Protocol, cast, overload
 
 from pilotage.cache import metrics
 from pilotage.cache.event import InformerEvent, ResourceEventHandler
 from pilotage.cache.index import IndexFunction, Key
 from pilotage.cache.listeners import Listeners, Registration
-from pilotage.cache.lister import Lister, reader_of
+from pilotage.cache.lister import Lister, Reads, reader_of
 from pilotage.cache.liveness import Liveness
 from pilotage.cache.options import InformerOptions
 from pilotage.cache.progress import Progress
@@ -22,8 +22,6 @@ from pilotage.errors import DecodeError, InvalidDefinition, NotFound, PilotageEr
 from pilotage.meta import objects, times
 from pilotage.meta.forms import Kind, KindOf, O, untyped
 from pilotage.meta.mapper import not_served
-from pilotage.meta.objectlist import ObjectList
-from pilotage.meta.selectors.selection import Fields, Labels
 from pilotage.meta.typevars import T
 from pilotage.reflector.backoff import BackoffManager
 from pilotage.reflector.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
@@ -63,7 +61,7 @@ class InformerStatistics:
     live: bool
 
 
-class Informer(Generic[T]):
+class Informer(Reads[T]):
     """Watches one collection: `run` keeps the store up to date and notifies the listeners, until it is cancelled.
 
     Reads take the `namespace` of a namespaced kind; `list` also takes `labels`, a label selector, and a `limit`.
@@ -86,24 +84,6 @@ class Informer(Generic[T]):
         self._liveness = Liveness(self._log, options.gvk, self._progress)
 
     # Reading
-
-    def get(self, name: str, *, namespace: str = "") -> T:
-        """The object in its last known state; raises NotFound."""
-        return self._lister.get(name, namespace=namespace)
-
-    def find(self, name: str, *, namespace: str = "") -> T | None:
-        """The object, or None."""
-        return self._lister.find(name, namespace=namespace)
-
-    def list(
-        self, *, namespace: str = "", labels: Labels = None, fields: Fields = None, limit: int = 0
-    ) -> ObjectList[T]:
-        """The objects, decoded on use. `fields` are names and values of indexes."""
-        return self._lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
-
-    def by_index(self, name: str, value: str, *, namespace: str = "") -> ObjectList[T]:
-        """The objects that an index has under a value."""
-        return self._lister.by_index(name, value, namespace=namespace)
 
     def lister(self, kind: Kind) -> Lister[Any]:
         """The same objects in another form: of a class, as Unstructured, or their metadata alone."""

@@ -106,6 +106,30 @@ class Lister(Generic[T]):
         raise BadRequest(f"{self._kind.kind} is cached in the namespaces {known}: pass namespace=…")
 
 
+class Reads(Generic[T]):
+    """The reads of an informer, which are those of its lister."""
+
+    _lister: Lister[T]
+
+    def get(self, name: str, *, namespace: str = "") -> T:
+        """The object in its last known state; raises NotFound."""
+        return self._lister.get(name, namespace=namespace)
+
+    def find(self, name: str, *, namespace: str = "") -> T | None:
+        """The object, or None."""
+        return self._lister.find(name, namespace=namespace)
+
+    def list(
+        self, *, namespace: str = "", labels: Labels = None, fields: Fields = None, limit: int = 0
+    ) -> ObjectList[T]:
+        """The objects, decoded on use. `fields` are names and values of indexes."""
+        return self._lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
+
+    def by_index(self, name: str, value: str, *, namespace: str = "") -> ObjectList[T]:
+        """The objects that an index has under a value."""
+        return self._lister.by_index(name, value, namespace=namespace)
+
+
 def _indexed(store: Store, terms: Mapping[str, str], namespace: str, selector: Selector | None) -> list[bytes]:
     return store.read(lambda: _lookup(store, terms, namespace, selector))
 
