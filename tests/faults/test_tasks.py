@@ -192,6 +192,6 @@ def test_a_task_that_dies_is_replaced_or_ends_the_program_with_an_error(
 
 @pytest.mark.covers("F23")
 def test_a_task_of_a_plain_group_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pilotage.controller.runningsources.OwnedTasks", asyncio.TaskGroup)
+    monkeypatch.setattr("pilotage.controller.sources.runningsources.OwnedTasks", asyncio.TaskGroup)
     with pytest.raises(AssertionError, match="by-timer"):
         virtual.run(story([("timer source: every 10 s", 0)], cancel))

@@ -4,7 +4,6 @@ from pilotage.controller.builder import ControllerBuilder
 from pilotage.controller.controller import Controller
 from pilotage.controller.debounce import Debounce
 from pilotage.controller.event import Event
-from pilotage.controller.filesource import FileChange, FileSource
 from pilotage.controller.finalizers import FinalizationFailed, Finalized, Finalizers
 from pilotage.controller.handlers import (
     Handler,
@@ -29,9 +28,10 @@ from pilotage.controller.predicates import (
 from pilotage.controller.reconciler import Abandoned, Reconciler, wait
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result, TerminalError
-from pilotage.controller.runningsources import CacheSyncTimeout
-from pilotage.controller.sources import Channel, Func, InformerSource, Kind, Source, Timer
-from pilotage.controller.webhooksource import WebhookSource
+from pilotage.controller.sources.filesource import FileChange, FileSource
+from pilotage.controller.sources.runningsources import CacheSyncTimeout
+from pilotage.controller.sources.sources import Channel, Func, InformerSource, Kind, Source, Timer
+from pilotage.controller.sources.webhooksource import WebhookSource
 from pilotage.controller.worker import InvalidResult, Panic, ReconciliationTimeout, reconcile_id
 
 __all__ = [

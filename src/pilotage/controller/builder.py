@@ -18,7 +18,7 @@ from pilotage.controller.options import ControllerOptions
 from pilotage.controller.predicates import Predicate
 from pilotage.controller.reconciler import AnyReconciler, reconcile_function
 from pilotage.controller.request import Q_co, Request
-from pilotage.controller.sources import Kind, Source, kind_name
+from pilotage.controller.sources.sources import Kind, Source, kind_name
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import forms
 from pilotage.meta.forms import KindOf, O

@@ -14,8 +14,8 @@ from pilotage.controller.metrics import ControllerMetrics
 from pilotage.controller.options import ControllerOptions, Settings, resolve
 from pilotage.controller.reconciler import AnyReconciler, reconcile_function
 from pilotage.controller.request import Request
-from pilotage.controller.runningsources import Feeding, RunningSources
-from pilotage.controller.sources import Source
+from pilotage.controller.sources.runningsources import Feeding, RunningSources
+from pilotage.controller.sources.sources import Source
 from pilotage.controller.worker import Job, Worker, log
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.beginning import Beginning

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli.device.arguments import gid, mode, number, seconds, uid
+from pilotage.cli.device.arguments import gid, mode, number, uid
+from pilotage.cli.flagtypes import seconds
 from pilotage.cli.help import examples
 
 PROVIDERS = ("fake", "nvml", "replay")

@@ -7,17 +7,6 @@ import re
 from collections.abc import Callable
 
 
-def seconds(text: str) -> float:
-    """A number of seconds, with or without the unit `s`."""
-    try:
-        number = float(text.removesuffix("s"))
-    except ValueError:
-        number = -1
-    if not 0 <= number < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return number
-
-
 def number(text: str) -> int:
     """A count, zero or more."""
     if not (text.isascii() and text.isdecimal() and int(text) < 10**6):

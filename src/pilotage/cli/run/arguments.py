@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
+
+from pilotage.cli.flagtypes import address, bind_address, log_level, names, positive, seconds
 
 LOG_FORMATS = ("text", "json")
 
@@ -194,51 +195,3 @@ def _add_log(group: argparse._ArgumentGroup) -> None:
 def _add_switch(group: argparse._ArgumentGroup, flag: str, description: str) -> None:
     """A flag with its opposite, `--no-…`, which wins over the environment variable."""
     group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=description)
-
-
-def names(text: str) -> list[str]:
-    """Names separated by commas."""
-    return [name for name in (part.strip() for part in text.split(",")) if name]
-
-
-def seconds(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not number >= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return number
-
-
-def positive(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
-    return int(text)
-
-
-def bind_address(text: str) -> str:
-    from pilotage.errors import InvalidDefinition
-    from pilotage.net.sockets import parse_bind_address
-
-    try:
-        parse_bind_address(text)
-    except InvalidDefinition as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return text
-
-
-def address(text: str) -> tuple[str, int]:
-    from pilotage.cli.serve import address
-
-    return address(text)
-
-
-def log_level(text: str) -> str:
-    from pilotage.telemetry.levels import parsed
-
-    try:
-        parsed(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return text

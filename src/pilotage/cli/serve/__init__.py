@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from pilotage.cli.flagtypes import address, count, names, size
 from pilotage.cli.help import examples
 
 
@@ -179,43 +180,3 @@ def run(options: argparse.Namespace) -> int:
     )
     asyncio.run(serve(serving))
     return 0
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Names separated by commas."""
-    return tuple(name for name in (part.strip() for part in text.split(",")) if name)
-
-
-def count(text: str) -> int:
-    """A number that is not negative."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
-    return int(text)
-
-
-def size(text: str) -> int:
-    """A number of bytes, as Kubernetes writes quantities."""
-    from pilotage.meta.quantity import Quantity
-
-    try:
-        found = Quantity(text).value()
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size, such as 64Mi or 1Gi") from error
-    if found < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size of 1 byte or more")
-    return found
-
-
-def address(bind: str) -> tuple[str, int]:
-    """`HOST:PORT`, `:PORT` (loopback) or `[IPv6]:PORT`."""
-    from pilotage.errors import InvalidDefinition
-    from pilotage.net.sockets import parse_bind_address
-
-    try:
-        parsed = parse_bind_address(bind)
-    except InvalidDefinition:
-        parsed = None
-    if parsed is None:
-        raise argparse.ArgumentTypeError(f"{bind!r} is not HOST:PORT, such as 127.0.0.1:6443 or [::1]:6443")
-    host, port = parsed
-    return host or "127.0.0.1", port

@@ -166,12 +166,6 @@ def set_values(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def number(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
-    return int(text)
-
-
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = r"(?:(\d+(?:\.\d+)?)(ms|s|m|h))+"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from pilotage.cli.flagtypes import count
 from pilotage.cli.kit.arguments import flags
-from pilotage.cli.kit.arguments.flags import Command, duration, number
+from pilotage.cli.kit.arguments.flags import Command, duration
 
 
 def add_get(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +32,7 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         "-L", "--label-columns", action="append", default=[], metavar="LABELS", help="a column for each label"
     )
     parser.add_argument(
-        "--chunk-size", type=number, default=500, metavar="N", help="objects in one request (default: 500; 0: all)"
+        "--chunk-size", type=count, default=500, metavar="N", help="objects in one request (default: 500; 0: all)"
     )
     parser.add_argument("--ignore-not-found", action="store_true", help="an object that does not exist is no error")
 
@@ -109,7 +110,7 @@ def add_events(parser: argparse.ArgumentParser) -> None:
 
 def add_logs(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "the object: TYPE NAME or TYPE/NAME")
-    parser.add_argument("--tail", type=number, default=0, metavar="N", help="only the last N lines (default: all)")
+    parser.add_argument("--tail", type=count, default=0, metavar="N", help="only the last N lines (default: all)")
     parser.add_argument("--since", type=duration, default=0.0, metavar="TIME", help="only lines of the last 5m, 2h")
     flags.output(parser, "json (default: text)")
     flags.namespace(parser)

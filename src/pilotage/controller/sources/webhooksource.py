@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from pilotage.controller.request import Request
-from pilotage.controller.sources import Source
+from pilotage.controller.sources.sources import Source
 from pilotage.errors import ApiError, DecodeError
 from pilotage.http.health import text_response
 from pilotage.http.messages import Request as HTTPRequest

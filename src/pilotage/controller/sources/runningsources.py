@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from pilotage.controller.request import Request
-from pilotage.controller.sources import Kind, Source
+from pilotage.controller.sources.sources import Kind, Source
 from pilotage.errors import PilotageError
 from pilotage.tasks import OwnedTasks
 from pilotage.telemetry.logs import Logger

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import pilotage as pt
-from pilotage.controller import filesource
-from pilotage.controller.filesource import FileChange, FileSource
 from pilotage.controller.request import Request
+from pilotage.controller.sources import filesource
+from pilotage.controller.sources.filesource import FileChange, FileSource
 from pilotage.workqueue import WorkQueue
 
 pytestmark = pytest.mark.virtual_time

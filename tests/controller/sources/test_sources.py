@@ -20,13 +20,13 @@ from pilotage.controller import (
     enqueue_requests_from,
     generation_changed,
 )
-from pilotage.controller.sources import Timer
+from pilotage.controller.sources.sources import Timer
 from pilotage.errors import InvalidDefinition, NoMatch, ServiceUnavailable
 from pilotage.meta import forms, objects
 from pilotage.meta.unstructured import Unstructured, metadata_only
 from pilotage.workqueue import WorkQueue
 
-from .fakes import FakeCache, FakeInformer, Widget, widget
+from ..fakes import FakeCache, FakeInformer, Widget, widget
 
 pytestmark = pytest.mark.virtual_time
 

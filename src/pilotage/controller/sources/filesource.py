@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from pilotage.controller.request import Request
-from pilotage.controller.sources import Source
+from pilotage.controller.sources.sources import Source
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.supervision.supervisor import has_threads
 from pilotage.telemetry.logs import logger

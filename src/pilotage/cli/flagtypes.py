@@ -1,0 +1,84 @@
+"""The types of flags: each reads the text of a flag, or raises what argparse reports."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names separated by commas."""
+    return tuple(name for name in (part.strip() for part in text.split(",")) if name)
+
+
+def count(text: str) -> int:
+    """A number that is not negative."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """A number of seconds, with or without the unit `s`."""
+    try:
+        number = float(text.removesuffix("s"))
+    except ValueError:
+        number = -1
+    if not 0 <= number < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return number
+
+
+def size(text: str) -> int:
+    """A number of bytes, as Kubernetes writes quantities."""
+    from pilotage.meta.quantity import Quantity
+
+    try:
+        found = Quantity(text).value()
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size, such as 64Mi or 1Gi") from error
+    if found < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size of 1 byte or more")
+    return found
+
+
+def address(text: str) -> tuple[str, int]:
+    """`HOST:PORT`, `:PORT` (loopback) or `[IPv6]:PORT`."""
+    from pilotage.errors import InvalidDefinition
+    from pilotage.net.sockets import parse_bind_address
+
+    try:
+        parsed = parse_bind_address(text)
+    except InvalidDefinition:
+        parsed = None
+    if parsed is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:6443 or [::1]:6443")
+    host, port = parsed
+    return host or "127.0.0.1", port
+
+
+def bind_address(text: str) -> str:
+    """An address to listen on: `HOST:PORT`, or `0` for none."""
+    from pilotage.errors import InvalidDefinition
+    from pilotage.net.sockets import parse_bind_address
+
+    try:
+        parse_bind_address(text)
+    except InvalidDefinition as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def log_level(text: str) -> str:
+    from pilotage.telemetry.levels import parsed
+
+    try:
+        parsed(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
