@@ -19,7 +19,7 @@ from pilotage.storage import Delete, Put
 from pilotage.storage.sqlite import DirectSqliteStorage, SqliteStorage
 from pilotage.storage.sqlite.lock import SIZE, LockFile
 from pilotage.storage.sqlite.reserve import LEAST_BYTES, MOST_BYTES, Reserve
-from pilotage.types.core.v1 import ConfigMap
+from pilotage.types.core.v1 import ConfigMap, Namespace
 
 from .smalldisk import SmallDisk
 
@@ -205,6 +205,28 @@ async def test_the_api_refuses_creates_and_deletes_objects_with_and_without_fina
         disk.fill()
         async with pt.Cluster.embedded(f"sqlite:{tmp_path}/test.db") as cluster:  # a start writes nothing
             await cluster.client.delete_all_of(ConfigMap, namespace="default")
+
+
+async def test_a_namespace_is_emptied_and_deleted_on_a_full_disk(tmp_path: Path) -> None:
+    disk = SmallDisk(tmp_path, DISK)
+    with disk.mounted():
+        async with pt.Cluster.embedded(f"sqlite:{tmp_path}/test.db") as cluster:
+            client = cluster.client
+            await client.create(Namespace(metadata=pt.ObjectMeta(name="team")))
+            for number in range(5):
+                await client.create(ConfigMap(metadata=pt.ObjectMeta(name=f"a{number}", namespace="team")))
+            disk.fill()
+            with pytest.raises(ServiceUnavailable):
+                await client.create(
+                    ConfigMap(metadata=pt.ObjectMeta(name="b", namespace="team"), data={"a": "x" * 900_000})
+                )
+            async with client.watch(Namespace) as watch:
+                await client.delete(Namespace, "team")
+                async for event in watch:
+                    disk.fill()
+                    if event.type == "DELETED":
+                        break
+            assert len(await client.list(ConfigMap, namespace="team")) == 0
 
 
 def test_the_kept_space_grows_with_the_database_and_is_small_on_a_small_disk(tmp_path: Path) -> None:
