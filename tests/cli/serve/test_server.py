@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import signal
 import socket
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -114,13 +113,3 @@ def test_an_address_that_cannot_be_read_is_wrong_usage(bind: str, capsys: pytest
         main(["serve", "--bind", bind])
     assert raised.value.code == 2
     assert f"argument --bind: {bind!r} is not HOST:PORT" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("bind", "address"), [(":80", ("127.0.0.1", 80)), ("[::1]:0", ("::1", 0)), ("localhost:6443", ("localhost", 6443))]
-)
-def test_an_address_may_leave_out_the_host_and_be_of_either_family(bind: str, address: tuple[str, int]) -> None:
-    from pilotage.cli import serve
-
-    read: Callable[[str], tuple[str, int]] = serve.address
-    assert read(bind) == address
