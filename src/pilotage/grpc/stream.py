@@ -53,6 +53,7 @@ class Stream(ABC):
         a message may be larger than any window of the peer.
         """
         connection = self.connection
+        # What is queued goes first: frames of two payloads must not be mixed within a stream.
         if connection.paused or self._rest is not None:
             return False
         size = len(payload)
@@ -75,7 +76,7 @@ class Stream(ABC):
         self._rest = memoryview(payload)
         self._end_after = end
         self.connection.queued_bytes += len(payload)
-        self.connection.blocked.add(self)
+        self.connection.blocked.add(self)  # the engine pumps it when a window opens
         self.pump()
 
     def pump(self) -> None:
@@ -91,6 +92,8 @@ class Stream(ABC):
             connection.window -= size
             connection.queued_bytes -= size
             connection.sent_frames += 1
+            # A peer that opens its window by a few bytes at a time gets a frame for each. Such frames do not earn it
+            # more window updates, or it could go on for ever. The last piece of a payload may be small.
             if size < _SMALL_FRAME and self._rest is not None:
                 connection.small_frames += 1
             flags = frames.END_STREAM if self._end_after and self._rest is None else 0
@@ -138,6 +141,7 @@ class Stream(ABC):
         """End the sending half, and remove the stream from the connection."""
         self.ended = True
         if self._rest is not None:
+            # Queued bytes count against the memory of all connections, also of a stream that is reset.
             self.connection.queued_bytes -= len(self._rest)
             self._rest = None
         self.connection.forget(self)

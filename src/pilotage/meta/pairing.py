@@ -40,6 +40,7 @@ def by_keys(before: Sequence[Any], after: Sequence[Any], keys: Sequence[str]) ->
         return None
     if len({tuple(key in item for key in keys) for item in (*before, *after)}) > 1:
         return None
+    # Canonical bytes: a key may be an object, and 1 and True are different keys.
     olds = {_identity(item, keys): index for index, item in enumerate(before)}
     news = [_identity(item, keys) for item in after]
     if len(olds) < len(before) or len(set(news)) < len(news):
@@ -99,6 +100,7 @@ def _fill_gaps(origins: Origins, unknown: list[bool]) -> list[int]:
     gone: list[int] = []
     fresh: list[int] = []
     last = -1
+    # The pair behind both ends closes the last gap.
     for new, old in [*enumerate(origins), (len(origins), len(unknown))]:
         if old is None:
             fresh.append(new)
@@ -124,13 +126,14 @@ def _fill_indexes(origins: Origins, kept: dict[int, int], lists: Lists) -> list[
         else:
             gone.append(old)
     if None in origins and any(lists.unknown[old] for old in gone):
-        raise Ambiguous
+        raise Ambiguous  # as in a gap: what seems removed may be what seems new, changed
     return gone
 
 
 def _refuse_twins(gone: list[int], kept: dict[int, int], lists: Lists) -> None:
     """Raise Ambiguous if one of two items was removed that the class cannot distinguish, but that are not the same."""
     alike: dict[bytes, set[tuple[bytes, bool]]] = defaultdict(set)
+    # Which of them was removed cannot be seen from the part that the class knows, and their unknown fields differ.
     for old in kept:
         alike[lists.before[old]].add((lists.base[old], lists.unknown[old]))
     for old in gone:

@@ -65,6 +65,7 @@ class Pager:
             if not page.continue_token:
                 return Listing(Replaced(items, version), failures, paged)
             try:
+                # The token has the version of the first page, and a server refuses a request with both.
                 page = await self.lister_watcher.list(
                     replace(options, continue_token=page.continue_token, resource_version="")
                 )
@@ -80,7 +81,7 @@ class Pager:
             except PilotageError as error:
                 failures.append(undecodable(data, error))
             if number % _YIELD_AFTER == 0:
-                await asyncio.sleep(0)
+                await asyncio.sleep(0)  # reading thousands of objects takes long, and other tasks must run meanwhile
 
 
 class _PageExpired(Exception):
