@@ -6,7 +6,9 @@ READY := $(VENV)/.ready-$(shell cksum < requirements/dev.lock | cut -d" " -f1)
 DOCS_VENV := .venv-docs
 DOCS_READY := $(DOCS_VENV)/.ready-$(shell cksum < requirements/docs.lock | cut -d" " -f1)
 PYTEST := $(BIN)/python -m pytest
-PARALLEL := --numprocesses=auto --dist=worksteal
+# One more than there are cores: some tests only wait.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PARALLEL := --numprocesses=$(WORKERS) --dist=worksteal
 
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE

@@ -44,12 +44,12 @@ def test_power_loss_loses_no_acknowledged_commit(folder: Path) -> None:
     assert tried > 500
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_power_loss_after_a_power_loss_loses_no_acknowledged_commit(folder: Path, seed: int) -> None:
     _fail_again(folder, Random(seed), killed=False, randoms=1)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in (3, 4))])
 def test_power_loss_after_a_kill_loses_nothing_that_was_read(folder: Path, seed: int) -> None:
     """What the killed process had not synced may be read after it, so it must be synced before."""
     _fail_again(folder, Random(seed), killed=True, randoms=1)

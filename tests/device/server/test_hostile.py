@@ -85,7 +85,7 @@ GPUS = {
     "a label not of UTF-8": written(meta(b"gpu-0", field(7, pair(b"a", b"\xff"))), SPEC),
     "a huge label": written(meta(b"gpu-0", field(7, pair(b"a", b"x" * 100_000))), SPEC),
     "65 labels": written(meta(b"gpu-0", *(field(7, pair(b"l%d" % one, b"")) for one in range(65))), SPEC),
-    "100000 labels": written(meta(b"gpu-0", *(field(7, pair(b"l%d" % one, b"")) for one in range(100_000))), SPEC),
+    "20000 labels": written(meta(b"gpu-0", *(field(7, pair(b"l%d" % one, b"")) for one in range(20_000))), SPEC),
     "a huge annotation": written(meta(b"gpu-0", field(8, pair(b"a", b"x" * 70_000))), SPEC),
     "an annotation that is none": written(meta(b"gpu-0", field(8, pair(b"/", b"x"))), SPEC),
     "a huge uuid": written(meta(), field(2, field(1, b"x" * 70_000))),
