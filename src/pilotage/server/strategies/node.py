@@ -10,6 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.names import dns_1123_label
 from pilotage.meta.validation import labels_causes
 from pilotage.server.strategies.checks.immutable import validate_immutable
+from pilotage.server.strategies.checks.items import repeated
 from pilotage.server.strategies.checks.texts import validate_required_text
 from pilotage.server.strategies.pods.warnings import label_warning
 from pilotage.server.strategies.strategy import Strategy
@@ -48,9 +49,7 @@ def _validate_scheduling(scheduling: Document, path: str) -> Iterator[Cause]:
 
     yield from labels_causes(scheduling.get("nodeSelector") or {}, f"{path}.nodeSelector")
     yield from validate_tolerations(scheduling, f"{path}.tolerations")
-    seen: set[tuple[str, ...]] = set()
-    for index, toleration in enumerate(scheduling.get("tolerations") or ()):
-        key = tuple(toleration.get(name, "") for name in ("key", "operator", "value", "effect"))
-        if key in seen:
-            yield duplicate(f"{path}.tolerations[{index}]", toleration)
-        seen.add(key)
+    tolerations = scheduling.get("tolerations") or ()
+    keys = (tuple(each.get(name, "") for name in ("key", "operator", "value", "effect")) for each in tolerations)
+    for index, _ in repeated(keys):
+        yield duplicate(f"{path}.tolerations[{index}]", tolerations[index])

@@ -9,8 +9,12 @@ from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document, same
 from pilotage.rest.query import parse_int
 from pilotage.server.strategies.apps.status import validate_collision_count
-from pilotage.server.strategies.apps.templates import template_warnings_of, validate_match, validate_template
-from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.apps.templates import (
+    selector_changes,
+    template_warnings_of,
+    validate_match,
+    validate_template,
+)
 from pilotage.server.strategies.checks.labelselectors import invalid_selector, is_empty, validate_label_selector
 from pilotage.server.strategies.checks.numbers import (
     count,
@@ -73,9 +77,7 @@ class DaemonSetStrategy(Strategy):
         return list(_validate_spec(document["spec"], "spec"))
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        selector, was = document["spec"].get("selector"), old["spec"].get("selector")
-        changed = [] if selector == was else [invalid_selector("spec.selector", selector, IMMUTABLE)]
-        return changed + self.validate(document)
+        return selector_changes(document, old) + self.validate(document)
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         status = document.get("status") or {}

@@ -9,14 +9,10 @@ from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document, same
 from pilotage.server.strategies.apps.status import validate_collision_count, validate_parts
 from pilotage.server.strategies.apps.templates import (
-    selector_is_valid,
-    validate_match,
-    validate_selector,
-    validate_template,
+    selector_changes,
+    validate_selected_template,
     workload_warnings,
 )
-from pilotage.server.strategies.checks.immutable import IMMUTABLE
-from pilotage.server.strategies.checks.labelselectors import invalid_selector
 from pilotage.server.strategies.checks.numbers import (
     count,
     validate_at_most_all,
@@ -61,9 +57,7 @@ class DeploymentStrategy(Strategy):
         return list(_validate_spec(document["spec"], "spec"))
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        selector, was = document["spec"].get("selector"), old["spec"].get("selector")
-        changed = [] if selector == was else [invalid_selector("spec.selector", selector, IMMUTABLE)]
-        return self.validate(document) + changed
+        return self.validate(document) + selector_changes(document, old)
 
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:
         result = super().prepare_for_status_update(document, old)
@@ -88,12 +82,7 @@ class DeploymentStrategy(Strategy):
 
 def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
     yield from validate_counts(spec, path, ("replicas",))
-    yield from validate_selector(spec, path, "deployment")
-    if selector_is_valid(spec):
-        yield from validate_match(spec, path)
-        yield from validate_template(spec, path, "ReplicaSet")
-    else:
-        yield invalid_selector(f"{path}.selector", spec.get("selector"), "invalid label selector")
+    yield from validate_selected_template(spec, path)
     yield from _validate_strategy(spec.get("strategy") or {}, f"{path}.strategy")
     yield from validate_counts(spec, path, ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"))
     deadline = spec.get("progressDeadlineSeconds")

@@ -8,14 +8,10 @@ from pilotage.errors import Cause
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.apps.status import validate_parts
 from pilotage.server.strategies.apps.templates import (
-    selector_is_valid,
-    validate_match,
-    validate_selector,
-    validate_template,
+    selector_changes,
+    validate_selected_template,
     workload_warnings,
 )
-from pilotage.server.strategies.checks.immutable import IMMUTABLE
-from pilotage.server.strategies.checks.labelselectors import invalid_selector
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.pods.defaults import default_pod_template
 from pilotage.server.strategies.strategy import Strategy
@@ -45,9 +41,7 @@ class ReplicaSetStrategy(Strategy):
         return list(_validate_spec(document["spec"], "spec"))
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        selector, was = document["spec"].get("selector"), old["spec"].get("selector")
-        changed = [] if selector == was else [invalid_selector("spec.selector", selector, IMMUTABLE)]
-        return self.validate(document) + changed
+        return self.validate(document) + selector_changes(document, old)
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         return list(validate_replicas_status(document.get("status") or {}))
@@ -65,9 +59,4 @@ def validate_replicas_status(status: Document) -> Iterator[Cause]:
 
 def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
     yield from validate_counts(spec, path, ("replicas", "minReadySeconds"))
-    yield from validate_selector(spec, path, "deployment")  # the real server's word for ReplicaSets, too
-    if selector_is_valid(spec):
-        yield from validate_match(spec, path)
-        yield from validate_template(spec, path, "ReplicaSet")
-    else:
-        yield invalid_selector(f"{path}.selector", spec.get("selector"), "invalid label selector")
+    yield from validate_selected_template(spec, path)

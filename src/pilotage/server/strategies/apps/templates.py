@@ -8,6 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import dns_1123_label
+from pilotage.server.strategies.checks.immutable import IMMUTABLE
 from pilotage.server.strategies.checks.labelselectors import (
     invalid_selector,
     is_empty,
@@ -33,6 +34,22 @@ def validate_selector(spec: Document, path: str, kind: str) -> Iterator[Cause]:
     yield from validate_label_selector(selector, f"{path}.selector")
     if is_empty(selector):
         yield invalid_selector(f"{path}.selector", selector, f"empty selector is invalid for {kind}")
+
+
+def validate_selected_template(spec: Document, path: str) -> Iterator[Cause]:
+    """The selector and the template of a Deployment or a ReplicaSet, with the real server's words for both."""
+    yield from validate_selector(spec, path, "deployment")
+    if selector_is_valid(spec):
+        yield from validate_match(spec, path)
+        yield from validate_template(spec, path, "ReplicaSet")
+    else:
+        yield invalid_selector(f"{path}.selector", spec.get("selector"), "invalid label selector")
+
+
+def selector_changes(document: Document, old: Document) -> list[Cause]:
+    """The selector of a workload cannot change."""
+    selector = document["spec"].get("selector")
+    return [] if selector == old["spec"].get("selector") else [invalid_selector("spec.selector", selector, IMMUTABLE)]
 
 
 def validate_match(spec: Document, path: str) -> Iterator[Cause]:

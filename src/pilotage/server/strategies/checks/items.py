@@ -1,13 +1,14 @@
-"""Lists: the same check for each of the items."""
+"""Lists: the same check for each of the items, and items that are there twice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Concatenate, ParamSpec
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from pilotage.errors import Cause
 
 P = ParamSpec("P")
+H = TypeVar("H", bound=Hashable)
 
 
 def validate_each(
@@ -20,3 +21,12 @@ def validate_each(
     """What a check finds in the items of a list at `path`. An absent list has none."""
     for index, item in enumerate(items or ()):
         yield from check(item, f"{path}[{index}]", *args, **kwargs)
+
+
+def repeated(values: Iterable[H]) -> Iterator[tuple[int, H]]:
+    """The values that stand earlier in a list, too, each with its index."""
+    seen: set[H] = set()
+    for index, value in enumerate(values):
+        if value in seen:
+            yield index, value
+        seen.add(value)

@@ -11,7 +11,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.names import label_value, qualified_name
 from pilotage.server.strategies.checks.addresses import network, network_warnings, validate_network
 from pilotage.server.strategies.checks.choices import validate_required_choice
-from pilotage.server.strategies.checks.items import validate_each
+from pilotage.server.strategies.checks.items import repeated, validate_each
 from pilotage.server.strategies.checks.resourcenames import validate_resource_amount
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.scheduling import TAINT_EFFECTS
@@ -139,12 +139,9 @@ def _validate_change(document: Document, old: Document) -> Iterator[Cause]:
     spec, was, status = document["spec"], old.get("spec", {}), document.get("status", {})
     yield from _validate_resources(status)
     yield from _validate_features(status.get("declaredFeatures") or (), "status.declaredFeatures")
-    seen: set[tuple[str, str]] = set()
-    for index, address in enumerate(status.get("addresses") or ()):
-        key = address.get("type", ""), address.get("address", "")
-        if key in seen:
-            yield duplicate(f"status.addresses[{index}]", address)
-        seen.add(key)
+    addresses = status.get("addresses") or ()
+    for index, _ in repeated((each.get("type", ""), each.get("address", "")) for each in addresses):
+        yield duplicate(f"status.addresses[{index}]", addresses[index])
     networks, before = spec.get("podCIDRs") or [], was.get("podCIDRs") or []
     if before and len(before) != len(networks):
         yield forbidden("spec.podCIDRs", _ONCE.format("podCIDR"))

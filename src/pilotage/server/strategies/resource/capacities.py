@@ -9,6 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, required, too_many
 from pilotage.meta.documents import Document
 from pilotage.meta.quantity import Quantity
+from pilotage.server.strategies.checks.items import repeated
 from pilotage.server.strategies.checks.quantities import quantity
 
 _MAX_VALUES = 10
@@ -39,11 +40,8 @@ def _validate_values(values: Sequence[Any], usual: Quantity, capacity: Quantity,
         for index, amount in enumerate(amounts):
             if amount > capacity:
                 yield invalid(f"{path}[{index}]", values[index], f"option is larger than capacity value: {capacity}")
-        seen: set[int] = set()
-        for index, amount in enumerate(amounts):
-            if (whole := amount.value()) in seen:
-                yield duplicate(f"{path}[{index}]", str(whole))
-            seen.add(whole)
+        for index, whole in repeated(amount.value() for amount in amounts):
+            yield duplicate(f"{path}[{index}]", str(whole))
     if len(values) > _MAX_VALUES or usual not in amounts:
         yield invalid(path, str(usual), "default value is not valid according to the requestPolicy")
 

@@ -10,7 +10,7 @@ from pilotage.meta.causes import duplicate, invalid, not_supported, required, to
 from pilotage.meta.documents import Document, canonical
 from pilotage.meta.names import dns_1123_label, label_value, qualified_name
 from pilotage.schema.cel.devices import selector_problem
-from pilotage.server.strategies.checks.items import validate_each
+from pilotage.server.strategies.checks.items import repeated, validate_each
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 from pilotage.server.strategies.resource.names import (
@@ -70,11 +70,7 @@ def validate_set(
         yield too_many(path, len(items), most)
         return
     yield from validate_each(items, path, check)
-    seen: set[Hashable] = set()
-    for index, item in enumerate(items):
-        if (own := key(item)) in seen:
-            yield duplicate(f"{path}[{index}]", own)
-        seen.add(own)
+    yield from (duplicate(f"{path}[{index}]", own) for index, own in repeated(map(key, items)))
 
 
 def validate_configurations(items: Sequence[Document], path: str, most: int, known: RequestNames) -> Iterator[Cause]:

@@ -11,6 +11,7 @@ from pilotage.meta.names import dns_1123_label, qualified_name
 from pilotage.meta.validation import labels_causes
 from pilotage.server.strategies.checks.addresses import validate_address, validate_network, validate_reachable_address
 from pilotage.server.strategies.checks.choices import validate_optional_choice, validate_required_choice
+from pilotage.server.strategies.checks.items import repeated
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import PROTOCOLS, validate_port_number_or_name
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
@@ -99,18 +100,11 @@ def _validate_unique_ports(spec: Document) -> Iterator[Cause]:
         for index, port in enumerate(ports):
             if port.get("nodePort"):
                 yield forbidden(f"spec.ports[{index}].nodePort", "may not be used when `type` is 'ClusterIP'")
-    seen: set[tuple[str, int]] = set()
-    for index, port in enumerate(ports):
-        key = (port.get("protocol") or "", port.get("nodePort") or 0)
-        if key[1] and key in seen:
-            yield duplicate(f"spec.ports[{index}].nodePort", key[1])
-        seen.add(key)
-    seen.clear()
-    for index, port in enumerate(ports):
-        key = (port.get("protocol") or "", port.get("port") or 0)
-        if key in seen:
-            yield duplicate(f"spec.ports[{index}]", {"port": key[1], "protocol": key[0]})
-        seen.add(key)
+    for index, (_, number) in repeated((port.get("protocol") or "", port.get("nodePort") or 0) for port in ports):
+        if number:
+            yield duplicate(f"spec.ports[{index}].nodePort", number)
+    for index, (protocol, number) in repeated((port.get("protocol") or "", port.get("port") or 0) for port in ports):
+        yield duplicate(f"spec.ports[{index}]", {"port": number, "protocol": protocol})
 
 
 def validate_asked_node_ports(spec: Document) -> Iterator[Cause]:

@@ -9,6 +9,7 @@ from pilotage.meta.causes import duplicate, invalid, not_supported, required, to
 from pilotage.meta.documents import Document
 from pilotage.meta.names import qualified_name
 from pilotage.server.strategies.checks.immutable import validate_immutable
+from pilotage.server.strategies.checks.items import repeated
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.warnings import label_warning
 from pilotage.server.strategies.strategy import Strategy
@@ -107,10 +108,6 @@ def _validate_expression(expression: Document, path: str) -> Iterator[Cause]:
     values = expression.get("values") or []
     if not values:
         yield required(f"{path}.values")
-    seen: set[str] = set()
-    for index, value in enumerate(values):
-        if value in seen:
-            yield duplicate(f"{path}.values[{index}]", value)
-        seen.add(value)
+    yield from (duplicate(f"{path}.values[{index}]", value) for index, value in repeated(values))
     key = expression.get("key") or ""
     yield from validate_text(key, f"{path}.key", qualified_name)
