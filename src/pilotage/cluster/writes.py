@@ -42,8 +42,8 @@ class WriteTracker:
     """
 
     def __init__(self) -> None:
-        self._highest: dict[GroupResource, int] = {}
-        self._subscribers: dict[GroupResource, list[Subscriber]] = {}
+        self._highest: dict[tuple[str, str], int] = {}
+        self._subscribers: dict[tuple[str, str], list[Subscriber]] = {}
         self._observers: list[Observer] = []
 
     def highest(self, resource: GroupResource) -> int:
@@ -70,7 +70,7 @@ class WriteTracker:
         if request.write.dry_run or request.delete.dry_run:
             return
         if not self._observers and (head := _VERSION.match(data)) is not None:
-            key = GroupResource(request.resource.group, request.resource.resource)
+            key = request.resource.group, request.resource.resource
             if not self._subscribers.get(key):
                 self._highest[key] = max(int(head[1]), self._highest.get(key, 0))
                 return  # all else is for those who are notified

@@ -32,9 +32,9 @@ from pilotage.server.access.serviceaccounts import ServiceAccountTokens
 from pilotage.server.admission import Admission, Limited, ResourceAdmission
 from pilotage.server.bootstrap.contents import NamespaceContents
 from pilotage.server.catalogue import Catalogue, CustomStrategies
-from pilotage.server.matching.configurations import AdmissionConfigurations
+from pilotage.server.matching.configurations import AdmissionConfigurations, CurrentObjects
 from pilotage.server.plugins.catalogue import chain as plugin_chain
-from pilotage.server.plugins.plugin import DynamicAdmission, PluginContext
+from pilotage.server.plugins.plugin import QUOTAS, DynamicAdmission, PluginContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.uids import random_uid
 from pilotage.server.webhooks.caller import WebhookCaller
@@ -81,6 +81,8 @@ class RegistryContext:
     """Issues and verifies the tokens of service accounts."""
     configurations: AdmissionConfigurations = field(init=False, repr=False, compare=False)
     """The objects that configure webhooks and policies."""
+    quotas: CurrentObjects[bool] = field(init=False, repr=False, compare=False)
+    """Whether there are quotas."""
     webhooks: WebhookCaller = field(init=False, repr=False, compare=False)
     """Calls webhooks."""
     converter: Converter = field(init=False, repr=False, compare=False)
@@ -98,6 +100,7 @@ class RegistryContext:
         object.__setattr__(self, "service_accounts", tokens)
         configurations = AdmissionConfigurations(self.storage, self.prefix)
         object.__setattr__(self, "configurations", configurations)
+        object.__setattr__(self, "quotas", CurrentObjects(self.storage, self.prefix + QUOTAS, bool, limit=1))
         caller = WebhookCaller(self.local_webhooks, Services(self.storage, self.prefix))
         object.__setattr__(self, "webhooks", caller)
         object.__setattr__(self, "converter", Converter(caller, self.uid))
@@ -107,7 +110,7 @@ class RegistryContext:
         dynamic = DynamicAdmission(
             self.configurations, self.webhooks, self.convert, self.authorizer, self.uid, self.catalogue, self.converter
         )
-        context = PluginContext(self.storage, self.prefix, self.suffix, self.authorizer, dynamic)
+        context = PluginContext(self.storage, self.prefix, self.suffix, self.authorizer, dynamic, self.quotas)
         plugins = plugin_chain(self.plugins, context)
         escalation = Limited(lambda: EscalationCheck(self.authorizer), GRANTING)
         validating = (escalation, *self.admission.validating, *plugins.validating)

@@ -107,6 +107,7 @@ class Registry:
         self._exits.push_async_callback(self.context.webhooks.close)
         if self.context.plugins:
             await self._exits.enter_async_context(self.context.configurations)
+            await self._exits.enter_async_context(self.context.quotas)
         await self._exits.enter_async_context(self._loops)
         return self
 

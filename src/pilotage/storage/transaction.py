@@ -30,7 +30,9 @@ def check(operations: Sequence[Operation], max_value_bytes: int) -> int:
             f"a commit of {len(operations)} operations: at most {MAX_COMMIT_OPERATIONS} fit into one, split it"
         )
     for operation in operations:
-        _check_key(operation.key)
+        key = operation.key
+        if not key or not key.isascii() or len(key) > MAX_KEY_CHARACTERS:
+            _check_key(key)
         if type(operation) is Put:
             size += len(operation.value)
             if len(operation.value) > max_value_bytes:

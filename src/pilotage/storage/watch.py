@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from itertools import chain
 
 from pilotage.errors import Compacted, StorageError
 
@@ -134,7 +135,8 @@ class Cursor:
         history = self._watchers.history
         while self._position < history.revision:
             commits = history.since(self._position, _STRIDE)
-            events = [event for commit in commits for event in commit if event.key.startswith(self.prefix)]
+            prefix = self.prefix
+            events = [event for event in chain.from_iterable(commits) if event.key.startswith(prefix)]
             self._position = commits[-1][0].revision if commits else history.revision
             if events:
                 return events

@@ -52,6 +52,30 @@ async def test_objects_are_counted_and_one_too_many_is_refused() -> None:
         await api.create(CONFIG_MAPS, {"metadata": {"name": "b"}}, "kube-public")
 
 
+async def test_a_quota_counts_from_its_create_to_its_delete() -> None:
+    async with with_plugins() as api:
+        await config_map(api, "before")
+        await quota(api, {"configmaps": "1"})
+        with pytest.raises(Forbidden, match="exceeded quota"):
+            await config_map(api, "a")
+        await api.delete(QUOTAS, "q", "default")
+        await config_map(api, "a")
+
+
+async def test_a_create_where_there_are_no_quotas_lists_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with with_plugins() as api:
+        await config_map(api, "first")
+        listed: list[str] = []
+
+        async def list_nothing(prefix: str, **_: Any) -> Any:
+            listed.append(prefix)
+
+        monkeypatch.setattr(api.registry.context.storage, "list", list_nothing)
+        await config_map(api, "a")
+        monkeypatch.undo()
+        assert listed == []
+
+
 async def test_what_is_deleted_can_be_used_again() -> None:
     async with with_plugins() as api:
         await quota(api, {"configmaps": "1"})

@@ -15,7 +15,7 @@ from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.custom import resources_of
 from pilotage.server.strategies.metadata import deduplicate_owners, wipe
 from pilotage.server.strategies.strategy import Strategy
-from pilotage.server.verbs.identity import check_identity, check_version, version_number
+from pilotage.server.verbs.identity import check_identity, check_uid, check_version, version_number
 from pilotage.storage.memory import MemoryStorage
 
 from ...counting import counted_lines
@@ -138,12 +138,16 @@ def test_a_version_is_a_plain_number(text: str) -> None:
         ({"name": "two"}, BadRequest),
         ({"name": ""}, BadRequest),
         ({"namespace": "other"}, BadRequest),
-        ({"uid": "other"}, Conflict),
     ],
 )
 async def test_a_body_must_be_of_the_object_that_the_path_names(metadata: Document, error: type[ApiError]) -> None:
     with pytest.raises(error):
-        check_identity(await built_in(), UPDATE, stored(metadata=metadata), stored())
+        check_identity(await built_in(), UPDATE, stored(metadata=metadata))
+
+
+async def test_a_uid_in_a_body_must_be_that_of_the_object() -> None:
+    with pytest.raises(Conflict):
+        check_uid(await built_in(), UPDATE, stored(metadata={"uid": "other"}), stored())
 
 
 class _Counting(Strategy):

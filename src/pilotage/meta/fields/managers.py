@@ -84,7 +84,7 @@ def read(entries: Any, *, trusted: bool = False) -> dict[Manager, Owned]:
 
 def write(managers: Managers) -> list[Document]:
     """The entries of managers: those of applies first, then by time and name."""
-    entries = [_entry(manager, owned) for manager, owned in managers.items()]
+    entries = [entry(manager, owned) for manager, owned in managers.items()]
     return sorted(entries, key=_rank) if len(entries) > 1 else entries
 
 
@@ -93,18 +93,19 @@ def _rank(entry: Document) -> tuple[str, ...]:
     return entry["operation"], get("time", ""), get("manager", ""), entry["apiVersion"], get("subresource", "")
 
 
-def _entry(manager: Manager, owned: Owned) -> Document:
+def entry(manager: Manager, owned: Owned) -> Document:
+    """The entry of one manager."""
     before = owned.entry
     if before is not None and before.get("fieldsV1") is owned.fields:  # most entries stay as they are
         return before if before.get("time", "") == owned.time else before | {"time": owned.time}
-    entry: Document = {"manager": manager.name} if manager.name else {}
-    entry["operation"], entry["apiVersion"] = manager.operation, owned.api_version
+    found: Document = {"manager": manager.name} if manager.name else {}
+    found["operation"], found["apiVersion"] = manager.operation, owned.api_version
     if owned.time:
-        entry["time"] = owned.time
-    entry["fieldsType"], entry["fieldsV1"] = "FieldsV1", owned.fields
+        found["time"] = owned.time
+    found["fieldsType"], found["fieldsV1"] = "FieldsV1", owned.fields
     if manager.subresource:
-        entry["subresource"] = manager.subresource
-    return entry
+        found["subresource"] = manager.subresource
+    return found
 
 
 def renewed(entries: list[Document], manager: Manager, changes: Changes, time: str) -> list[Document] | None:

@@ -126,18 +126,15 @@ def _is_kept(text: str) -> bool:
 
 
 @lru_cache(maxsize=1024)  # most objects are read and written with the creation times that they have
-def _check_canonical(text: str) -> None:
-    _parsed(text, _LAYOUT)
+def _canonical(text: str) -> str | None:
+    written = times.format(_parsed(text, _LAYOUT))
+    return written if written != _ZERO_TIME else None
 
 
 def time(value: Any, _: list[None]) -> str | None:
     if type(value) is not str:
         raise wrong_type(value, "string")
-    if len(value) == 20 and value[19] == "Z" and value != _ZERO_TIME:  # canonical already, if it is a time at all
-        _check_canonical(value)
-        return value
-    text = times.format(_parsed(value, _LAYOUT))
-    return text if text != _ZERO_TIME else None
+    return _canonical(value)
 
 
 def micro_time(value: Any, _: list[None]) -> str | None:

@@ -44,6 +44,7 @@ class Protector:
         self._updater = Updater(context)
         self._reader = LogReader(context.storage, context.prefix)
         self._users = tuple(context.prefix + collection for collection in (_PODS, _CLAIMS, _VOLUMES))
+        self._concerned = (*self._users, *(context.prefix + collection for collection in _FINALIZERS))
         self._waiting: dict[str, None] = {}
 
     @property
@@ -75,7 +76,7 @@ class Protector:
 
     def _concerns(self, events: Iterable[Event]) -> bool:
         found = False
-        for event in events:
+        for event in [event for event in events if event.key.startswith(self._concerned)]:
             if event.entry is not None:
                 found = self._read(event.entry) or found
             else:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogReader
-from pilotage.server.plugins.plugin import PluginContext
-from pilotage.server.plugins.quotas import QUOTAS, QuotaStatus
+from pilotage.server.plugins.plugin import QUOTAS, PluginContext
+from pilotage.server.plugins.quotas import QuotaStatus
 from pilotage.storage.interface import Event
 
 

@@ -34,6 +34,7 @@ class Terminator:
         self._reader = LogReader(context.storage, context.prefix)
         self._namespaces = context.prefix + NAMESPACES
         self._definitions = context.prefix + DEFINITIONS
+        self._owners = (self._namespaces, self._definitions)
 
     async def run(self) -> None:
         """Read the log until cancelled. Raises the first failure, and is started again then."""
@@ -62,17 +63,12 @@ class Terminator:
         await self._advance(terminating, terminating)
         while True:
             batch = await self._reader.next()
-            terminating.update(self._marked(batch))
-            if any(event.entry is None and event.key.startswith(self._definitions) for event in batch):
+            owners = [event for event in batch if event.key.startswith(self._owners)]
+            terminating.update(_marked(owners))
+            if any(event.entry is None and event.key.startswith(self._definitions) for event in owners):
                 await DefinitionNames(self._context).accept_waiting()
             if terminating:
                 await self._advance(terminating, self._touched(batch))
-
-    def _marked(self, batch: Iterable[Event]) -> Iterator[str]:
-        for event in batch:
-            owner = event.key.startswith((self._namespaces, self._definitions))
-            if owner and event.entry is not None and records.terminating(event.entry.value):
-                yield event.key
 
     def _touched(self, batch: Iterable[Event]) -> set[str]:
         """The namespaces and definitions that the changes are about, or that the changed objects belong to."""
@@ -167,3 +163,10 @@ class Terminator:
             if now is not None:
                 left.append(records.decode(now.value)["metadata"].get("finalizers", []))
         return left
+
+
+def _marked(owners: Iterable[Event]) -> Iterator[str]:
+    """The keys of those that are being deleted."""
+    for event in owners:
+        if event.entry is not None and records.terminating(event.entry.value):
+            yield event.key

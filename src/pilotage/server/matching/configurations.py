@@ -1,13 +1,14 @@
-"""The objects that configure admission, current at each look, at the cost of comparing two numbers.
+"""The objects that admission depends on, current at each look, at the cost of comparing two numbers.
 
-Admission looks at them with each write, and they hardly ever change. So they are decoded once and kept, together with a
+Admission looks at them with each write, and they hardly ever change. So they are read once and kept, together with a
 watch that says whether one of them was committed since.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, Self, TypeVar
 
 from pilotage.errors import Compacted, StorageError
 from pilotage.meta.documents import Document
@@ -15,31 +16,34 @@ from pilotage.server import records
 from pilotage.server.matching.rules import GROUP
 from pilotage.storage.interface import Entry, Storage, Watch
 
+T = TypeVar("T")
 Configurations = Mapping[str, tuple[Document, ...]]
 """The objects by their kind, in the order of their names. Another version of them is another mapping."""
 
 
-class AdmissionConfigurations:
-    """The webhook configurations, policies and bindings of one tenant.
+class CurrentObjects(Generic[T]):
+    """What a function makes of the objects under a prefix, of the first `limit` (0: all) of them.
 
     As an async context manager it watches them; outside of the block it lists the storage at each look.
     """
 
-    def __init__(self, storage: Storage, prefix: str) -> None:
+    def __init__(self, storage: Storage, prefix: str, read: Callable[[Sequence[Entry]], T], limit: int = 0) -> None:
         self._storage = storage
-        self._prefix = f"{prefix}{GROUP}/"
-        self._listed: Configurations = {}
+        self._prefix = prefix
+        self._read = read
+        self._limit = limit
+        self._listed: T = read(())
         self._revision = 0
         self._changes = 0
         self._fresh = -1
         """The number of changes that what is listed includes; -1: nothing is listed yet."""
-        self._fixed: Configurations | None = None
+        self._fixed: T | None = None
         self._watch: Watch | None = None
         self._task: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> AdmissionConfigurations:
+    async def __aenter__(self) -> Self:
         self._fresh = -1
-        self._task = asyncio.create_task(self._watch_changes(), name="watch of admission configurations")
+        self._task = asyncio.create_task(self._watch_changes(), name=f"watch of {self._prefix}")
         await asyncio.sleep(0)  # the watch waits from here on, so that it knows its position
         return self
 
@@ -49,7 +53,7 @@ class AdmissionConfigurations:
             task.cancel()
             await asyncio.wait((task,))
 
-    def current(self) -> Configurations | None:
+    def current(self) -> T | None:
         """What is stored now; None if that is not known without a list."""
         if self._fixed is not None:
             return self._fixed
@@ -58,24 +62,24 @@ class AdmissionConfigurations:
             return None
         return self._listed
 
-    async def fix(self) -> Configurations:
+    async def fix(self) -> T:
         """List them, and take that for current until the next call: for requests that run one at a time, without an
         event loop."""
         self._fixed = None
         self._fixed = await self.list()
         return self._fixed
 
-    async def list(self) -> Configurations:
+    async def list(self) -> T:
         """What is stored now: also what this program has committed just before."""
         found = self.current()
         if found is not None:
             return found
         # Before the list: a change during it is noted, and a list that fails makes nothing current.
         changes = self._changes
-        snapshot = await self._storage.list(self._prefix)
+        snapshot = await self._storage.list(self._prefix, limit=self._limit)
         if snapshot.revision < self._revision:  # a later list was faster
             return self._listed
-        self._listed, self._revision, self._fresh = _by_kind(snapshot.entries), snapshot.revision, changes
+        self._listed, self._revision, self._fresh = self._read(snapshot.entries), snapshot.revision, changes
         return self._listed
 
     async def _watch_changes(self) -> None:
@@ -94,6 +98,13 @@ class AdmissionConfigurations:
     async def _note_changes(self, watch: Watch) -> None:
         async for _ in watch:
             self._changes += 1
+
+
+class AdmissionConfigurations(CurrentObjects[Configurations]):
+    """The webhook configurations, policies and bindings of one tenant."""
+
+    def __init__(self, storage: Storage, prefix: str) -> None:
+        super().__init__(storage, f"{prefix}{GROUP}/", _by_kind)
 
 
 def _by_kind(entries: Iterable[Entry]) -> Configurations:

@@ -60,14 +60,18 @@ def type_of(info: ResourceInfo) -> FieldType:
 
 def empty_object(info: ResourceInfo) -> Document:
     """An object of a kind before anything is set: of a built-in kind it has the fields that are never left out."""
-    head: Document = {"apiVersion": info.api_version, "kind": info.gvk.kind}
+    return {"apiVersion": info.api_version, "kind": info.gvk.kind, **empty_fields(info)}
+
+
+def empty_fields(info: ResourceInfo) -> Document:
+    """The fields of an object of a kind before anything is set."""
     if info.codec is None:
-        return head
+        return {}
     found: Document | None = info.__dict__.get("empty_fields")
     if found is None:
         found = info.__dict__["empty_fields"] = info.codec.decode({}, [])
         info.codec.encode(found)
-    return head | found
+    return found
 
 
 def ignored(info: ResourceInfo, subresource: str) -> FieldSet:

@@ -36,9 +36,9 @@ def track_create(info: ResourceInfo, request: Request, document: Document, *, no
         entries = _Write(info, request, kinds.empty_object(info), document, now).entries(_given(given, {}))
     else:
         ownership = kinds.ownership_of(info, request.subresource)
-        fields = _created_fields(ownership, kinds.empty_object(info), document)
+        fields = _created_fields(ownership, kinds.empty_fields(info), document)
         manager = update_manager(ownership.api_version, request)
-        entries = managing.write({manager: Owned(fields, ownership.api_version, now)}) if fields else []
+        entries = [managing.entry(manager, Owned(fields, ownership.api_version, now))] if fields else []
     if entries:
         metadata[MANAGED_FIELDS] = entries
 
@@ -46,20 +46,22 @@ def track_create(info: ResourceInfo, request: Request, document: Document, *, no
 def _created_fields(ownership: kinds.Ownership, empty: Document, document: Document) -> FieldSet:
     """The fields of a new object, compared part by part: most of what has no owner is left out before."""
     field_type, ignored = ownership.field_type, ownership.ignored
-    found = Changes({}, {})
+    written: FieldSet = {}
     for name, value in document.items():
+        if name in _UNOWNED:
+            continue
         element = f"f:{name}"
-        if name in _UNOWNED or ignored.get(element) == sets.MEMBER:
+        if ignored and ignored.get(element) == sets.MEMBER:
             continue
         if name == "metadata":
             owned = {key: item for key, item in value.items() if key not in tracking.NEVER_OWNED_METADATA}
             if owned:
-                found.written[element] = compare.below(field_type.child(name), owned)
+                written[element] = compare.below(field_type.child(name), owned)
         elif name in empty:
-            compare.compare_field(element, field_type.child(name), empty[name], value, found)
+            compare.compare_field(element, field_type.child(name), empty[name], value, Changes({}, written))
         else:
-            found.written[element] = compare.appeared(field_type.child(name), value)
-    return sets.without(found.written, ignored) if ignored else found.written
+            written[element] = compare.appeared(field_type.child(name), value)
+    return sets.without(written, ignored) if ignored else written
 
 
 def track_update(info: ResourceInfo, request: Request, document: Document, old: Document, *, now: str) -> None:

@@ -12,11 +12,13 @@ from pilotage.server import records
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.admission import Attributes
 from pilotage.server.catalogue import Catalogue
-from pilotage.server.matching.configurations import AdmissionConfigurations
+from pilotage.server.matching.configurations import AdmissionConfigurations, CurrentObjects
 from pilotage.server.matching.requests import Convert
 from pilotage.server.webhooks.caller import WebhookCaller
 from pilotage.server.webhooks.conversion import Converter
 from pilotage.storage.interface import Entry, Storage
+
+QUOTAS = "core/resourcequotas/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class PluginContext:
     """Decides what users may do."""
     dynamic: DynamicAdmission | None = None
     """For plugins that objects configure."""
+    quotas: CurrentObjects[bool] | None = None
+    """Whether there are quotas; None: that is not watched."""
 
     async def get(self, collection: str, namespace: str, name: str) -> Document | None:
         """The object under a collection such as `core/pods/`; None if it does not exist."""

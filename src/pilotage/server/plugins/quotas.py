@@ -12,11 +12,10 @@ from pilotage.meta.quantity import Quantity
 from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins import podresources, quotausage
-from pilotage.server.plugins.plugin import Plugin, PluginContext, forbidden
+from pilotage.server.plugins.plugin import QUOTAS, Plugin, PluginContext, forbidden
 from pilotage.server.strategies.pods.containers.resources import Amounts
 from pilotage.storage.interface import Entry, Put
 
-QUOTAS = "core/resourcequotas/"
 _UPDATED = (quotausage.PODS, quotausage.SERVICES, quotausage.CLAIMS)
 """Resources whose updates can change what they count for."""
 
@@ -28,6 +27,10 @@ class ResourceQuota(Plugin):
         resource, namespace = attributes.resource.group_resource, attributes.request.namespace
         if not namespace or attributes.new is None or not _is_charged(attributes, resource):
             return
+        if (quotas := self.context.quotas) is not None:
+            exist = quotas.current()
+            if not (exist if exist is not None else await quotas.list()):
+                return  # as in most clusters
         while entries := await self.context.entries(QUOTAS, namespace):
             charges = [await self._charge(attributes, resource, entry) for entry in entries]
             puts = [charge for charge in charges if charge is not None]

@@ -17,12 +17,8 @@ from pilotage.meta.validation import (
 from pilotage.server.strategies.metadatachecks import Checks
 from pilotage.server.strategies.strategy import Strategy, copy_field
 
-_SERVER_OWNED = (
-    "creationTimestamp",
-    "uid",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "selfLink",
+_SERVER_OWNED = frozenset(
+    ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"),
 )
 _KEPT_ON_UPDATE = ("creationTimestamp", "generation")
 _KEPT_IF_ABSENT = ("uid", "deletionGracePeriodSeconds")
@@ -37,8 +33,8 @@ DUPLICATE_OWNERS = (
 
 def wipe(metadata: Document) -> None:
     """Remove what the body of a create cannot set, in place. As in kube-apiserver, one that is applied can set it."""
-    for key in _SERVER_OWNED:
-        metadata.pop(key, None)
+    for key in _SERVER_OWNED.intersection(metadata):
+        del metadata[key]
 
 
 def reset(metadata: Document, *, now: str, uid: str) -> None:

@@ -20,6 +20,7 @@ MAX_DATA = 1024 * 1024
 """Bytes that all values together may have."""
 _PLAIN_KEY = re.compile(r"[-_a-zA-Z0-9][-._a-zA-Z0-9]{0,252}")
 """What most keys are. Nothing is wrong with these."""
+_PLAIN_KEYS = re.compile(rf"{_PLAIN_KEY.pattern}(?:\n{_PLAIN_KEY.pattern})*")
 _NEEDED = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -93,9 +94,12 @@ class ConfigMapStrategy(Strategy):
 
 
 def _key_causes(data: Mapping[str, Any], field: str) -> list[Cause]:
+    keys = "\n".join(data)
+    if not keys or (_PLAIN_KEYS.fullmatch(keys) and keys.count("\n") == len(data) - 1):
+        return []
     odd = [key for key in data if not _PLAIN_KEY.fullmatch(key)]
     found = (invalid(f"{field}[{key}]", key, message) for key in odd for message in config_key(key))
-    return list(islice(found, MAX_CAUSES + 1)) if odd else []
+    return list(islice(found, MAX_CAUSES + 1))
 
 
 def _size(data: Mapping[str, str]) -> int:

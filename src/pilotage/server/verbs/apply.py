@@ -78,5 +78,5 @@ def _next_state(
         document = bodies.fitted(document, info, request, problems)
     except Undecodable as error:
         raise configuration.unconvertible(config, error.why) from None
-    check_identity(info, request, document, None)
+    check_identity(info, request, document)
     return document, problems, changed

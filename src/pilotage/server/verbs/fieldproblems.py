@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -21,13 +20,12 @@ _GAP = re.compile(rb'"\s+:')
 _encode = msgspec.json.Encoder().encode
 
 
-@dataclass(slots=True)
-class FieldProblems:
+class FieldProblems(msgspec.Struct):
     """Fields that the schema does not know, and fields given twice: warnings, an error or nothing, as asked for."""
 
-    unknown: list[str] = field(default_factory=list)
-    duplicate: list[str] = field(default_factory=list)
-    repeated: list[str] = field(default_factory=list)
+    unknown: list[str] = []
+    duplicate: list[str] = []
+    repeated: list[str] = []
     """What the YAML reader says of keys that are there twice."""
 
     def report(self, request: Request, info: ResourceInfo) -> list[str]:

@@ -33,8 +33,8 @@ def set_namespace(info: ResourceInfo, request: Request, metadata: Document) -> N
         metadata["namespace"] = request.namespace
 
 
-def check_identity(info: ResourceInfo, request: Request, document: Document, current: Document | None) -> None:
-    """The name and the uid in a body must be those of the object that the path names."""
+def check_identity(info: ResourceInfo, request: Request, document: Document) -> None:
+    """The name and the namespace in a body must be those of the path."""
     metadata = document["metadata"]
     name = metadata.get("name", "")
     if name != request.name:
@@ -45,12 +45,14 @@ def check_identity(info: ResourceInfo, request: Request, document: Document, cur
         raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({request.name})")
     if info.namespaced and metadata.get("namespace", request.namespace) != request.namespace:
         raise BadRequest(_OTHER_NAMESPACE)
-    uid = metadata.get("uid")
-    if uid and current is not None and info.strategy.uid_precondition and uid != current["metadata"]["uid"]:
-        raise info.conflict(
-            request.name,
-            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current['metadata']['uid']}",
-        )
+
+
+def check_uid(info: ResourceInfo, request: Request, document: Document, current: Document) -> None:
+    """The uid in a body must be that of the stored object."""
+    uid = document["metadata"].get("uid")
+    if uid and uid != (known := current["metadata"]["uid"]) and info.strategy.uid_precondition:
+        message = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
+        raise info.conflict(request.name, message)
 
 
 def check_version(info: ResourceInfo, document: Document, current: Document, name: str) -> None:

@@ -32,7 +32,7 @@ from pilotage.server.verbs import bodies
 from pilotage.server.verbs import patch as patching
 from pilotage.server.verbs.apply import Applier
 from pilotage.server.verbs.fieldproblems import FieldProblems
-from pilotage.server.verbs.identity import check_identity, check_version
+from pilotage.server.verbs.identity import check_identity, check_uid, check_version
 from pilotage.server.verbs.update import Updater, View
 
 _UNSET = -(2**31)
@@ -107,7 +107,8 @@ def _reader_of_body(info: ResourceInfo, request: Request) -> NextScale:
     warnings = problems.report(request, info)
 
     def read(_: Document, old: Document) -> tuple[Document, list[str]]:
-        check_identity(info, request, document, old)
+        check_identity(info, request, document)
+        check_uid(info, request, document, old)
         return document, warnings
 
     return read
@@ -120,7 +121,7 @@ def _reader_of_patch(info: ResourceInfo, request: Request) -> NextScale:
         document, problems = patch(records.private(current))
         bodies.check_kind(document, info, request)
         document = bodies.fitted(document, info, request, problems)
-        check_identity(info, request, document, None)
+        check_identity(info, request, document)
         return document, problems.report(request, info)
 
     return read

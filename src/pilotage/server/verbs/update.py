@@ -24,7 +24,7 @@ from pilotage.server.verbs import bodies
 from pilotage.server.verbs import patch as patching
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.deletion import finished
-from pilotage.server.verbs.identity import check_identity, check_version
+from pilotage.server.verbs.identity import check_identity, check_uid, check_version
 from pilotage.server.verbs.read import shaped
 from pilotage.server.verbs.refusals import Undecodable
 from pilotage.storage.interface import Entry
@@ -58,11 +58,11 @@ class Updater:
             return await self._create(info, request)
         # Decoded before the stored object is read: an error in the body comes before one in its version.
         decoded = [await offload(len(request.body), _decode, info, request)]
-        check_identity(info, request, decoded[0][0], None)
+        check_identity(info, request, decoded[0][0])
 
         def next_state(old: Document, _: bytes) -> tuple[Document, list[str]]:
             document, warnings = decoded.pop() if decoded else _decode(info, request)
-            check_identity(info, request, document, old)
+            check_uid(info, request, document, old)
             check_version(info, document, old, request.name)
             return document, warnings
 
@@ -75,7 +75,7 @@ class Updater:
         if request.user.name:
             await self.context.authorizer.check(replace(attributes_of(request), verb="create", name=""))
         document, problems = await offload(len(request.body), bodies.read, request, info)
-        check_identity(info, request, document, None)
+        check_identity(info, request, document)
         if uid := document["metadata"].get("uid"):
             raise info.conflict(request.name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: ")
         return await Creator(self.context).create_document(info, request, document, problems)
@@ -104,7 +104,7 @@ class Updater:
             bodies.check_kind(document, info, request)
             document = bodies.fitted(document, info, request, problems, stored=stored)
             warnings = steps.default(info, request, document, problems, complete=complete)
-            check_identity(info, request, document, None)
+            check_identity(info, request, document)
             check_version(info, document, old, request.name)
             return document, warnings
 
@@ -259,7 +259,7 @@ def _unchanged(info: ResourceInfo, document: Document, old: Document, entry: Ent
 
 def _keep_times(document: Document, old: Document) -> bool:
     """Whether nothing changes but the times of managed fields, whose old ones are then kept, in place."""
-    if any(document.get(key) != value for key, value in old.items() if key != "metadata"):
+    if {**document, "metadata": None} != {**old, "metadata": None}:
         return False  # as in most writes
     metadata, entries, before = document["metadata"], *(one["metadata"].get("managedFields") for one in (document, old))
     if not entries or not before or entries == before:
