@@ -386,7 +386,10 @@ class FutureRevision(StorageError):
 
 
 class StorageFull(StorageError):
-    """There is no room left. Nothing of the commit was written; reads go on, and writes once there is room."""
+    """There is no room left. Nothing was written. Reads and deletes go on, and other writes once there is room."""
+
+    public_reason = "the storage is full: creates and updates are refused; delete objects, or make room for it"
+    """What readiness shows."""
 
 
 class StorageBusy(StorageError):

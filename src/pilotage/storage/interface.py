@@ -102,7 +102,7 @@ class Storage(Protocol):
         """A block whose reads show every commit that was acknowledged before it began, or before a conflict in it.
 
         A storage that must ask a server asks once for the block, and not for each read. A block in another one is a
-        part of it.
+        part of it. Only a storage that never raises StorageUnavailable returns `bases.NO_REQUEST`.
         """
 
     async def get(self, key: str) -> Entry | None:
