@@ -81,6 +81,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "K49": (
         "manager/test_shutdown.py::test_the_first_signal_asks_and_the_second_forces",
         "cli/run/test_command.py::test_what_is_not_reconciled_at_the_timeout_has_an_exit_code_of_its_own",
+        "cli/kit/test_interrupts.py::test_a_second_signal_ends_the_command_and_what_was_cut_is_listed",
     ),
     "K50": (
         "server/access/test_access.py::test_a_user_may_do_what_a_binding_allows_and_nothing_else",

@@ -84,6 +84,7 @@ def test_a_dry_run_in_the_client_shows_the_object_with_the_patch(todo: Console) 
         (("get", "tods"), 1, 'error: the server doesn\'t have a resource type "tods"; did you mean "todos"?'),
         (("get", "tdoo/milk"), 1, 'error: the server doesn\'t have a resource type "tdoo"; did you mean "todo"?'),
         (("delete",), 1, "error: Required resource not specified: give TYPE, TYPE NAME or TYPE/NAME. "),
+        (("explain", "todos", "--api-version=a/b/c"), 1, "error: --api-version: unexpected GroupVersion string: a/b/c"),
         (("wait", "todo/a", "--for=condition="), 1, "error: the name of the condition is missing, as in --for="),
         (("get", "todos", "--sort-by={.spec.a"), 1, "error: unexpected path string '{.spec.a', expected a 'name1."),
         (("api-resources", "-o", "csv"), 1, 'error: unable to match a printer suitable for the output format "csv"'),

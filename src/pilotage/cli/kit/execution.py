@@ -40,7 +40,10 @@ def execute(place: Place, command: Command, options: argparse.Namespace) -> int:
         return asyncio.run(place.perform(command, options))
     except KeyboardInterrupt:
         from pilotage.cli.kit.exits import INTERRUPTED
+        from pilotage.cli.terminal import standard_error
 
+        if (terminal := standard_error()).isatty():
+            terminal.line()  # after the ^C that the terminal shows
         return INTERRUPTED
     except PilotageError as error:
         from pilotage.cli.kit.exits import code_of, line_of

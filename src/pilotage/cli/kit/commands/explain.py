@@ -44,7 +44,10 @@ def _found(session: Session, options: argparse.Namespace) -> tuple[RESTMapping, 
     name, *path = options.resource.split(".")
     mappings = of_type(session, name)
     if options.api_version:
-        version = GroupVersion.parse(options.api_version)
+        try:
+            version = GroupVersion.parse(options.api_version)
+        except ValueError as error:
+            raise CommandError(f"--api-version: {error}") from None
         mappings = [each for each in session.mapper.mappings_for(name) if each.gvk.group_version == version]
     if not mappings:
         raise NoMatch(f'couldn\'t find resource for "{options.resource}" in {options.api_version}')
