@@ -1,7 +1,8 @@
-"""The start of a command that reads: `python -m bench.coldstart [RUNS]`.
+"""The start of commands that read: `python -m bench.coldstart [RUNS]`.
 
-Prints the least and the median time of `inventory get items` with 1,000 items in a SQLite file, beside that of the bare
-interpreter, and the memory of the command.
+For each command: the milliseconds over the start of the bare interpreter, the memory, and the modules that it loads.
+The commands take turns with the interpreter, so that both see the same load of the machine. What disturbs a run makes
+it longer, never shorter: besides the least time, the median is that of the faster half.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "inventory"
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
 FILL = """
 from inventory.kinds import Category, CategorySpec, Item, ItemSpec
 import pilotage as pt
@@ -26,33 +29,84 @@ with pt.LightCluster(sys.argv[1], kinds=[Item, Category]) as cluster:
         meta = pt.ObjectMeta(name=f"item-{number}", namespace="default")
         cluster.run(cluster.client.create(Item(metadata=meta, spec=spec)))
 """
+SCRIPT = """import sys
+from {module} import {name}
+if __name__ == "__main__":
+    sys.exit({name}{call}())
+"""
+"""What pip installs as a command."""
 BUDGET_MILLISECONDS = 60
+COUNTED = "import atexit, sys; atexit.register(lambda: print(len(sys.modules), file=sys.stderr)); "
+
+
+class Run(NamedTuple):
+    milliseconds: float
+    processor_milliseconds: float
+    mebibytes: float
 
 
 def main(runs: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         storage = f"sqlite:{folder}/inventory.db"
-        environment = {**os.environ, "PYTHONPATH": str(EXAMPLE)}
+        environment = {**os.environ, "PYTHONPATH": f"{EXAMPLES / 'inventory'}", "XDG_CACHE_HOME": name}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         subprocess.run([sys.executable, "-c", FILL, storage], env=environment, check=True)
-        bare = timed([sys.executable, "-c", "pass"], environment, runs)
-        get = [sys.executable, "-m", "inventory", "get", "items", "--storage", storage]
-        command = timed(get, environment, runs)
-        process = subprocess.Popen(get, env=environment, stdout=subprocess.DEVNULL)
-        memory = os.wait4(process.pid, 0)[2].ru_maxrss / 1024
-    least, median = min(command) - min(bare), statistics.median(command) - statistics.median(bare)
-    print(f"interpreter: {min(bare):.1f} ms least, {statistics.median(bare):.1f} ms median of {runs}")
-    print(f"get of 1,000 items over that: {least:.1f} ms least, {median:.1f} ms median (budget {BUDGET_MILLISECONDS})")
-    print(f"memory of the command: {memory:.0f} MiB")
+        inventory, pilotage = folder / "inventory.command", folder / "pilotage.command"
+        inventory.write_text(SCRIPT.format(module="inventory", name="tool", call=".main"))
+        pilotage.write_text(SCRIPT.format(module="pilotage.cli", name="main", call=""))
+        todo = [str(EXAMPLES / "todo.py"), "--storage", f"sqlite:{folder}/todo.db"]
+        subprocess.run([sys.executable, todo[0], "create", "todo", "a", "--set=spec.text=b", *todo[1:]], check=True)
+        print(f"budget of the first: {BUDGET_MILLISECONDS} ms over the interpreter, 40 MiB")
+        for title, words in (
+            ("inventory get items (1,000)", [str(inventory), "get", "items", "--storage", storage]),
+            ("inventory get items -o yaml", [str(inventory), "get", "items", "-o", "yaml", "--storage", storage]),
+            ("todo get todos", [todo[0], "get", "todos", *todo[1:]]),
+            ("pilotage get items --storage", [str(pilotage), "get", "items", "--storage", storage]),
+            ("pilotage --help", [str(pilotage), "--help"]),
+        ):
+            report(title, words, environment, runs)
 
 
-def timed(command: list[str], environment: dict[str, str], runs: int) -> list[float]:
-    """The milliseconds of each run."""
-    found: list[float] = []
+def report(title: str, words: list[str], environment: dict[str, str], runs: int) -> None:
+    bare: list[Run] = []
+    command: list[Run] = []
     for _ in range(runs + 1):
-        before = time.perf_counter()
-        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
-        found.append((time.perf_counter() - before) * 1000)
-    return found[1:]  # the first one fills caches
+        bare.append(timed(["-c", "pass"], environment))
+        command.append(timed(words, environment))
+    least, median = (
+        of([run.milliseconds for run in command[1:]])
+        - of([run.milliseconds for run in bare[1:]])  # the first fills caches
+        for of in (min, faster_median)
+    )
+    processor = min(run.processor_milliseconds for run in command) - min(run.processor_milliseconds for run in bare)
+    print(
+        f"{title:30} {least:6.1f} ms least, {median:6.1f} ms median, {processor:6.1f} ms of processor time, "
+        f"{max(run.mebibytes for run in command[1:]):3.0f} MiB, {modules(words, environment)} modules",
+        flush=True,
+    )
+
+
+def timed(words: list[str], environment: dict[str, str]) -> Run:
+    before = time.perf_counter()
+    process = subprocess.Popen([sys.executable, *words], env=environment, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0, f"{words} failed"
+    elapsed = time.perf_counter() - before
+    return Run(elapsed * 1000, (usage.ru_utime + usage.ru_stime) * 1000, usage.ru_maxrss / 1024)
+
+
+def faster_median(times: list[float]) -> float:
+    return statistics.median(sorted(times)[: (len(times) + 1) // 2])
+
+
+def modules(words: list[str], environment: dict[str, str]) -> int:
+    """How many modules a command has loaded when it ends."""
+    program = f"{COUNTED}import runpy; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    ran = subprocess.run(
+        [sys.executable, "-c", program, *words], env=environment, capture_output=True, text=True, check=True
+    )
+    return int(ran.stderr.split()[-1])
 
 
 if __name__ == "__main__":

@@ -49,15 +49,16 @@ class JSONPath:
 
     def find(self, document: Any) -> list[Any]:
         """The values that the path selects. Raises UnfitValueError."""
-        value = document
-        for name in self._names:
-            if value.__class__ is not dict:
-                break  # it does not fit, or is null
-            if name not in value:
+        if self._names:
+            value = document
+            try:
+                for name in self._names:
+                    value = value[name]
+            except KeyError:
                 return []
-            value = value[name]
-        else:
-            if self._names:
+            except TypeError:
+                pass  # something on the way has no fields
+            else:
                 return [value]
         values = [document]
         for union in self._steps:

@@ -89,7 +89,7 @@ class PlainResource:
         if entry.revision < self._revision or not entry.value.startswith(self._head):
             raise NeedsServer
         document: Document = _decode(entry.value.decode())
-        document["metadata"]["resourceVersion"] = str(entry.revision)
+        document["metadata"] = {"resourceVersion": str(entry.revision), **document["metadata"]}
         return document
 
     def table(self, documents: Iterable[Document], now: datetime, *, wide: bool) -> Document:

@@ -117,7 +117,14 @@ flags = st.lists(
         [
             *(["-A"], ["-n", "other"], ["-o", "wide"], ["-o", "name"], ["-o", "json"], ["--no-headers"]),
             *(["--show-labels"], ["--show-kind"], ["-L", "a,b.c/d"], ["--chunk-size=2"], ["--ignore-not-found"]),
-            *(["-l", "a=1"], ["--show-managed-fields"], ["--sort-by=.metadata.name"], ["-o", "yaml"]),
+            *(
+                ["-l", "a=1"],
+                ["--show-managed-fields"],
+                ["--sort-by=.metadata.name"],
+                ["-o", "yaml"],
+                ["-o", "jsonpath={.items[*].spec}"],
+            ),
+            *(["-o", "custom-columns=A:.metadata.labels,B:.spec,C:.status.at"], ["-l", "a in (1,x-y)"]),
         ]
     ),
     max_size=3,
@@ -175,6 +182,8 @@ def test_both_print_the_same(
             "widget/o1 gadget/o2",
             "gadget/o2 -o json",
         ),
+        *("widgets -o yaml", "widgets -o jsonpath={.items}", "widget/o1 -o jsonpath={.metadata}", "widgets -l a=1,!b"),
+        *("widgets -o custom-columns=N:.metadata.name,S:.spec", "widgets o0 o1 -o yaml"),
         *("widgets,gadgets", "widgets -n other", "widgets --show-kind --ignore-not-found", "widgets --chunk-size=1"),
     ],
 )
@@ -188,7 +197,7 @@ def test_a_plain_read_comes_from_the_file(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     "words",
     [
-        *("widgets -o yaml", "widgets -o jsonpath={.items}", "widgets --sort-by=.metadata.name", "widgets -l a=1"),
+        *("widgets -l a=2", "widgets -l a=(", "widgets o1 -l a=1", "widgets --sort-by=.metadata.name"),
         *("widgets --field-selector=metadata.name=o1", "widgets o9", "widgets/o9/x", "nothing", "widgets -n empty", ""),
         *(
             "widgets o1 -A",

@@ -13,9 +13,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 
+from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.naming import kind_of
+from pilotage.cli.kit.printers.output import is_table, printer_of
 from pilotage.cli.kit.printers.table import KindTables, printed
-from pilotage.errors import Record
+from pilotage.errors import BadRequest, Record
 from pilotage.meta import times
 from pilotage.server.plain import NeedsServer, PlainReader, PlainResource
 from pilotage.storage.sqlite.parts import OpenFile
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 
     from pilotage.cli.kit.kinds import Visible
     from pilotage.meta.documents import Document
-
-_FORMATS = ("", "table", "wide", "name", "json")
 
 
 class Source(Record):
@@ -56,7 +56,7 @@ def get(source: Source, visible: Visible, options: Namespace) -> int | None:
     try:
         with _reader(source) as reader:
             text = _text(reader, source, visible, options)
-    except NeedsServer:
+    except (NeedsServer, CommandError, BadRequest):  # an error may be another one than that of the server
         return None
     sys.stdout.write(text)
     sys.stdout.flush()
@@ -64,8 +64,8 @@ def get(source: Source, visible: Visible, options: Namespace) -> int | None:
 
 
 def _is_simple(options: Namespace) -> bool:
-    others = (options.filename, options.selector, options.field_selector, options.sort_by)
-    return options.output in _FORMATS and not any((*others, options.watch, options.watch_only))
+    others = (options.filename, options.field_selector, options.sort_by, options.watch, options.watch_only)
+    return not any(others)
 
 
 def _is_plain(name: str) -> bool:
@@ -93,28 +93,32 @@ def _text(reader: PlainReader, source: Source, visible: Visible, options: Namesp
     """What is printed. Raises NeedsServer."""
     chosen = _chosen(_resources(reader, visible), visible.taken, options)
     namespace = "" if options.all_namespaces else source.namespace
-    found = [(kind, reader.documents(kind, namespace if kind.namespaced else "", names)) for kind, names in chosen]
-    if options.output == "name":
-        text = "".join(f"{kind_of(kind)}/{each['metadata']['name']}\n" for kind, items in found for each in items)
-    elif options.output == "json":
-        text = _json(found, options, single=[len(names) for _, names in chosen] == [1])
-    else:
+    found = [
+        (kind, _selected(reader.documents(kind, namespace if kind.namespaced else "", names), options.selector))
+        for kind, names in chosen
+    ]
+    if is_table(options.output):
         now, wide = times.system_clock(), options.output == "wide"
         tables = [
             KindTables(kind_of(kind), kind.namespaced, [kind.table(items, now, wide=wide)]) for kind, items in found
         ]
         text = printed(tables, options)
+    else:
+        write = printer_of(options.output, headers=not options.no_headers, managed_fields=options.show_managed_fields)
+        items = [each for _, documents in found for each in documents]
+        text = write(items, [len(names) for _, names in chosen] != [1]) if items else ""
     if not text:
         raise NeedsServer
     return text
 
 
-def _json(found: Sequence[tuple[PlainResource, Iterator[Document]]], options: Namespace, *, single: bool) -> str:
-    from pilotage.cli.kit.printers.documents import as_json, list_of, without_managed_fields
+def _selected(documents: Iterator[Document], selector: str) -> Iterator[Document]:
+    if not selector:
+        return documents
+    from pilotage.meta.selectors import Selector
 
-    items = [each for _, documents in found for each in documents]
-    shown = items if options.show_managed_fields else list(map(without_managed_fields, items))
-    return "" if not items else as_json(shown[0] if single else list_of(shown))
+    matches = Selector.parse(selector).matches
+    return (each for each in documents if matches(each["metadata"].get("labels") or {}))
 
 
 def _resources(reader: PlainReader, visible: Visible) -> list[PlainResource]:
@@ -150,7 +154,7 @@ def _chosen(
         kinds = [_named(word, resources, taken) for word in types.split(",")]
         pairs = [(kind, name) for kind in kinds for name in names or [""]]
     found = [(kind, [name for _, name in group]) for kind, group in groupby(pairs, key=lambda pair: pair[0])]
-    if options.all_namespaces and any(name for _, name in pairs):
+    if (options.all_namespaces or options.selector) and any(name for _, name in pairs):
         raise NeedsServer
     if any("" in names and len(names) > 1 for _, names in found):  # a type twice
         raise NeedsServer

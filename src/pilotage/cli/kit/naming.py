@@ -4,11 +4,21 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pilotage.meta.documents import Document
     from pilotage.meta.kinds import GroupVersionKind
     from pilotage.server.plain import PlainResource
 
 
 def kind_of(kind: GroupVersionKind | PlainResource) -> str:
     """A kind in front of a name: `deployment.apps`, `pod`."""
-    name = kind.kind.lower()
-    return f"{name}.{kind.group}" if kind.group else name
+    return _kind(kind.group, kind.kind)
+
+
+def name_with_kind(document: Document) -> str:
+    """The name of an object: `deployment.apps/web`."""
+    group = (document.get("apiVersion") or "").rpartition("/")[0]
+    return f"{_kind(group, document.get('kind') or '')}/{document['metadata']['name']}"
+
+
+def _kind(group: str, kind: str) -> str:
+    return f"{kind.lower()}.{group}" if group else kind.lower()

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.naming import kind_of
+from pilotage.cli.kit.naming import name_with_kind
 from pilotage.cli.kit.printers.documents import as_json, as_yaml, list_of, without_managed_fields
-from pilotage.cli.kit.session import gvk_of
-from pilotage.meta.documents import Document
 from pilotage.meta.jsonpath import UnfitValueError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pilotage.meta.documents import Document
+
+    Printer = Callable[[list[Document], bool], str]
+    """From objects, and whether they are a list, to text."""
 
 FORMATS = (
     "json",
@@ -25,8 +30,6 @@ FORMATS = (
     "custom-columns",
     "custom-columns-file",
 )
-Printer = Callable[[list[Document], bool], str]
-"""From objects, and whether they are a list, to text."""
 
 
 def is_table(output: str) -> bool:
@@ -42,7 +45,7 @@ def printer_of(output: str, *, headers: bool = True, managed_fields: bool = Fals
             write = as_json if name == "json" else as_yaml
             return lambda items, many: write(_joined([shown(item) for item in items], many))
         case "name":
-            return lambda items, _: "".join(f"{kind_of(gvk_of(item))}/{item['metadata']['name']}\n" for item in items)
+            return lambda items, _: "".join(f"{name_with_kind(item)}\n" for item in items)
         case "jsonpath" | "jsonpath-file" | "jsonpath-as-json" | "custom-columns" | "custom-columns-file":
             if not argument:
                 raise CommandError(_NO_ARGUMENT["custom-columns" if name.startswith("custom") else "jsonpath"])
@@ -142,7 +145,8 @@ def go_text(value: Any) -> str:
 
 def _file(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        with open(path, encoding="utf-8") as file:
+            return file.read()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else error
         raise CommandError(f"error reading template {path}, open {path}: {reason}") from error

@@ -125,9 +125,9 @@ class TablePrinter:
         return found + (["LABELS"] if self.options.labels else [])
 
     def _row(self, row: Document, event: str, shown: Sequence[tuple[int, str]]) -> list[str]:
-        options, cells = self.options, row.get("cells") or ()
-        count = len(cells)
-        found = [prefix + cell_text(cells[number]) if number < count else prefix for number, prefix in shown]
+        options, cells = self.options, row.get("cells") or []
+        cells = [*cells, *[""] * (len(self._definitions) - len(cells))]
+        found = [prefix + cell_text(cells[number]) for number, prefix in shown]
         if options.namespace or options.labels or options.label_columns:
             metadata = (row.get("object") or {}).get("metadata") or {}
             labels = metadata.get("labels") or {}
