@@ -99,7 +99,7 @@ columns = st.lists(
             "priority": st.sampled_from([0, 1]),
         },
     ),
-    max_size=4,
+    max_size=6,
 )
 objects = st.lists(
     st.fixed_dictionaries(
@@ -110,7 +110,8 @@ objects = st.lists(
             "status": st.dictionaries(st.sampled_from(["at", "deep"]), values, max_size=2) | values,
         },
     ),
-    max_size=6,
+    min_size=3,
+    max_size=8,
 )
 flags = st.lists(
     st.sampled_from(
@@ -165,10 +166,10 @@ def test_both_print_the_same(
         leftover.unlink()
     kinds = definition("widgets", "Widget", columns), definition("gadgets", "Gadget", [])
     storage = store(tmp_path / "a.db", *kinds, *(made(number, drawn) for number, drawn in enumerate(objects)))
-    words = ["get", *types, *(word for each in flags for word in each), "--storage", storage]
-    whole, shown = both(monkeypatch, words)
-    if shown is not None:
-        assert shown == whole
+    drawn = [*types, *(word for each in flags for word in each)]
+    for words in (["widgets,gadgets", "-A", "-o", "wide"], ["widgets,gadgets", "-A", "-o", "json"], drawn):
+        whole, shown = both(monkeypatch, ["get", *words, "--storage", storage])
+        assert shown == whole or (shown is None and words is drawn)
 
 
 @pytest.mark.parametrize(
