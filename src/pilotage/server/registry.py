@@ -34,6 +34,7 @@ from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.patch import patch_type
 from pilotage.server.verbs.read import Reader
+from pilotage.server.verbs.refusals import with_warnings
 from pilotage.server.verbs.update import Updater
 from pilotage.server.verbs.watch import Watcher
 from pilotage.storage.bases import NO_REQUEST
@@ -236,7 +237,11 @@ class Registry:
         if request.user.name and self.context.authorization:
             await self.context.authorizer.check(attributes_of(request))
         info = self._catalogue.builtin(request.resource) or await self._catalogue.find(request.resource)
-        routes.check(info, request)
+        if info.warnings:
+            with with_warnings(info.warnings):
+                routes.check(info, request)
+        else:
+            routes.check(info, request)
         if not info.compiled:
             await offload(info.definition_bytes * COMPILED, info.compile)
         return info

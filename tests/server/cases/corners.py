@@ -175,7 +175,9 @@ CORNERS = Scenario(
 def _defined(**properties: object) -> dict[str, Any]:
     schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
     scale = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
-    return definition("things", "Thing", version(schema=schema, subresources={"status": {}, "scale": scale}))
+    return definition(
+        "things", "Thing", version(schema=schema, subresources={"status": {}, "scale": scale}, deprecated=True)
+    )
 
 
 def _listed(*default: dict[str, object]) -> dict[str, Any]:
@@ -189,6 +191,8 @@ def _listed(*default: dict[str, object]) -> dict[str, Any]:
 _THINGS = "/apis/<group>/v1/namespaces/<namespace>/things"
 _THING = {"apiVersion": "<group>/v1", "kind": "Thing", "metadata": {"name": "t"}}
 _NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
+_EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+_WITH_EMBEDDED = {"type": "object", "properties": {"n": {"type": "integer"}, "e": _EMBEDDED}}
 _ACCOUNT = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "one"}}
 _NAMED = (
     f"{_CORE}/configmaps?fieldSelector=metadata.name%3Done&limit=1&resourceVersion=<before.metadata.resourceVersion>"
@@ -206,7 +210,17 @@ FUZZED_CORNERS = Scenario(
         post("a default with the key of its list", f"{DEFINITIONS}?dryRun=All", _listed({"if": True, "port": 80})),
         patch("a thing", f"{_THINGS}/t?fieldManager=one", _THING, APPLY),
         patch("a status of null", f"{_THINGS}/t/status?fieldManager=two", _THING | {"status": None}, APPLY),
-        patch("a scale without replicas", f"{_THINGS}/t/scale", {"spec": {"replicas": None}}, accept=_TABLE),
+        get("an unknown part of a deprecated thing", f"{_THINGS}/t/other"),
+        post(
+            "unknown fields in their order",
+            f"{_THINGS}?fieldValidation=Strict",
+            _THING
+            | {
+                "other": 1,
+                "metadata": {"name": "u", "bad": 1},
+                "spec": {"x": 1, "e": {"apiVersion": "v1", "kind": "K", "metadata": {"zzz": 1}}, "m": 2},
+            },
+        ),
         patch(
             "an account",
             f"{_CORE}/serviceaccounts/one?fieldManager=one",
@@ -241,6 +255,6 @@ FUZZED_CORNERS = Scenario(
         get("one of a page at an older version", _NAMED),
         get("one at exactly an older version", f"{_NAMED}&resourceVersionMatch=Exact"),
     ],
-    [_defined(spec=_NUMBER, status=_NUMBER)],
+    [_defined(spec=_WITH_EMBEDDED, status=_NUMBER)],
     managed_fields=True,
 )

@@ -21,7 +21,7 @@ from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import Request, Verb, WriteOptions
 
 from ..plugins.environments import PODS, SERVICE_ACCOUNTS, pod
-from ..registries import NAMESPACES, Api, opened
+from ..registries import NAMESPACES, SECRETS, Api, opened
 
 BUDGETS = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
 SERVICES = GroupVersionResource("", "v1", "services")
@@ -183,6 +183,15 @@ async def test_a_token_is_issued_for_a_service_account() -> None:
         user, audiences = found
         assert user.name == "system:serviceaccount:default:robot"
         assert audiences == ["https://kubernetes.default.svc"]
+
+
+async def test_a_token_is_bound_to_an_object_of_any_version_of_its_kind() -> None:
+    async with opened() as api:
+        await api.create(SERVICE_ACCOUNTS, {"metadata": {"name": "robot"}}, "default")
+        await api.create(SECRETS, {"metadata": {"name": "s"}}, "default")
+        reference = {"kind": "Secret", "apiVersion": "v2", "name": "s"}
+        answer = await act(api, SERVICE_ACCOUNTS, "robot", "token", {"spec": {"boundObjectRef": reference}})
+        assert answer["spec"]["boundObjectRef"] == reference, "as it was sent"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pilotage.http.messages import Headers, Request, Response, StreamingResponse
+from pilotage.meta.kinds import GroupVersionResource
 from pilotage.server.http.handler import HTTPHandler
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, opened, widget
@@ -141,3 +142,33 @@ async def test_an_empty_table_of_a_kind_without_columns_of_its_own_has_null_for_
     async with opened() as api:
         assert (await table(api, "/api/v1/namespaces/default/limitranges"))["rows"] is None
         assert (await table(api, "/api/v1/namespaces/default/pods"))["rows"] == []
+
+
+@pytest.mark.parametrize(("phase", "ended"), [("Running", False), ("Succeeded", True), ("Failed", True)])
+async def test_the_row_of_a_pod_that_has_ended_has_a_condition(phase: str, ended: bool) -> None:
+    pods = GroupVersionResource("", "v1", "pods")
+    async with opened() as api:
+        await api.create(
+            pods, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "b"}]}}, "default"
+        )
+        await api.patch(pods, "p", {"status": {"phase": phase}}, "default", "status")
+        [row] = (await table(api, "/api/v1/namespaces/default/pods"))["rows"]
+        found = [(one["type"], one["status"], one["reason"]) for one in row.get("conditions", ())]
+        assert found == ([("Completed", "True", phase)] if ended else [])
+
+
+async def test_the_scale_of_a_custom_resource_may_have_no_replicas() -> None:
+    [version] = definition()["spec"]["versions"]
+    scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    async with opened() as api:
+        await api.create(DEFINITIONS, definition(versions=[version | {"subresources": {"scale": scale}}]))
+        await api.create(WIDGETS, widget("a", spec={"size": 2}), "default")
+        target = "/apis/test.example.com/v1/namespaces/default/widgets/a/scale"
+        [row] = (await table(api, target))["rows"]
+        assert row["cells"][:3] == ["a", 2, 0]
+        patch = {"authorization": "Bearer secret", "accept": TABLE, "content-type": "application/merge-patch+json"}
+        body = b'{"spec":{"replicas":null}}'
+        answer = await HTTPHandler(api.registry, "secret")(Request("PATCH", target, Headers(patch.items()), body))
+        assert isinstance(answer, Response)
+        [row] = json.loads(answer.body)["rows"]
+        assert row["cells"][:3] == ["a", None, 0]

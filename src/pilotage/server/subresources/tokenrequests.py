@@ -20,7 +20,8 @@ _KIND = GroupKind("authentication.k8s.io", "TokenRequest")
 _DEFAULT_SECONDS = 3600
 _LEAST_SECONDS = 600
 _MOST_SECONDS = 2**32
-_BOUND = {("v1", "Pod"): "pods", ("v1", "Secret"): "secrets", ("v1", "Node"): "nodes"}
+_BOUND = {("", "Pod"): "pods", ("", "Secret"): "secrets", ("", "Node"): "nodes"}
+"""By group and kind, whatever the version."""
 
 
 class TokenRequests:
@@ -44,7 +45,11 @@ class TokenRequests:
             "kind": _KIND.kind,
             "apiVersion": "authentication.k8s.io/v1",
             "metadata": metadata | {"creationTimestamp": self._context.now()},
-            "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": bound},
+            "spec": {
+                "audiences": audiences,
+                "expirationSeconds": seconds,
+                "boundObjectRef": spec.get("boundObjectRef"),
+            },
             "status": {"token": issued.token, "expirationTimestamp": times.format(issued.expires)},
         }
         return Response(msgspec.json.encode(answer), 201)
@@ -54,9 +59,9 @@ class TokenRequests:
         if reference is None:
             return None
         api_version, kind = reference.get("apiVersion") or "", reference.get("kind") or ""
-        resource = _BOUND.get((api_version, kind))
+        group, _, version = api_version.rpartition("/")
+        resource = _BOUND.get((group, kind))
         if resource is None:
-            group, _, version = api_version.rpartition("/")
             raise BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
         info = await self._context.catalogue.find(GroupVersionResource("", "v1", resource))
         name = reference.get("name") or ""

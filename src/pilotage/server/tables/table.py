@@ -11,11 +11,12 @@ import msgspec
 
 from pilotage.errors import BadRequest
 from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupResource
 from pilotage.meta.values import Value
 from pilotage.rest.response import Bytes, Page, WatchEvent
 from pilotage.server import records
 from pilotage.server.tables import custom
-from pilotage.server.tables.cells import Printer
+from pilotage.server.tables.cells import Printer, part
 from pilotage.types import builtin
 
 if TYPE_CHECKING:
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
 _INCLUDED = ("", "Metadata", "Object", "None")
 _encode = msgspec.json.Encoder().encode
+_PODS = GroupResource("", "pods")
+_ENDED = {
+    phase: _encode([{"type": "Completed", "status": "True", "reason": phase, "message": message}])
+    for phase, message in (("Succeeded", "The pod has completed successfully."), ("Failed", "The pod failed."))
+}
+"""The conditions of the row of a Pod that has ended, by its phase."""
 
 
 class TableWriter(Value, frozen=True, dict=True):
@@ -93,6 +100,8 @@ class TableWriter(Value, frozen=True, dict=True):
         if self.info.stored is not self.info and not self.info.custom:
             document = self.info.stored.strategy.convert(document)  # rows are those of the stored version
         cells = _encode(self._printer(document, now))
+        if self.info.group_resource == _PODS and (ended := _ENDED.get(part(document, "status").get("phase", ""))):
+            cells += b',"conditions":%b' % ended
         match self.include:
             case "Object":
                 return b'{"cells":%b,"object":%b}' % (cells, data)

@@ -43,8 +43,8 @@ class FieldProblems(msgspec.Struct):
         return self.repeated + lines
 
     def _custom_lines(self) -> list[str]:
-        """Kubernetes looks for duplicates first, then reads the metadata, then prunes by the schema."""
-        unknown = sorted(self.unknown, key=lambda path: (not path.startswith("metadata."), path))
+        """Kubernetes looks for duplicates first, then reads the metadata, prunes, and reads embedded metadata."""
+        unknown = sorted(self.unknown, key=lambda path: (not path.startswith("metadata."), ".metadata." in path, path))
         return [*map(_duplicate, self.duplicate), *map(_unknown, unknown)]
 
     def _builtin_lines(self) -> list[str]:

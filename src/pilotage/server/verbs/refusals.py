@@ -99,4 +99,5 @@ def mismatch(message: str, root: str = "") -> str:
     wanted, found, path = match.groups()
     where = f"{root}{path or ''}".lstrip(".").replace("[...]", "")
     names = [_JSON_TYPES.get(name, name) for name in wanted.split(" | ") if name != "null"]
-    return f"json: cannot unmarshal {_JSON_TYPES.get(found, found)} into field {where} of type {' or '.join(names)}"
+    given = found if found == "bool" else _JSON_TYPES.get(found, found)
+    return f"json: cannot unmarshal {given} into field {where} of type {' or '.join(names)}"
