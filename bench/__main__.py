@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import math
 import os
 import platform
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from pilotage.types.core.v1 import ConfigMap
 
 COUNT = int(os.environ.get("BENCH_COUNT", "3000"))
 IN_FLIGHT = 64
+PARTS = 5
 IN_MEMORY = Path("/dev/shm")
 
 
@@ -64,14 +66,26 @@ def repeat(work: Callable[[], object], rounds: int) -> None:
         work()
 
 
-async def together(work: Callable[[int], Awaitable[object]], count: int, in_flight: int) -> None:
-    numbers = iter(range(count))
+async def together(work: Callable[[int], Awaitable[object]], numbers: Iterable[int], in_flight: int) -> None:
+    rest = iter(numbers)
 
     async def one() -> None:
-        for number in numbers:
+        for number in rest:
             await work(number)
 
     await asyncio.gather(*(one() for _ in range(in_flight)))
+
+
+async def fastest(
+    name: str, work: Callable[[int], Awaitable[object]], count: int, in_flight: int, *, pid: int
+) -> Figure:
+    """The fastest of some parts of the work: that of a quiet moment, if other programs run, too."""
+    size = math.ceil(count / PARTS)
+    parts = [range(first, min(first + size, count)) for first in range(0, count, size)]
+    figures = [
+        await measured_async(name, len(part), partial(together, work, part, in_flight), pid=pid) for part in parts
+    ]
+    return max(figures, key=lambda figure: figure.rate)
 
 
 async def verbs(client: pt.Client, label: str, *, pid: int = 0, count: int = COUNT) -> dict[str, Figure]:
@@ -100,20 +114,14 @@ async def verbs(client: pt.Client, label: str, *, pid: int = 0, count: int = COU
                     return
 
     single = max(count // 5, 1)
-    figures["create"] = await measured_async(
-        f"create, {IN_FLIGHT} in flight", count, lambda: together(create, count, IN_FLIGHT), pid=pid
-    )
-    figures["get"] = await measured_async("get, one after another", count, lambda: together(get, count, 1), pid=pid)
-    figures["get 64"] = await measured_async(
-        f"get, {IN_FLIGHT} in flight", count, lambda: together(get, count, IN_FLIGHT), pid=pid
-    )
+    figures["create"] = await fastest(f"create, {IN_FLIGHT} in flight", create, count, IN_FLIGHT, pid=pid)
+    figures["get"] = await fastest("get, one after another", get, count, 1, pid=pid)
+    figures["get 64"] = await fastest(f"get, {IN_FLIGHT} in flight", get, count, IN_FLIGHT, pid=pid)
     figures["list"] = await measured_async("list, objects", count, list_all, pid=pid)
     figures["watch"] = await measured_async("watch, initial events", count, watch_all, pid=pid)
     await client.delete_all_of(Widget, namespace="default")
     made = [widget(number) for number in range(single)]
-    figures["create 1"] = await measured_async(
-        "create, one after another", single, lambda: together(create, single, 1), pid=pid
-    )
+    figures["create 1"] = await fastest("create, one after another", create, single, 1, pid=pid)
     await client.delete_all_of(Widget, namespace="default")
     return figures
 
@@ -156,7 +164,7 @@ async def collection(url: str, label: str, count: int = 10_000) -> None:
             while cluster.busy():  # noqa: ASYNC110 - as `run_until_idle` waits for it
                 await asyncio.sleep(0.001)
 
-        await together(create, count, IN_FLIGHT)
+        await together(create, range(count), IN_FLIGHT)
         figure = await measured_async(f"garbage collection, {label}", count, delete)
         assert not await cluster.client.list(ConfigMap, namespace="default")
     print(figure.line())
