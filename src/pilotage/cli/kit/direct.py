@@ -115,7 +115,7 @@ def _text(reader: PlainReader, source: Source, visible: Visible, options: Namesp
 def _selected(documents: Iterator[Document], selector: str) -> Iterator[Document]:
     if not selector:
         return documents
-    from pilotage.meta.selectors import Selector
+    from pilotage.meta.selectors.selectors import Selector
 
     matches = Selector.parse(selector).matches
     return (each for each in documents if matches(each["metadata"].get("labels") or {}))
