@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -24,7 +25,7 @@ from pilotage.errors import (
 )
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.rest import Form, ListOptions, Request, Verb
-from pilotage.types.core.v1 import ConfigMap, Namespace
+from pilotage.types.core.v1 import ConfigMap, Namespace, Secret
 
 T = TypeVar("T")
 
@@ -296,3 +297,24 @@ def _create_milk(url: str) -> None:
 async def _first(events: AsyncIterator[T], count: int) -> AsyncIterator[T]:
     for _ in range(count):
         yield await anext(events)
+
+
+def test_secrets_are_encrypted_with_keys_of_the_program(tmp_path: Path) -> None:
+    url, keys = f"sqlite:{tmp_path}/a.db", tmp_path / "keys"
+    keys.write_text(f"key1:{base64.b64encode(bytes(range(32))).decode()}\n")
+    owner = ConfigMap(metadata=pt.ObjectMeta(name="owner", namespace="default"))
+    password = base64.b64encode(b"hunter2-hunter2").decode()
+    secret = Secret(metadata=pt.ObjectMeta(name="s", namespace="default"), data={"password": password})
+    with pt.LightCluster(url, encryption_keys=str(keys)) as cluster:
+        made = cluster.run(cluster.client.create(owner))
+        pt.set_owner_reference(made, secret)
+        cluster.run(cluster.client.create(secret))
+        found = cluster.run(cluster.client.get(Secret, "s", namespace="default"))
+        assert found.data == {"password": password}
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("a.db*"))
+    assert password.encode() not in stored
+    with pt.LightCluster(url) as cluster, pytest.raises(StorageError, match="key1"):
+        cluster.run(cluster.client.get(Secret, "s", namespace="default"))
+    with pt.LightCluster(url, encryption_keys=str(keys)) as cluster:
+        cluster.run(cluster.client.delete(made))  # what it owns is found, and deleted with it
+        assert cluster.run(cluster.client.find(Secret, "s", namespace="default")) is None

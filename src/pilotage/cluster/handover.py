@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from pilotage.cluster.apiserver import OFF_BY_DEFAULT
 from pilotage.cluster.cluster import Cluster
 from pilotage.cluster.installation import merged
+from pilotage.cluster.light import LightOptions
 from pilotage.errors import InvalidDefinition, NotFound
 from pilotage.meta import times
 from pilotage.meta.mapper import RESTMapping
@@ -44,12 +45,16 @@ _TERMINATED = ("namespaces", "customresourcedefinitions")
 class FullServer:
     """Answers every request but watches, for a caller without an event loop."""
 
-    def __init__(self, storage: Storage, kinds: Sequence[type[Resource]], tenant: str, clock: times.Clock) -> None:
+    def __init__(self, storage: Storage, options: LightOptions) -> None:
         self._storage = storage
-        self._kinds = kinds
-        self._tenant = tenant
-        self._clock = clock
-        context = cluster_context(storage, tenant, clock, disable=OFF_BY_DEFAULT)
+        self._options = options
+        self._clock = options.clock
+        readable = storage
+        if options.encryption_keys:
+            from pilotage.server.encryption import encrypted
+
+            readable = encrypted(storage, options.encryption_keys)
+        context = cluster_context(readable, options.tenant, options.clock, disable=OFF_BY_DEFAULT)
         self._registry = Registry(context)
         self._ready = False
         if isinstance(storage, DirectSqliteStorage):
@@ -74,14 +79,14 @@ class FullServer:
     async def _prepare(self) -> None:
         """Install the kinds of the program, and create the objects that a new cluster has."""
         if not self._ready and not await self._installed():
-            self._with_cluster(_nothing, self._kinds)
+            self._with_cluster(_nothing, self._options.kinds)
         self._ready = True
 
     async def _installed(self) -> bool:
         prefix = self._registry.context.prefix
         if await self._storage.get(f"{prefix}{NAMESPACES}default") is None:
             return False
-        for document in crds(self._kinds):
+        for document in crds(self._options.kinds):
             entry = await self._storage.get(f"{prefix}{DEFINITIONS}{document['metadata']['name']}")
             if entry is None:
                 return False
@@ -111,18 +116,23 @@ class FullServer:
         """Whether an object that may be deleted owns others."""
         context, owner = self._registry.context, b""
         if request.verb is Verb.DELETE:
-            entry = await self._storage.get(context.key(info, request.namespace, request.name))
+            entry = await context.storage.get(context.key(info, request.namespace, request.name))
             if entry is None:
                 return False
             owner = msgspec.json.decode(entry.value)["metadata"]["uid"].encode()
-        entries = (await self._storage.list(context.prefix)).entries
+        entries = (await context.storage.list(context.prefix)).entries
         return any(b'"ownerReferences"' in one.value and owner in one.value for one in entries)
 
     def _with_cluster(self, action: Callable[[Registry], Awaitable[T]], kinds: Sequence[type[Resource]] = ()) -> T:
         """Run an action on an embedded cluster with an event loop, and wait for what its loops do because of it."""
 
         async def run() -> T:
-            async with Cluster.embedded(self._shared(), tenant=self._tenant, clock=self._clock) as cluster:
+            async with Cluster.embedded(
+                self._shared(),
+                tenant=self._options.tenant,
+                clock=self._clock,
+                encryption_keys=self._options.encryption_keys,
+            ) as cluster:
                 if kinds:
                     await cluster.install(*kinds)
                 result = await action(cluster.registry)

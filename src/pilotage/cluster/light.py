@@ -20,9 +20,10 @@ from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapper, RESTMapping
 from pilotage.meta.models import Resource
 from pilotage.meta.names import tenant_problem
+from pilotage.meta.values import Value
 from pilotage.rest.request import Form, Request, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
-from pilotage.server.plain import NeedsServer
+from pilotage.server.definitions import NeedsServer
 from pilotage.server.stored import StoredReader
 from pilotage.storage.interface import Storage
 
@@ -40,7 +41,8 @@ class LightCluster:
     `storage` is `sqlite:PATH`, or `memory:` for a new storage that ends with the program. `kinds` are the kinds of the
     program: their definitions are installed where they are missing, and by the first write where they have changed.
     Each `tenant` of a storage sees only its own objects. `scheme` has the classes of kinds. `clock` returns the
-    server's time, with a time zone.
+    server's time, with a time zone. `encryption_keys` are those of `Cluster.embedded`; they are loaded by the first
+    call that the stored bytes of custom resources do not answer.
 
         with LightCluster("sqlite:todo.db", kinds=[Todo]) as cluster:
             todo = cluster.run(cluster.client.get(Todo, "milk", namespace="default"))
@@ -54,11 +56,12 @@ class LightCluster:
         tenant: str = "default",
         scheme: Scheme | None = None,
         clock: times.Clock = times.system_clock,
+        encryption_keys: str = "",
     ) -> None:
         if problem := tenant_problem(tenant):
             raise InvalidDefinition(problem)
         self._storage = open_direct(storage)
-        self.transport = LightTransport(self._storage, tuple(kinds), tenant, clock)
+        self.transport = LightTransport(self._storage, LightOptions(tuple(kinds), tenant, clock, encryption_keys))
         self._scheme = scheme
 
     @cached_property
@@ -103,17 +106,26 @@ def open_direct(url: str) -> Storage:
     )
 
 
+class LightOptions(Value, frozen=True):
+    """What a LightCluster is given besides its storage."""
+
+    kinds: tuple[type[Resource], ...]
+    """The kinds of the program."""
+    tenant: str
+    """Whose objects they are."""
+    clock: times.Clock
+    """Returns the server's time."""
+    encryption_keys: str
+    """A file, or `exec:COMMAND`; empty: Secrets are not encrypted."""
+
+
 class LightTransport:
     """Carries requests to the storage, or to a server over it. No call waits; a watch is refused."""
 
-    def __init__(
-        self, storage: Storage, kinds: Sequence[type[Resource]], tenant: str, clock: times.Clock = times.system_clock
-    ) -> None:
+    def __init__(self, storage: Storage, options: LightOptions) -> None:
         self._storage = storage
-        self._kinds = kinds
-        self._tenant = tenant
-        self._clock = clock
-        self._stored = StoredReader(storage, tenant, clock)
+        self._options = options
+        self._stored = StoredReader(storage, options.tenant, options.clock)
 
     async def call(self, request: Request) -> Response:
         """Any verb but list and watch, and a list in the form of a Table."""
@@ -135,7 +147,7 @@ class LightTransport:
 
     async def resources(self) -> Sequence[RESTMapping]:
         try:
-            return await self._stored.resources(self._kinds)
+            return await self._stored.resources(self._options.kinds)
         except NeedsServer:
             return await self._server.resources()
 
@@ -146,7 +158,7 @@ class LightTransport:
     def _server(self) -> FullServer:
         from pilotage.cluster.handover import FullServer
 
-        return FullServer(self._storage, self._kinds, self._tenant, self._clock)
+        return FullServer(self._storage, self._options)
 
     def _refuse_watch(self) -> NoReturn:
         raise InvalidDefinition("a LightCluster has no watches: use pt.Cluster.embedded, or a Manager, on the storage")

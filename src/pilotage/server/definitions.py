@@ -18,6 +18,10 @@ _VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "updat
 _TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 
 
+class NeedsServer(Exception):
+    """Stored bytes are not enough to answer: ask the registry."""
+
+
 def collection_of(group: str, plural: str) -> str:
     """The key prefix of all objects of a resource, below the tenant's."""
     return f"{group or 'core'}/{plural}/"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from pilotage.server.definitions import DEFINITIONS, collection_of, head_of, is_plain
+from pilotage.server.definitions import DEFINITIONS, NeedsServer, collection_of, head_of, is_plain
 from pilotage.server.tables import custom
 from pilotage.storage.keys import behind_prefix
 
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
 
 _decode = json.JSONDecoder().decode  # `json.loads` looks for other encodings than UTF-8
-
-
-class NeedsServer(Exception):
-    """Stored bytes are not enough to answer: ask the registry."""
 
 
 class PlainReader:

@@ -18,8 +18,7 @@ from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.models import Resource
 from pilotage.rest.request import Form, Request, Verb
 from pilotage.rest.response import Page, Response
-from pilotage.server.definitions import DEFINITIONS, ShownKind, is_established, is_plain, mapping_of
-from pilotage.server.plain import NeedsServer
+from pilotage.server.definitions import DEFINITIONS, NeedsServer, ShownKind, is_established, is_plain, mapping_of
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.read import Reader
 from pilotage.storage.interface import Entry, Storage

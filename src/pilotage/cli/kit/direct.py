@@ -19,7 +19,8 @@ from pilotage.cli.kit.printers.output import is_table, printer_of
 from pilotage.cli.kit.printers.table import KindTables, printed
 from pilotage.errors import BadRequest, Record
 from pilotage.meta import times
-from pilotage.server.plain import NeedsServer, PlainReader, PlainResource
+from pilotage.server.definitions import NeedsServer
+from pilotage.server.plain import PlainReader, PlainResource
 from pilotage.storage.sqlite.parts import OpenFile
 
 TYPE_CHECKING = False
