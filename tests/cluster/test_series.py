@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pilotage.cluster.correlation import REMEMBERED, ObjectReference, Occurrence
 from pilotage.cluster.series import MAX_NOTE_BYTES, EventSeries, truncated

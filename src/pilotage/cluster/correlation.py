@@ -8,13 +8,15 @@ from __future__ import annotations
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
+
+from msgspec.structs import replace
 
 from pilotage.meta import names, times
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.tokenbucket import TokenBucket
+from pilotage.meta.values import Value
 
 V = TypeVar("V")
 
@@ -28,8 +30,7 @@ REFILL_SECONDS = 300
 COMBINED = "(combined from similar events): "
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectReference:
+class ObjectReference(Value, frozen=True):
     """The object that an event is about."""
 
     api_version: str
@@ -50,8 +51,7 @@ class ObjectReference:
         return self.api_version, self.kind, self.namespace, self.name, self.uid
 
 
-@dataclass(frozen=True, slots=True)
-class Occurrence:
+class Occurrence(Value, frozen=True):
     """Something that happened to an object, as passed to a recorder."""
 
     component: str
@@ -92,8 +92,7 @@ class Occurrence:
         return found | {"related": self.related.document()} if self.related is not None else found
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Value, frozen=True):
     """An event as it should be on the server. A `count` of 1 is a new event, more than 1 an existing one."""
 
     occurrence: Occurrence
@@ -191,10 +190,10 @@ def _exactly(occurrence: Occurrence) -> Hashable:
     return occurrence.similar, occurrence.message
 
 
-@dataclass(slots=True)
 class _Similar:
-    last: datetime
-    messages: dict[str, None] = field(default_factory=dict)
+    def __init__(self, last: datetime) -> None:
+        self.last = last
+        self.messages: dict[str, None] = {}
 
 
 class _Memory(Generic[V]):

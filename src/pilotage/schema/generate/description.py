@@ -6,17 +6,16 @@ Every part has its place in Python, which errors name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.markers import Marker
+from pilotage.meta.values import Value
 
 ScalarType: TypeAlias = Literal["string", "integer", "number", "boolean"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Description:
+class Description(Value, frozen=True, kw_only=True):
     """What values of all types have."""
 
     place: str
@@ -28,48 +27,41 @@ class Description:
     """The docstring of its class. A field has a text of its own."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scalar(Description):
+class Scalar(Description, frozen=True, kw_only=True):
     type: ScalarType
     format: str = ""
     values: tuple[Any, ...] = ()
     """The allowed values; empty if all are allowed."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class IntegerOrString(Description):
+class IntegerOrString(Description, frozen=True, kw_only=True):
     pattern: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Anything(Description):
+class Anything(Description, frozen=True, kw_only=True):
     """Any JSON value; with `embedded`, any whole Kubernetes object."""
 
     type: Literal["", "object"] = ""
     embedded: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Known(Description):
+class Known(Description, frozen=True, kw_only=True):
     """A type whose schema is the same everywhere."""
 
     make: Callable[[], dict[str, Any]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ListOf(Description):
+class ListOf(Description, frozen=True, kw_only=True):
     items: Description
     list_type: Literal["", "set", "map"] = ""
     keys: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class MapOf(Description):
+class MapOf(Description, frozen=True, kw_only=True):
     values: Description
 
 
-@dataclass(frozen=True, kw_only=True)
-class Field:
+class Field(Value, frozen=True, kw_only=True):
     """One field of an object."""
 
     name: str
@@ -82,8 +74,7 @@ class Field:
     text: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ObjectOf(Description):
+class ObjectOf(Description, frozen=True, kw_only=True):
     fields: tuple[Field, ...]
     attributes: Mapping[str, str]
     """JSON names by Python names, for errors about a Python name."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 import enum
 import types
 import typing
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from pilotage.meta.hooks import enc_hook
 from pilotage.meta.markers import Default, ListType, Marker, Optional, Required, Schemaless
 from pilotage.meta.models import Condition, Model, Resource
+from pilotage.meta.values import Value
 from pilotage.schema.generate import docstrings, known
 from pilotage.schema.generate.description import (
     Anything,
@@ -44,8 +45,7 @@ def place_of(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-@dataclass(frozen=True)
-class _Location:
+class _Location(Value, frozen=True):
     """Where a hint is: its place, and the models and aliases around it."""
 
     place: str
@@ -67,8 +67,7 @@ class _Location:
         return replace(self, trail=(*self.trail, (named, self.place)))
 
 
-@dataclass(frozen=True)
-class _Unwrapped:
+class _Unwrapped(Value, frozen=True):
     """A hint without Annotated, aliases and None."""
 
     hint: Any

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
+
+from pilotage.meta.values import Value
 
 _STEP = re.compile(
     r"""\.(?P<name>(?:[^.\[\]\\\s'"]|\\.)+)      # .name, with a dot in it as \.
@@ -30,8 +31,7 @@ FREE: dict[str, Any] = {"x-kubernetes-preserve-unknown-fields": True}
 """The schema that accepts any value."""
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Value, frozen=True):
     """One step of a path: into a field, or into the items of a list."""
 
     name: str = ""
@@ -40,8 +40,7 @@ class Step:
     """Whether it may select several values."""
 
 
-@dataclass(frozen=True)
-class Unresolved:
+class Unresolved(Value, frozen=True):
     """A path that cannot be resolved, and why."""
 
     reason: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from pilotage.meta import markers as m
 from pilotage.meta.models import Model, Resource
