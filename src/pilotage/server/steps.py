@@ -80,6 +80,7 @@ def prepare_update(
         document = strategy.prepare_for_finalize_update(document, old)
     elif request.subresource:
         document = strategy.prepare_for_subresource_update(request.subresource, document, old)
+        warnings = strategy.warnings(document, old) if request.subresource == "scale" else []
     else:
         strategy.prepare_for_update(document, old)
         warnings = meta.deduplicate_owners(metadata) + strategy.warnings(document, old)

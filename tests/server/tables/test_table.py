@@ -14,6 +14,7 @@ from pilotage.server.http.handler import HTTPHandler
 from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, opened, widget
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
 COLUMNS = [
     {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1, "description": "How large it is"},
     {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status'},
@@ -172,3 +173,18 @@ async def test_the_scale_of_a_custom_resource_may_have_no_replicas() -> None:
         assert isinstance(answer, Response)
         [row] = json.loads(answer.body)["rows"]
         assert row["cells"][:3] == ["a", None, 0]
+
+
+async def test_autoscalers_of_each_version_are_printed_as_they_are_stored() -> None:
+    autoscalers = GroupVersionResource("autoscaling", "v2", "horizontalpodautoscalers")
+    memory = {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
+    metrics = [{"type": "Resource", "resource": cpu}, {"type": "Resource", "resource": memory}]
+    spec = {"maxReplicas": 3, "scaleTargetRef": TARGET, "metrics": metrics}
+    async with opened() as api:
+        await api.create(autoscalers, {"metadata": {"name": "h"}, "spec": spec}, "default")
+        for version in ("v1", "v2"):
+            target = f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers"
+            [row] = (await table(api, target))["rows"]
+            assert row["cells"][2] == "cpu: <unknown>/50%, memory: <unknown>/1Gi"
+            assert "annotations" not in row["object"]["metadata"]

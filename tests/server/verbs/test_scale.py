@@ -201,3 +201,19 @@ async def test_every_body_of_a_scale_is_answered(media: str) -> None:
                 except ApiError as error:
                     codes.add(error.code)
     assert codes <= {200, 400, 409, 415, 422} | ({500} if media == PatchType.APPLY.value else set())
+
+
+async def test_a_write_of_a_scale_warns_of_the_template_of_its_object() -> None:
+    ports = [{"containerPort": 80}, {"containerPort": 80}]
+    template = TEMPLATE | {"spec": {"containers": [{"name": "x", "image": "nginx:1", "ports": ports}]}}
+    async with opened() as api:
+        document = {
+            "metadata": {"name": "one"},
+            "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+        }
+        await api.create(DEPLOYMENTS, document, "default")
+        body = json.dumps(scale(spec={"replicas": 5})).encode()
+        request = Request(Verb.UPDATE, DEPLOYMENTS, namespace="default", name="one", subresource="scale", body=body)
+        [warning] = (await api.registry.call(request)).warnings
+        assert "duplicate port definition" in warning
+        assert not (await api.registry.call(request)).warnings, "nothing has changed"

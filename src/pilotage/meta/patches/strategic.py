@@ -62,9 +62,9 @@ class ListRule:
             MergedItem(item, identity(item, self.key) if isinstance(item, dict) == objects else None, place)
             for place, item in enumerate(original)
         ]
-        added = self._objects(entries, patch) if objects else _scalars(entries, patch)
         for entry in entries if objects else ():
             self._name(entry.value)
+        added = self._objects(entries, patch) if objects else _scalars(entries, patch)
         names = [identity(item, self.key) for item in added]
         return arranged(entries, names if order is None else self._checked_order(added, order))
 

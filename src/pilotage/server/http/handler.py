@@ -162,6 +162,7 @@ class HTTPHandler:
         """The answer to a request for a resource."""
         asked = format_of(incoming.headers, incoming.target, info, request)
         request = structs.replace(request, form=_registry_form(asked, request))
+        info = _printed(asked, info, request)
         renderer = Renderer(asked, info, request, self._registry.context.clock)
         if request.verb is Verb.WATCH:
             return await self._watch(request, info, asked, renderer)
@@ -256,6 +257,14 @@ def _complete(
 
 def _loop_time() -> float:
     return asyncio.get_running_loop().time()
+
+
+def _printed(asked: Format, info: ResourceInfo, request: Request) -> ResourceInfo:
+    """What is read for a Table: the stored version, as others may have their parts in another order."""
+    is_read = request.verb in (Verb.GET, Verb.LIST, Verb.WATCH) and not request.subresource
+    if asked.form is not Form.TABLE or not is_read or info.custom or request.options.include_object == "Object":
+        return info
+    return info.stored if info.stored.group_resource == info.group_resource else info
 
 
 def _registry_form(asked: Format, request: Request) -> Form:

@@ -97,8 +97,8 @@ class TableWriter(Value, frozen=True, dict=True):
 
     def _row(self, data: bytes, now: datetime) -> bytes:
         document = records.decode(data)
-        if self.info.stored is not self.info and not self.info.custom:
-            document = self.info.stored.strategy.convert(document)  # rows are those of the stored version
+        if self.info.stored is not self.info and not self.info.custom and "name" in document["metadata"]:
+            document = self.info.stored.strategy.convert(document)  # a bookmark is empty in each version
         cells = _encode(self._printer(document, now))
         if self.info.group_resource == _PODS and (ended := _ENDED.get(part(document, "status").get("phase", ""))):
             cells += b',"conditions":%b' % ended
