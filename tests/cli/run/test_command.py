@@ -106,7 +106,7 @@ def test_an_address_in_use_is_one_line(tmp_path: Path) -> None:
 def test_with_colours_the_log_is_in_columns_and_a_failure_has_its_line(tmp_path: Path) -> None:
     write_operator(tmp_path)
     bad = write_object(tmp_path, "world", "bad")
-    words = ("hello.py", "--storage", "memory:", "-f", str(bad), "--until-idle", "--timeout", "0.2")
+    words = ("hello.py", "--storage", "memory:", "-f", str(bad), "--until-idle", "--timeout", "1")
     environment = os.environ | {"CLICOLOR_FORCE": "1", "NO_COLOR": ""}
     ran = forked.run("-m", "pilotage.cli", "run", *words, folder=tmp_path, environment=environment)
     plain = re.sub(r"\x1b\[[0-9;]*m", "", ran.stderr)
@@ -116,7 +116,7 @@ def test_with_colours_the_log_is_in_columns_and_a_failure_has_its_line(tmp_path:
         r" +hello.py:\d+ in reconcile: raise ValueError\(\"the text is bad\"\)\n",
         plain,
     )
-    assert plain.splitlines()[-2] == "pilotage: not everything is reconciled after 0.2 s (--timeout); still pending:"
+    assert plain.splitlines()[-2] == "pilotage: not everything is reconciled after 1 s (--timeout); still pending:"
 
 
 async def test_kubectl_can_be_used_on_the_running_program(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_a_run_for_one_object_and_one_with_a_checkpoint_do_only_that(tmp_path: P
 def test_what_is_not_reconciled_at_the_timeout_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
     write_operator(tmp_path)
     bad = write_object(tmp_path, "world", "bad")
-    ran = run(tmp_path, "hello.py", "--storage", "memory:", "-f", str(bad), "--until-idle", "--timeout", "0.2")
+    ran = run(tmp_path, "hello.py", "--storage", "memory:", "-f", str(bad), "--until-idle", "--timeout", "1")
     assert ran.returncode == execution.NOT_RECONCILED == exits.NOT_RECONCILED == 5  # as tools of the kit
     assert "default/world failed" in ran.stderr
     assert "the next attempt is in" in ran.stderr or "it is being retried" in ran.stderr
