@@ -23,6 +23,7 @@ R = TypeVar("R", bound=Resource)
 W = TypeVar("W", bound=Resource | Unstructured)
 P = TypeVar("P", bound=Object)
 
+_OBJECTS = (Resource, Unstructured, PartialObjectMetadata)
 AnyPatch = Patch | Mapping[str, Any] | Sequence[Any]
 """A mapping is a merge patch, a list of operations a JSON patch; else `merge_from`, `raw_patch` and their like."""
 
@@ -156,7 +157,7 @@ class Writer:
         write = self._session.write_options(dry_run, field_owner, field_validation)
         wanted = patch_of(patch)
         whole = subresource in ANSWERED_WHOLE  # else the patch is for another kind, such as Scale
-        if isinstance(obj, Resource | Unstructured | PartialObjectMetadata):
+        if isinstance(obj, _OBJECTS):
             place = await self._session.place_of(obj)
             if whole:
                 check_patch(wanted, obj, place, self.scheme)
@@ -214,7 +215,7 @@ class Writer:
         `grace_period_seconds` is the time that a Pod has to terminate. `uid` and `resource_version` are preconditions:
         Conflict if they do not hold.
         """
-        if isinstance(obj, Resource | Unstructured | PartialObjectMetadata):
+        if isinstance(obj, _OBJECTS):
             place = await self._session.place_of(obj)
         else:
             place = await self._session.place(obj, *key_of(name, namespace))

@@ -117,10 +117,7 @@ def internal(data: bytes, info: ResourceInfo) -> Document:
         entries = document["metadata"].pop("managedFields", None)  # written by this server, in the form of both
         if paths := verbatim.paths_of(document["apiVersion"], document["kind"]):
             verbatim.keep_texts(document, paths, data)
-        from pilotage.server.codec.scalars import Mismatch
-
-        with suppress(Mismatch):  # stored under older rules: as it is
-            document = codec.decode(document, [])
+        document = codec.decode_stored(document)
         if entries:
             document["metadata"]["managedFields"] = entries
     return document
@@ -164,10 +161,7 @@ def converted(document: Document, info: ResourceInfo) -> Document:
     """A stored document as `served` shows it: fitted to the schema of its own version, then turned to this one."""
     origin = _origin(document, info)
     if origin.codec is not None and info.codec is not None:
-        from pilotage.server.codec.scalars import Mismatch
-
-        with suppress(Mismatch):
-            document = origin.codec.decode(document, [])
+        document = origin.codec.decode_stored(document)
         document = info.strategy.convert(document) | {"apiVersion": info.gvk.api_version, "kind": info.gvk.kind}
         info.codec.encode(document)
         return document

@@ -62,8 +62,9 @@ def _compare_maps(field_type: FieldType, old: dict[str, Any], new: dict[str, Any
         before = old.get(name, _ABSENT)
         if before is value:
             continue
-        leaf = value.__class__ not in _CONTAINERS
-        if leaf and value.__class__ is before.__class__:
+        kind = type(value)
+        leaf = kind is not dict and kind is not list
+        if leaf and kind is type(before):
             if before != value:
                 out.written[f"f:{name}"] = MEMBER
             continue
@@ -119,7 +120,7 @@ def compare_field(element: str, field_type: FieldType, old: Any, new: Any, out: 
 def appeared(field_type: FieldType, value: Any) -> FieldSet:
     """What is below an element whose value appears as a whole: the element is a member, and so is each field."""
     names = ()
-    if value.__class__ is dict and _CONTAINERS.isdisjoint(map(type, value.values())):
+    if type(value) is dict and _CONTAINERS.isdisjoint(map(type, value.values())):
         # Of a map of scalars the names alone decide, and many maps of a type have the same.
         names = tuple(value)
         found = field_type.scalar_sets.get(names)

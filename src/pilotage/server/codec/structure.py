@@ -124,6 +124,13 @@ class Structure:
                 document[key] = inner.decode({}, unknown)
         return document
 
+    def decode_stored(self, document: Document) -> Document:
+        """The internal form of a stored document; as it is, if it was stored under older rules and does not fit."""
+        try:
+            return self.decode(document, [])
+        except Mismatch:
+            return document
+
     def encode(self, document: Document) -> None:
         """Fill in what is written even where it is empty, in place."""
         for key, zero in self._always:

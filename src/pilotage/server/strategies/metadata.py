@@ -83,8 +83,9 @@ def update_causes(
     metadata: Document, old: Document, strategy: Strategy, checks: Checks, *, namespaced: bool
 ) -> list[Cause]:
     """What is wrong with the metadata of an object's next state, each cause as often as Kubernetes finds it."""
-    if metadata | _SET_BY_WRITES == old | _SET_BY_WRITES and not managed_fields_causes(
-        metadata.get("managedFields") or ()
+    entries = metadata.get("managedFields") or ()
+    if metadata | _SET_BY_WRITES == old | _SET_BY_WRITES and (
+        entries is old.get("managedFields") or not managed_fields_causes(entries)
     ):
         return []  # it was checked when it was stored
     whole = object_meta_causes(metadata, namespaced=namespaced, name="path")
