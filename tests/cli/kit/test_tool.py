@@ -144,7 +144,8 @@ def test_an_application_of_click_passes_words_on(tmp_path: Path, monkeypatch: py
     assert run("settings", "create", "cm", "web", "--set", "data.colour=blue") == (0, "configmap/web created\n")
     assert run("settings", "get", "cm/web", "-o", "jsonpath={.data.colour}") == (0, "blue")
     assert run("settings", "get", "cm", "none")[0] == 3
-    assert "usage: settings get" in run("settings", "get", "--help")[1]
+    assert "usage: app settings get" in run("settings", "get", "--help")[1]
+    assert run("settings", "gte")[1].startswith('app settings: error: unknown command "gte"; did you mean "get"?')
 
 
 def test_a_changed_kind_is_installed(todo: Console) -> None:

@@ -74,27 +74,27 @@ class Tool:
         """Run one command and exit."""
         sys.exit(self.run(arguments))
 
-    def run(self, arguments: Sequence[str] | None = None) -> int:
-        """Run one command and return its exit code."""
+    def run(self, arguments: Sequence[str] | None = None, *, program: str = "") -> int:
+        """Run one command and return its exit code. In an application, `program` is what help and errors name it by."""
         from pilotage.cli.pipes import piped
 
-        return piped(lambda: self._run(arguments))
+        return piped(lambda: self._run(arguments, program))
 
-    def _run(self, arguments: Sequence[str] | None) -> int:
+    def _run(self, arguments: Sequence[str] | None, program: str) -> int:
         words = sys.argv[1:] if arguments is None else arguments
-        parser = self.parser([word for word in words[:1] if word in self._commands])
+        parser = self.parser([word for word in words[:1] if word in self._commands], program)
         options = parser.parse_args(words)
         if not hasattr(options, "run"):
             parser.print_help()
             return 0
         return int(options.run(options) or 0)
 
-    def parser(self, names: Sequence[str] = ()) -> argparse.ArgumentParser:
+    def parser(self, names: Sequence[str] = (), program: str = "") -> argparse.ArgumentParser:
         """The parser of its command line, or of the commands with these names: to make all takes a while."""
         from pilotage.cli.parsing import Parser
 
         root = Parser(
-            prog=self.name,
+            prog=program or self.name,
             description=self.description or None,
             epilog=None if names else self._examples(),  # what needs the kinds is only in the help of all commands
             formatter_class=HelpFormatter,

@@ -8,7 +8,7 @@ from itertools import chain
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.get import list_options, scope
 from pilotage.cli.kit.naming import kind_of
-from pilotage.cli.kit.printers.output import Printer, is_table, printer_of
+from pilotage.cli.kit.printers.output import is_table, printer_of
 from pilotage.cli.kit.printers.table import TableOptions, TablePrinter
 from pilotage.cli.kit.selection import Selected
 from pilotage.cli.kit.session import Session, decode
@@ -18,6 +18,10 @@ from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.answers import watch_error
 from pilotage.rest.request import Form, ListOptions, Request, Verb
 from pilotage.rest.response import WatchEvent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pilotage.cli.kit.printers.output import Printer
 
 
 async def watch(session: Session, options: argparse.Namespace, chosen: list[Selected]) -> int:
