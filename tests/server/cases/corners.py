@@ -90,6 +90,11 @@ CORNERS = Scenario(
         get("the version in YAML", "/version", accept="application/yaml"),
         get("an unknown part of OpenAPI", "/openapi/v3/apis/nope"),
         post("a content type without a name", f"{_CORE}/configmaps", {"metadata": {"name": "f"}}, content_type=";;;"),
+        post(
+            "an empty key",
+            f"{_CORE}/configmaps?dryRun=All",
+            {"metadata": {"name": "k"}, "data": {"": "x"}, "binaryData": {"": "AA=="}},
+        ),
         post("a set", _SETS, _SET, save="set"),
         delete("the status of a set", f"{_SETS}/s/status"),
         delete("the scale of a set", f"{_SETS}/s/scale"),

@@ -95,7 +95,7 @@ class ConfigMapStrategy(Strategy):
 
 def _key_causes(data: Mapping[str, Any], field: str) -> list[Cause]:
     keys = "\n".join(data)
-    if not keys or (_PLAIN_KEYS.fullmatch(keys) and keys.count("\n") == len(data) - 1):
+    if not data or (_PLAIN_KEYS.fullmatch(keys) and keys.count("\n") == len(data) - 1):
         return []
     odd = [key for key in data if not _PLAIN_KEY.fullmatch(key)]
     found = (invalid(f"{field}[{key}]", key, message) for key in odd for message in config_key(key))
