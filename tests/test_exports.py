@@ -12,9 +12,10 @@ import pytest
 
 import pilotage
 from pilotage import client, cluster, device, rest, testing
+from pilotage.cli import kit
 from pilotage.storage import sqlite
 
-PACKAGES = [pilotage, client, cluster, device, rest, sqlite, testing]
+PACKAGES = [pilotage, client, cluster, device, kit, rest, sqlite, testing]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -6,6 +6,10 @@ import argparse
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 def examples(*lines: str) -> str:
     """The end of a help text: command lines that a user can copy."""
@@ -29,8 +33,8 @@ def terminal_columns() -> int:
 class HelpFormatter(argparse.HelpFormatter):
     """Keeps the lines of text that has examples, and wraps other text. Names of commands stand beside their help."""
 
-    def __init__(self, prog: str, *, width: int | None = None) -> None:
-        super().__init__(prog, width=width or terminal_columns() - 2)
+    def __init__(self, prog: str, **options: Any) -> None:
+        super().__init__(prog, **({"width": terminal_columns() - 2} | options))
 
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)

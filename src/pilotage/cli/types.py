@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -153,6 +152,7 @@ def _lost(text: str, versions: Sequence[Version]) -> list[str]:
 def _loaded(text: str) -> Iterator[list[type[Resource]]]:
     """The resource classes of a module. It is loaded from a file, because descriptions are read from its source."""
     import importlib.util
+    import tempfile  # it loads the compressors, and this module is loaded for the help of all commands
 
     from pilotage.cli.modules import is_resource
 

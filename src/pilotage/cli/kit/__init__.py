@@ -4,6 +4,6 @@ tool = kit.Tool("todo", kinds=[Todo], setup=setup, storage="sqlite:~/.local/shar
 tool.main()
 """
 
-from pilotage.cli.kit.tool import Tool
+from pilotage.lazyexports import lazy_exports
 
-__all__ = ["Tool"]
+__getattr__, __dir__ = lazy_exports(__name__)

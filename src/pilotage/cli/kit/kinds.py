@@ -90,8 +90,8 @@ class ToolKinds:
             with open(draft, "w", encoding="utf-8") as file:
                 file.write(text)
             os.replace(draft, self._file)
-        except OSError:
-            pass  # a read-only home, a full disk, a module in an archive
+        except (OSError, ValueError):
+            pass  # a read-only home, a full disk, a module in an archive, a path that is not text
 
     @cached_property
     def _origins(self) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -165,6 +164,8 @@ def _check(path: Path, text: str) -> int:
         raise CommandError(f"cannot read {path}: {error.strerror}") from error
     if found == text:
         return 0
+    import difflib  # this module is loaded for the help of all commands
+
     lines = difflib.unified_diff(found.splitlines(), text.splitlines(), str(path), "generated", lineterm="")
     output = standard_output()
     output.write(output.difference("".join(f"{line}\n" for line in lines)))

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
     from pilotage.meta.documents import Document
 
-    Printer = Callable[[list[Document], bool], str]
-    """From objects, and whether they are a list, to text."""
-
 FORMATS = (
     "json",
     "yaml",
@@ -30,6 +27,8 @@ FORMATS = (
     "custom-columns",
     "custom-columns-file",
 )
+Printer = Callable[[list["Document"], bool], str]
+"""From objects, and whether they are a list, to text."""
 
 
 def is_table(output: str) -> bool:
