@@ -56,14 +56,14 @@ KNOWN = (
     Known("a PUT with another object's uid", MESSAGES, "StorageError: invalid object", "Precondition failed: UID"),
     Known("warnings together with an error", r"\.warnings", "", errors_only=True),
     Known(
-        "the metadata alone of a DaemonSet, and of an autoscaler in v1",
+        "the metadata alone in the answer to a write of an autoscaler in v1",
         r".*\.annotations.*",
         "<absent>",
-        r"deprecated\.daemonset|autoscaling\.alpha",
+        r"autoscaling\.alpha",
     ),
     Known(
-        "the metadata alone of a DaemonSet, and of an autoscaler in v1",
-        r".*\.annotations\.(autoscaling\.alpha|deprecated\.daemonset)\..*",
+        "the metadata alone in the answer to a write of an autoscaler in v1",
+        r".*\.annotations\.autoscaling\.alpha\..*",
         "<absent>",
     ),
     Known(

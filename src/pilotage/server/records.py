@@ -5,7 +5,7 @@ The resource version is the storage's revision and is put in when the bytes are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -257,8 +257,12 @@ def terminating(value: bytes) -> bool:
     )
 
 
-def metadata_only(data: bytes, version: str = "v1") -> bytes:
-    """The PartialObjectMetadata of an object; the metadata is copied as it stands."""
+def metadata_only(data: bytes, version: str = "v1", hidden: Collection[str] = ()) -> bytes:
+    """The PartialObjectMetadata of an object; the metadata is copied as it stands, without `hidden` annotations."""
     metadata = bytes(msgspec.json.decode(data, type=_OnlyMetadata).metadata)
+    if hidden:
+        shown = decode(metadata)
+        kept = {key: value for key, value in (shown.pop("annotations", None) or {}).items() if key not in hidden}
+        metadata = encode_plain(shown | ({"annotations": kept} if kept else {}))
     head = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/'
     return b'%b%b","metadata":%b}' % (head, version.encode(), metadata)

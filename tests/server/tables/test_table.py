@@ -9,6 +9,8 @@ import pytest
 
 from pilotage.http.messages import Headers, Request, Response, StreamingResponse
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.request import Form, Verb
+from pilotage.rest.request import Request as RegistryRequest
 from pilotage.server.http.handler import HTTPHandler
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, opened, widget
@@ -188,3 +190,18 @@ async def test_autoscalers_of_each_version_are_printed_as_they_are_stored() -> N
             [row] = (await table(api, target))["rows"]
             assert row["cells"][2] == "cpu: <unknown>/50%, memory: <unknown>/1Gi"
             assert "annotations" not in row["object"]["metadata"]
+
+
+async def test_the_metadata_of_a_row_has_no_annotation_that_stands_for_a_field_of_another_version() -> None:
+    sets = GroupVersionResource("apps", "v1", "daemonsets")
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
+    metadata = {"name": "d", "annotations": {"x": "y"}}
+    async with opened() as api:
+        spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+        created = await api.create(sets, {"metadata": metadata, "spec": spec}, "default")
+        assert len(created["metadata"]["annotations"]) == 2
+        [row] = (await table(api, "/apis/apps/v1/namespaces/default/daemonsets"))["rows"]
+        assert row["object"]["metadata"]["annotations"] == {"x": "y"}
+        request = RegistryRequest(Verb.GET, sets, namespace="default", name="d", form=Form.METADATA)
+        alone = json.loads((await api.registry.call(request)).body)
+        assert alone["metadata"]["annotations"] == {"x": "y"}

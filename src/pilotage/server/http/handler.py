@@ -260,9 +260,9 @@ def _loop_time() -> float:
 
 
 def _printed(asked: Format, info: ResourceInfo, request: Request) -> ResourceInfo:
-    """What is read for a Table: the stored version, as others may have their parts in another order."""
+    """What is read for a Table or metadata: the stored version. Others may have more, or in another order."""
     is_read = request.verb in (Verb.GET, Verb.LIST, Verb.WATCH) and not request.subresource
-    if asked.form is not Form.TABLE or not is_read or info.custom or request.options.include_object == "Object":
+    if asked.form is Form.OBJECT or not is_read or info.custom or request.options.include_object == "Object":
         return info
     return info.stored if info.stored.group_resource == info.group_resource else info
 

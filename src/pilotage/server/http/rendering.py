@@ -138,7 +138,7 @@ class Renderer:
         if not data.startswith(_PARTIAL):
             if _decode(data).get("kind") == "Status":
                 return data
-            data = records.metadata_only(data)
+            data = records.metadata_only(data, hidden=self._info.strategy.hidden_annotations)
         return data if self._asked.version == "v1" else data.replace(_PARTIAL + b"v1", _PARTIAL + b"v1beta1", 1)
 
     def _written(self, data: bytes) -> bytes:

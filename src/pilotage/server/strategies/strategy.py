@@ -70,6 +70,8 @@ class Strategy:
     """Whether new objects get managed fields."""
     decorated: ClassVar[bool] = False
     """Clients do not see all that is stored."""
+    hidden_annotations: ClassVar[tuple[str, ...]] = ()
+    """Annotations that stand for fields of another version: the metadata alone does not have them."""
     protected_names: ClassVar[tuple[str, ...]] = ()
     """Objects that cannot be deleted."""
     protection: ClassVar[str] = ""

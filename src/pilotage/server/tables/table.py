@@ -107,7 +107,10 @@ class TableWriter(Value, frozen=True, dict=True):
                 return b'{"cells":%b,"object":%b}' % (cells, data)
             case "None":
                 return b'{"cells":%b,"object":null}' % cells
-        return b'{"cells":%b,"object":%b}' % (cells, records.metadata_only(data, self.version))
+        return b'{"cells":%b,"object":%b}' % (cells, self._metadata(data))
+
+    def _metadata(self, data: bytes) -> bytes:
+        return records.metadata_only(data, self.version, self.info.strategy.hidden_annotations)
 
     @cached_property
     def _printer(self) -> Printer:

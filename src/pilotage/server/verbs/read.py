@@ -173,7 +173,7 @@ def shaped(info: ResourceInfo, data: bytes, form: Form) -> bytes:
     """An object as clients see it, in the form that was asked for."""
     if info.strategy.decorated:
         data = info.strategy.decorate(data)
-    return records.metadata_only(data) if form is Form.METADATA else data
+    return records.metadata_only(data, hidden=info.strategy.hidden_annotations) if form is Form.METADATA else data
 
 
 def check_list_options(options: ListOptions) -> None:

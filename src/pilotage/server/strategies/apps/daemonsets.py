@@ -44,6 +44,7 @@ class DaemonSetStrategy(Strategy):
     """DaemonSets count changes of their template, in an annotation that stands for a field of an older version."""
 
     schema_rules = False
+    hidden_annotations = (_TEMPLATE_GENERATION,)
 
     def default(self, document: Document) -> None:
         # Before the fields of the writer are determined: it owns this one.
