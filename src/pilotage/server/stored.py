@@ -125,6 +125,7 @@ class _AsStored:
 
     decorated = False
     selectable_fields: dict[str, Any] = {}
+    hidden_annotations: tuple[str, ...] = ()
 
 
 def _needs_server() -> NoReturn:
