@@ -79,6 +79,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return install(tmp_path_factory.mktemp("installed") / "environment")
 
 
+@pytest.mark.long  # pip takes seconds
 def test_pip_installs_it_as_a_command(commands: Path, tmp_path: Path) -> None:
     environment = {"HOME": str(tmp_path), "PATH": f"{commands}:/usr/bin:/bin"}
     applied = subprocess.run(
@@ -91,6 +92,7 @@ def test_pip_installs_it_as_a_command(commands: Path, tmp_path: Path) -> None:
     assert all(str(commands.parent) in file for file in ran.stdout.split()), "not the files of the repository"
 
 
+@pytest.mark.long  # of the same environment
 def test_a_person_uses_it_in_a_terminal(commands: Path, tmp_path: Path) -> None:
     if shutil.which("tmux") is None:
         pytest.skip("there is no tmux; test_a_terminal_has_colours_and_a_pipe_has_none uses a pseudo-terminal")
