@@ -6,8 +6,8 @@ READY := $(VENV)/.ready-$(shell cksum < requirements/dev.lock | cut -d" " -f1)
 DOCS_VENV := .venv-docs
 DOCS_READY := $(DOCS_VENV)/.ready-$(shell cksum < requirements/docs.lock | cut -d" " -f1)
 PYTEST := $(BIN)/python -m pytest
-# One more than there are cores: some tests only wait.
-WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Two more than there are cores: some tests only wait.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 PARALLEL := --numprocesses=$(WORKERS) --dist=worksteal
 
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 import pilotage as pt
 from bench.figures import measured, measured_async, memory
 from bench.objects import Widget, widget
-from bench.tracking import tracking
 from pilotage.http.client import Client as HTTPClient
 from pilotage.testing import Environment, loop
 
@@ -159,7 +158,6 @@ async def main() -> None:
         await events(port)
     print("\nThe queue, and the start")
     await queue()
-    await tracking()
     await first_reconcile()
     await asyncio.to_thread(environments)
     made = widget(7)
