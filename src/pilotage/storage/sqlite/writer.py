@@ -343,7 +343,7 @@ class Writer:
 
     def _reclaim_space(self) -> None:
         """On a full disk: allocate the reserve again, if need be with free pages of the file."""
-        with suppress(StorageError), self._usable():
+        with suppress(StorageError), self._usable():  # what is broken is reported by the job that follows
             with suppress(StorageFull):
                 self._log.checkpoint()
             self._keep_space()

@@ -75,14 +75,14 @@ def check_names(options: argparse.Namespace) -> None:
         raise CommandError("name cannot be provided when a selector is specified")
 
 
-def list_options(options: argparse.Namespace, **more: object) -> ListOptions:
+def list_options(options: argparse.Namespace, include_object: str = "") -> ListOptions:
     """The options of a list, as the flags set them."""
     chunk = CHUNK if getattr(options, "chunk_size", None) is None else options.chunk_size
     return ListOptions(
         label_selector=options.selector,
         field_selector=getattr(options, "field_selector", ""),
         limit=chunk,
-        **more,  # type: ignore[arg-type]
+        include_object=include_object,
     )
 
 

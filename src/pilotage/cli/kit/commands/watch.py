@@ -31,7 +31,7 @@ async def watch(session: Session, options: argparse.Namespace, chosen: list[Sele
     if options.sort_by:
         session.errors.line("warning: --watch requested, --sort-by will be ignored for watch events received")
     mapping, name = chosen[0].mapping, chosen[0].name
-    listing = list_options(options, include_object="")
+    listing = list_options(options)
     if name:
         listing = ListOptions(field_selector=f"metadata.name={name}")
         await session.get(mapping, name, chosen[0].namespace)  # one that does not exist is an error at once
