@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from pilotage.http.certificates import authority, issue
 from pilotage.meta.protobuf.wire import write_varint
 from pilotage.storage import Delete, Put, open_storage
 from pilotage.storage.etcd import EtcdStorage
-from pilotage.storage.etcd.client import Patience
+from pilotage.storage.etcd.client import Answer, EtcdClient, Patience
 from pilotage.storage.etcd.messages import COMPACT, RANGE, STATUS, TXN, Method, message
 from pilotage.storage.etcd.transactions import deletion
 
@@ -234,6 +235,55 @@ async def test_the_slots_of_a_killed_program_end_with_their_lease(etcd: EtcdClus
         request = deletion(storage._slots.start, storage._slots.end)  # as the end of the lease does
         await _call(etcd, TXN.path, request.SerializeToString())
         await storage.commit(Put("/a", b"3"))
+
+
+async def test_a_commit_that_took_the_last_space_of_etcd_has_taken_effect(
+    etcd: EtcdCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Etcd applies it, and reports that there is no space."""
+    call = EtcdClient.call
+
+    async def report_no_space(client: EtcdClient, method: Method, request: Any, *, writes: bool = False) -> Answer:
+        answer = await call(client, method, request, writes=writes)
+        if method is TXN:
+            raise StorageFull("no space")
+        return answer
+
+    async with _open(f"{etcd.url}/last") as storage:
+        await storage.commit(Put("/a", b"1"))
+        with monkeypatch.context() as patched:
+            patched.setattr(EtcdClient, "call", report_no_space)
+            revision = await storage.commit(Put("/b", b"1"))
+            deleted = await storage.commit(Delete("/a"))
+            with pytest.raises(StorageFull):
+                await storage.commit(Put("/b", b"2", expected=0))
+        (entry,) = (await storage.list("")).entries
+        assert (entry.key, entry.value, entry.revision) == ("/b", b"1", revision)
+        assert deleted == revision + 1 == storage.revision
+
+
+async def test_of_the_commits_that_meet_the_quota_of_etcd_exactly_the_acknowledged_are_stored() -> None:
+    found = binaries()
+    if isinstance(found, str):
+        pytest.skip(found)
+    acknowledged: set[str] = set()
+    with etcd_cluster(found, members=1, flags=["--quota-backend-bytes=2000000"]) as cluster:
+        async with _open(cluster.url) as storage:
+
+            async def put(key: str) -> bool:
+                try:
+                    await storage.commit(Put(key, bytes(8000)))
+                except StorageFull:
+                    return False
+                acknowledged.add(key)
+                return True
+
+            for round_ in range(500):
+                if not all(await asyncio.gather(*(put(f"/{round_}/{number}") for number in range(16)))):
+                    break
+            else:
+                pytest.fail("etcd has taken 64 MB")
+            assert {entry.key for entry in (await storage.list("")).entries} == acknowledged
 
 
 async def test_an_etcd_without_space_refuses_puts_and_accepts_deletes(caplog: pytest.LogCaptureFixture) -> None:

@@ -47,6 +47,12 @@ async def current_revision(client: EtcdClient, keys: Keys) -> int:
     return int((await client.call(RANGE, request)).message.header.revision)
 
 
+async def key_revision(client: EtcdClient, key: bytes) -> int:
+    """The revision that a key was last written at; 0 if there is none. A linearizable read."""
+    found = (await client.call(RANGE, message("RangeRequest")(key=key, keys_only=True))).message.kvs
+    return int(found[0].mod_revision) if found else 0
+
+
 async def _oldest(client: EtcdClient, keys: Keys, oldest: int, current: int) -> int:
     """The oldest revision that can be read. Etcd does not report it, but a bisection needs only some 17 short calls."""
     low, high = max(oldest, current - _MOST_REVISIONS), current

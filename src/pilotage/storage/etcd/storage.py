@@ -25,7 +25,7 @@ from .client import EtcdClient, Patience
 from .errors import COMPACTED, LEASE_NOT_FOUND
 from .keys import Keys
 from .leases import Leases
-from .loading import current_revision
+from .loading import current_revision, key_revision
 from .messages import COMPACT, STATUS, TXN, message
 from .mirror import Mirror, check_revision
 from .slots import LIFETIME as SLOT_LIFETIME
@@ -177,6 +177,10 @@ class EtcdStorage(HistoryStorage):
             if LEASE_NOT_FOUND in str(error) and not isinstance(error, StorageUnavailable):
                 self._leases.forget()
                 return await self._send(operations, slot)
+            if isinstance(error, StorageFull) and slot is not None:
+                found = await self._slot_revision(slot)
+                if slot.written(found):
+                    return found
             raise
         if answer.message.succeeded:
             return int(answer.message.header.revision)
@@ -194,6 +198,17 @@ class EtcdStorage(HistoryStorage):
             )
         await self._reach(int(answer.message.header.revision))
         raise conflict(operations, answer.message)
+
+    async def _slot_revision(self, slot: Slot) -> int:
+        """Etcd reports no space also for the commit that used it up, which has taken effect."""
+        try:
+            return await key_revision(self._client, slot.key)
+        except StorageUnavailable as error:
+            raise StorageUnavailable(
+                f"{self._client.address}: etcd has no space left, and does not answer whether the commit took effect:"
+                f" {error}",
+                sent=True,
+            ) from error
 
     async def _send_again(self, operations: Sequence[Operation], slot: Slot, *, uncertain: bool) -> int:
         """Another program has removed the slot."""
