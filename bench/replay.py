@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from bench.objects import Widget, widget
-from pilotage.http.messages import Request, Response, StreamingResponse
+from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from pilotage.meta import objects
 
@@ -45,16 +45,18 @@ class Replay:
         self._chunks = [b"".join(lines[at : at + _CHUNK]) for at in range(0, len(lines), _CHUNK)]
         self._start = asyncio.Event()
 
-    async def __call__(self, request: Request) -> Response | StreamingResponse:
+    async def __call__(self, request: HTTPRequest) -> HTTPResponse | StreamingResponse:
         if request.target.startswith("/start"):
             self._start.set()
-            return Response(200, JSON, b"{}")
+            return HTTPResponse(200, JSON, b"{}")
         if "sendInitialEvents" in request.target:
             status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422}
-            return Response(422, JSON, msgspec.json.encode(status | {"message": "streaming lists are not for replay"}))
+            return HTTPResponse(
+                422, JSON, msgspec.json.encode(status | {"message": "streaming lists are not for replay"})
+            )
         if "watch=true" in request.target:
             return StreamingResponse(200, JSON, self._events())
-        return Response(200, JSON, self._list)
+        return HTTPResponse(200, JSON, self._list)
 
     async def _events(self) -> AsyncIterator[bytes]:
         await self._start.wait()

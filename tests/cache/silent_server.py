@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 
-from pilotage.http.messages import Request, Response, StreamingResponse
+from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 
 JSON = [("content-type", "application/json")]
@@ -20,11 +20,11 @@ class Silent:
     def __init__(self) -> None:
         self.watches = 0
 
-    async def __call__(self, request: Request) -> Response | StreamingResponse:
+    async def __call__(self, request: HTTPRequest) -> HTTPResponse | StreamingResponse:
         if "sendInitialEvents" in request.target:
-            return Response(422, JSON, REFUSED)
+            return HTTPResponse(422, JSON, REFUSED)
         if "watch=true" not in request.target:
-            return Response(200, JSON, LIST)
+            return HTTPResponse(200, JSON, LIST)
         self.watches += 1
         return StreamingResponse(200, JSON, silence())
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest import Page, Request, Response, WatchEvent, WatchEventType
+from pilotage.rest import APIRequest, Page, Response, WatchEvent, WatchEventType
 
 
 class Recorder:
@@ -17,29 +17,29 @@ class Recorder:
 
     def __init__(self, *answers: Any, served: Sequence[RESTMapping] = ()) -> None:
         self.answers = list(answers)
-        self.requests: list[Request] = []
+        self.requests: list[APIRequest] = []
         self.served = list(served)
         self.discoveries = 0
 
-    def _next(self, request: Request) -> Any:
+    def _next(self, request: APIRequest) -> Any:
         self.requests.append(request)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         answer = self._next(request)
         return answer if isinstance(answer, Response) else Response(msgspec.json.encode(answer))
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         answer = self._next(request)
         if isinstance(answer, Page):
             return answer
         return Page([msgspec.json.encode(item) for item in answer], "7")
 
     @asynccontextmanager
-    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         yield _each(self._next(request))
 
     async def resources(self) -> Sequence[RESTMapping]:

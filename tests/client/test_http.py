@@ -12,17 +12,15 @@ from pilotage.client.http import HTTPTransport
 from pilotage.client.retries import Retries
 from pilotage.errors import ConnectionLost, DecodeError, InvalidDefinition, NotFound, TooManyRequests
 from pilotage.http.limits import Limits, Timeouts
-from pilotage.http.messages import Request as HTTPRequest
-from pilotage.http.messages import Response as HTTPResponse
-from pilotage.http.messages import StreamingResponse
+from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.rest import ListOptions, Request, Verb, WatchEvent
+from pilotage.rest import APIRequest, ListOptions, Verb, WatchEvent
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
-GET = Request(Verb.GET, CONFIG_MAPS, "a", "one", user_agent="tests/1")
-LIST = Request(Verb.LIST, CONFIG_MAPS, "a", options=ListOptions(label_selector="x=y"))
-WATCH = Request(Verb.WATCH, CONFIG_MAPS, "a")
+GET = APIRequest(Verb.GET, CONFIG_MAPS, "a", "one", user_agent="tests/1")
+LIST = APIRequest(Verb.LIST, CONFIG_MAPS, "a", options=ListOptions(label_selector="x=y"))
+WATCH = APIRequest(Verb.WATCH, CONFIG_MAPS, "a")
 JSON = ("content-type", "application/json")
 
 Answer = HTTPResponse | StreamingResponse

@@ -12,7 +12,7 @@ from pilotage.client.retries import Retries
 from pilotage.client.sending import Sender
 from pilotage.errors import ConnectionLost
 from pilotage.http.limits import Limits
-from pilotage.rest import HTTPRequest
+from pilotage.rest import EncodedRequest
 from pilotage.telemetry.metrics import Registry
 
 from ..http.scripted import CLOSE, scripted
@@ -44,8 +44,8 @@ async def test_sizes_durations_and_retries_are_recorded(registry: Registry) -> N
     async with scripted([CLOSE], [OK, OK]) as server:
         sender = Sender(Config(f"http://127.0.0.1:{server.port}"), retries=Retries(first=0.0))
         try:
-            answer = await sender.request(HTTPRequest("GET", "/api"))
-            await sender.request(HTTPRequest("POST", "/api", body=b"1234567"))
+            answer = await sender.request(EncodedRequest("GET", "/api"))
+            await sender.request(EncodedRequest("POST", "/api", body=b"1234567"))
         finally:
             await sender.close()
     assert answer.body == b"hello"
@@ -67,7 +67,7 @@ async def test_the_lookup_of_a_name_is_measured_also_if_it_fails(
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", fail)
     sender = Sender(Config("http://server.invalid:80"), retries=Retries(), limits=Limits())
     with pytest.raises(ConnectionLost, match="no such host"):
-        await sender.request(HTTPRequest("GET", "/api"))
+        await sender.request(EncodedRequest("GET", "/api"))
     await sender.close()
     assert sums(registry, "rest_client_dns_resolution_duration_seconds")["_count",] == 1
 

@@ -14,7 +14,7 @@ from pilotage.meta.models import ObjectMeta, OwnerReference
 from pilotage.meta.owners import AlreadyOwned, controller_of
 from pilotage.meta.quantity import Quantity
 from pilotage.meta.unstructured import Unstructured
-from pilotage.rest import Request, Response, Transport, TransportWrapper, Verb
+from pilotage.rest import APIRequest, Response, Transport, TransportWrapper, Verb
 from pilotage.types.apps.v1 import StatefulSet, StatefulSetSpec
 from pilotage.types.core.v1 import ConfigMap, Container, PodSpec, PodTemplateSpec, ResourceRequirements, Secret
 from pilotage.types.meta.v1 import LabelSelector
@@ -31,12 +31,12 @@ class Spy(TransportWrapper):
 
     def __init__(self, inner: Transport) -> None:
         super().__init__(inner)
-        self.writes: list[Request] = []
+        self.writes: list[APIRequest] = []
 
-    async def before(self, request: Request) -> None:
+    async def before(self, request: APIRequest) -> None:
         pass
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         if request.verb in WRITES:
             self.writes.append(request)
             await self.before(request)
@@ -269,7 +269,7 @@ async def test_other_owners_stay_and_an_owner_created_again_replaces_the_old_one
 
 async def test_a_create_by_another_client_at_the_same_moment_is_no_error(world: World) -> None:
     class Racing(Spy):
-        async def before(self, request: Request) -> None:
+        async def before(self, request: APIRequest) -> None:
             if len(self.writes) == 1:
                 await world.client.create(ConfigMap(metadata=ObjectMeta(name="c", namespace=world.namespace)))
 
@@ -282,7 +282,7 @@ async def test_a_delete_by_another_client_at_the_same_moment_is_no_error(world: 
     await world.client.create(ConfigMap(metadata=ObjectMeta(name="c", namespace=world.namespace)))
 
     class Racing(Spy):
-        async def before(self, request: Request) -> None:
+        async def before(self, request: APIRequest) -> None:
             if len(self.writes) == 1:
                 await world.client.delete(ConfigMap, "c", namespace=world.namespace)
 
@@ -295,7 +295,7 @@ async def test_a_list_that_another_client_changes_at_the_same_moment_is_not_over
     await world.client.create(new_widget(world.namespace))
 
     class Racing(Spy):
-        async def before(self, request: Request) -> None:
+        async def before(self, request: APIRequest) -> None:
             if len(self.writes) == 1:
                 tags = {"spec": {"tags": ["their"]}}
                 await world.client.patch(Widget, tags, name="one", namespace=world.namespace)

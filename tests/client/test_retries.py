@@ -13,16 +13,15 @@ from msgspec.structs import replace
 from pilotage.client.http import HTTPTransport
 from pilotage.client.retries import Retries
 from pilotage.errors import ApiError, ConnectionLost, InternalError, ServiceUnavailable, TooManyRequests
-from pilotage.http.messages import Request as HTTPRequest
-from pilotage.http.messages import Response as HTTPResponse
+from pilotage.http.messages import HTTPRequest, HTTPResponse
 from pilotage.http.server import serve
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest import Fence, Request, Verb
+from pilotage.rest import APIRequest, Fence, Verb
 from pilotage.telemetry.metrics import REGISTRY, Registry
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
-GET = Request(Verb.GET, CONFIG_MAPS, "a", "one")
-CREATE = Request(Verb.CREATE, CONFIG_MAPS, "a", body=b"{}")
+GET = APIRequest(Verb.GET, CONFIG_MAPS, "a", "one")
+CREATE = APIRequest(Verb.CREATE, CONFIG_MAPS, "a", body=b"{}")
 JSON = ("content-type", "application/json")
 OK = HTTPResponse(200, [JSON], b"{}")
 QUICK = Retries(first=0.001, jitter=0.0)
@@ -90,7 +89,7 @@ def busy(code: int = 429, seconds: str = "1") -> HTTPResponse:
 
 @pytest.mark.parametrize("request_", [GET, CREATE], ids=["get", "create"])
 @pytest.mark.parametrize("code", [429, 503])
-async def test_a_busy_server_is_asked_again(request_: Request, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_busy_server_is_asked_again(request_: APIRequest, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     waits = _no_waiting(monkeypatch)
     async with answering(busy(code), busy(code, "3"), OK) as (transport, seen):
         assert (await transport.call(request_)).body == b"{}"

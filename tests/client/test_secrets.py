@@ -20,7 +20,7 @@ from pilotage.client.credentials.kubeconfig import Kubeconfig
 from pilotage.client.http import HTTPTransport
 from pilotage.cluster import Cluster
 from pilotage.errors import ApiError, DecodeError, NoCredentials
-from pilotage.http.messages import ClientResponse, Headers, Request, Response
+from pilotage.http.messages import ClientResponse, Headers, HTTPRequest, HTTPResponse
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.models import ObjectMeta
@@ -29,8 +29,7 @@ from pilotage.meta.redaction import LAST_APPLIED
 from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured
 from pilotage.reflector.change import Applied, Deleted, Replaced
 from pilotage.reflector.intake import Intake, Item
-from pilotage.rest import HTTPRequest, Verb, WatchEvent
-from pilotage.rest import Request as RestRequest
+from pilotage.rest import APIRequest, EncodedRequest, Verb, WatchEvent
 from pilotage.storage.interface import Put
 from pilotage.types.core.v1 import Secret
 
@@ -184,7 +183,7 @@ async def test_a_body_that_is_no_secret_at_all_is_not_quoted(body: str) -> None:
     resource = GroupVersionResource("", "v1", "secrets")
     async with Cluster.embedded("memory:") as cluster:
         with pytest.raises(ApiError) as caught:
-            await cluster.registry.call(RestRequest(Verb.CREATE, resource, "default", body=body.encode()))
+            await cluster.registry.call(APIRequest(Verb.CREATE, resource, "default", body=body.encode()))
     assert_hidden(caught.value)
 
 
@@ -215,9 +214,9 @@ PRINTED: dict[str, object] = {
     "changes": [Applied(DATA, Header()), Deleted(DATA, Header()), Replaced([Item("n", "a", DATA)], "5")],
     "an event of a watch": WatchEvent("ADDED", DATA),
     "a write": Put("key", DATA),
-    "a request": HTTPRequest("GET", "/", (("authorization", VALUE),), BYTES),
+    "a request": EncodedRequest("GET", "/", (("authorization", VALUE),), BYTES),
     "headers": Headers([("Authorization", VALUE), ("Cookie", VALUE)]),
-    "messages": [Request("GET", "/", body=BYTES), Response(200, body=BYTES), ClientResponse(200, body=BYTES)],
+    "messages": [HTTPRequest("GET", "/", body=BYTES), HTTPResponse(200, body=BYTES), ClientResponse(200, body=BYTES)],
     "a configuration": Config(
         f"https://u:{VALUE}@host/?t={VALUE}", proxy_url=f"http://u:{VALUE}@p", headers=(("x", VALUE),)
     ),

@@ -32,22 +32,20 @@ from pilotage.client.sending import proxy_of
 from pilotage.cluster import Cluster
 from pilotage.errors import ConnectionLost, InvalidDefinition, NoCredentials, Unauthorized
 from pilotage.http.connector import Proxy
-from pilotage.http.messages import Request as HTTPRequest
-from pilotage.http.messages import Response as HTTPResponse
-from pilotage.http.messages import StreamingResponse
+from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from pilotage.http.tls import server_context
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.models import ObjectMeta
-from pilotage.rest import Request, Verb
+from pilotage.rest import APIRequest, Verb
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.types.core.v1 import ConfigMap, Namespace
 
 from ..http.certificates import Authority, Pair
 from .credentials.test_execplugin import plugin, runs
 
-GET = Request(Verb.GET, GroupVersionResource("", "v1", "namespaces"), name="default")
-WATCH = Request(Verb.WATCH, GroupVersionResource("", "v1", "namespaces"))
+GET = APIRequest(Verb.GET, GroupVersionResource("", "v1", "namespaces"), name="default")
+WATCH = APIRequest(Verb.WATCH, GroupVersionResource("", "v1", "namespaces"))
 
 
 class Clock:

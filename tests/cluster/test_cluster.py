@@ -15,7 +15,7 @@ import pilotage as pt
 from pilotage.client.config import Config
 from pilotage.client.credentials.execplugin import ExecCredentials, ExecPlugin
 from pilotage.cluster.apiserver import RemoteAPIServer
-from pilotage.rest import Request, Response, Transport, TransportWrapper
+from pilotage.rest import APIRequest, Response, Transport, TransportWrapper
 from pilotage.storage import Entry, Operation, Snapshot
 from pilotage.storage.bases import StorageWrapper
 from pilotage.storage.memory import MemoryStorage
@@ -166,7 +166,7 @@ class NamedTransport(TransportWrapper):
         super().__init__(inner)
         self._name, self._seen = name, seen
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         self._seen.append(f"{self._name} {request.verb.value}")
         return await super().call(request)
 

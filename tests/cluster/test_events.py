@@ -17,7 +17,7 @@ from pilotage.cluster.events import EventBroadcaster
 from pilotage.cluster.eventwriter import EventOptions
 from pilotage.errors import AlreadyExists, ConnectionLost, Forbidden, InvalidDefinition, NotFound
 from pilotage.meta.models import ObjectMeta
-from pilotage.rest import Request, Verb
+from pilotage.rest import APIRequest, Verb
 from pilotage.types.core.v1 import ConfigMap, Event, Namespace
 from pilotage.types.events.v1 import Event as EventsV1Event
 
@@ -47,7 +47,7 @@ async def broadcasting(*answers: object, **options: float) -> AsyncIterator[tupl
         yield made, transport
 
 
-def verbs(requests: list[Request]) -> list[Verb]:
+def verbs(requests: list[APIRequest]) -> list[Verb]:
     return [request.verb for request in requests]
 
 
@@ -123,7 +123,7 @@ async def test_a_series_is_written_when_it_starts_when_it_is_finished_and_when_i
     assert len({request.resource for request in transport.requests}) == 1
 
 
-def counts(requests: list[Request]) -> list[int]:
+def counts(requests: list[APIRequest]) -> list[int]:
     found = [msgspec.json.decode(request.body) for request in requests]
     return [body["series"]["count"] for body in found if "series" in body]
 

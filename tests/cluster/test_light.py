@@ -24,7 +24,7 @@ from pilotage.errors import (
     StorageError,
 )
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.rest import Form, ListOptions, Request, Verb
+from pilotage.rest import APIRequest, Form, ListOptions, Verb
 from pilotage.types.core.v1 import ConfigMap, Namespace, Secret
 
 T = TypeVar("T")
@@ -135,16 +135,16 @@ def test_a_read_gives_what_the_registry_gives(url: str) -> None:
     with pt.LightCluster(url, kinds=[Todo]) as cluster:
         cluster.run(cluster.client.create(todo("milk", labels={"a": "b"})))
     requests = [
-        Request(Verb.GET, TODOS, "default", "milk"),
-        Request(Verb.GET, TODOS, "default", "milk", form=Form.METADATA),
-        Request(Verb.LIST, TODOS, form=Form.TABLE),
-        Request(Verb.GET, TODOS, "default", "milk", form=Form.TABLE),
+        APIRequest(Verb.GET, TODOS, "default", "milk"),
+        APIRequest(Verb.GET, TODOS, "default", "milk", form=Form.METADATA),
+        APIRequest(Verb.LIST, TODOS, form=Form.TABLE),
+        APIRequest(Verb.GET, TODOS, "default", "milk", form=Form.TABLE),
     ]
     lists = [
-        Request(Verb.LIST, TODOS),
-        Request(Verb.LIST, TODOS, "default", options=ListOptions(label_selector="a=b", limit=1)),
-        Request(Verb.LIST, TODOS, options=ListOptions(label_selector="a!=b")),
-        Request(Verb.LIST, TODOS, form=Form.METADATA),
+        APIRequest(Verb.LIST, TODOS),
+        APIRequest(Verb.LIST, TODOS, "default", options=ListOptions(label_selector="a=b", limit=1)),
+        APIRequest(Verb.LIST, TODOS, options=ListOptions(label_selector="a!=b")),
+        APIRequest(Verb.LIST, TODOS, form=Form.METADATA),
     ]
 
     with pt.LightCluster(url) as cluster:
@@ -166,7 +166,7 @@ def test_a_list_is_printed_as_a_table_with_the_columns_of_the_definition(url: st
 
 
 def _table(cluster: pt.LightCluster) -> tuple[list[str], list[list[str]]]:
-    request = Request(Verb.LIST, TODOS, "default", form=Form.TABLE)
+    request = APIRequest(Verb.LIST, TODOS, "default", form=Form.TABLE)
     table = msgspec.json.decode(cluster.run(cluster.transport.call(request)).body)
     return [column["name"] for column in table["columnDefinitions"]], [row["cells"] for row in table["rows"]]
 

@@ -10,7 +10,7 @@ import pytest
 from pilotage.cluster.refusals import Refusals
 from pilotage.cluster.writes import TrackedTransport, Write, WriteTracker
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
-from pilotage.rest import DeleteOptions, Page, Request, Verb, WriteOptions
+from pilotage.rest import APIRequest, DeleteOptions, Page, Verb, WriteOptions
 
 from ..client.fakes import Recorder
 
@@ -18,7 +18,7 @@ PODS = GroupVersionResource("", "v1", "pods")
 RESOURCE = GroupResource("", "pods")
 
 
-def noted(request: Request, document: Any) -> list[Write]:
+def noted(request: APIRequest, document: Any) -> list[Write]:
     tracker, seen = WriteTracker(), list[Write]()
     tracker.subscribe(RESOURCE, seen.append)
     tracker.note(request, msgspec.json.encode(document))
@@ -32,8 +32,8 @@ def pod(version: str = "5", **metadata: Any) -> dict[str, Any]:
     }
 
 
-def request(verb: Verb, **parts: Any) -> Request:
-    return Request(verb, PODS, "b", "a", **parts)
+def request(verb: Verb, **parts: Any) -> APIRequest:
+    return APIRequest(verb, PODS, "b", "a", **parts)
 
 
 @pytest.mark.parametrize("verb", [Verb.CREATE, Verb.UPDATE, Verb.PATCH])
@@ -86,7 +86,7 @@ def test_what_a_write_deletes_is_distinguished(verb: Verb, answer: dict[str, Any
         (request(Verb.CREATE), [1, 2]),
     ],
 )
-def test_what_changes_no_object_of_the_kind_is_not_noted(asked: Request, answer: Any) -> None:
+def test_what_changes_no_object_of_the_kind_is_not_noted(asked: APIRequest, answer: Any) -> None:
     assert noted(asked, answer) == []
 
 
@@ -100,7 +100,7 @@ def test_the_highest_version_counts_whatever_the_order_of_the_answers() -> None:
 
 def test_versions_of_one_resource_are_one() -> None:
     tracker = WriteTracker()
-    tracker.note(Request(Verb.UPDATE, GroupVersionResource("", "v2", "pods")), msgspec.json.encode(pod("3")))
+    tracker.note(APIRequest(Verb.UPDATE, GroupVersionResource("", "v2", "pods")), msgspec.json.encode(pod("3")))
     assert tracker.highest(RESOURCE) == 3
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pilotage.cluster import Cluster
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest import Page, Request, Response, Transport, Verb, WatchEvent
+from pilotage.rest import APIRequest, Page, Response, Transport, Verb, WatchEvent
 
 R = TypeVar("R", Response, Page)
 Send = Callable[[], Awaitable[R]]
@@ -36,21 +36,21 @@ class Link:
         """From now on nothing goes through: neither requests, nor responses, nor events."""
         self._is_cut = True
 
-    async def write(self, request: Request, send: Send[R]) -> R:
+    async def write(self, request: APIRequest, send: Send[R]) -> R:
         """Send a write. A subclass decides what happens to it."""
         return await send()
 
-    def delivered(self, request: Request, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
+    def delivered(self, request: APIRequest, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
         """The events of a watch as they arrive."""
         return events
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         return await self._send(request, lambda: self._server.call(request))
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         return await self._send(request, lambda: self._server.list(request))
 
-    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+    def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         return self._watch(request)
 
     async def resources(self) -> Sequence[RESTMapping]:
@@ -59,14 +59,14 @@ class Link:
     async def close(self) -> None:
         pass  # the server is shared
 
-    async def _send(self, request: Request, send: Send[R]) -> R:
+    async def _send(self, request: APIRequest, send: Send[R]) -> R:
         await self._passable()
         response = await (self.write(request, send) if request.verb in _WRITES else send())
         await self._passable()
         return response
 
     @asynccontextmanager
-    async def _watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def _watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         await self._passable()
         async with self._server.watch(request) as events:
             yield self._arriving(self.delivered(request, events))

@@ -14,7 +14,7 @@ import examples
 import pilotage as pt
 from examples import database
 from pilotage.errors import Conflict, ConnectionLost
-from pilotage.rest import Request, Transport
+from pilotage.rest import APIRequest, Transport
 
 from .network import R, Send
 from .operators import DATABASE, NO_WRITES, OPERATORS, setup_of
@@ -40,7 +40,7 @@ class FaultyLink(CrashingLink):
         self.writes = 0
         self._fault, self._at = fault, at
 
-    async def write(self, request: Request, send: Send[R]) -> R:
+    async def write(self, request: APIRequest, send: Send[R]) -> R:
         self.writes += 1
         if self.writes != self._at:
             return await send()

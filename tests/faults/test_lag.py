@@ -14,7 +14,7 @@ from msgspec import structs
 import pilotage as pt
 from pilotage.cli.demo import databases as demo
 from pilotage.errors import Invalid, NotFound
-from pilotage.rest import Page, Request, Transport, WatchEvent
+from pilotage.rest import APIRequest, Page, Transport, WatchEvent
 from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
 from pilotage.types.core.v1 import Secret
 
@@ -40,7 +40,7 @@ class LaggingLink(CrashingLink):
         self._random = chance
         self._lags: dict[str, float] = {}
 
-    def delivered(self, request: Request, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
+    def delivered(self, request: APIRequest, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
         lag = self._random.choice((0.0, LONGEST * self._random.random()))
         return late(events, self._lags.setdefault(request.resource.resource, lag))
 
@@ -130,7 +130,7 @@ class StaleLink(CrashingLink):
         super().__init__(server)
         self._versions = versions
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         options = request.options
         if options.resource_version != "0":
             return await super().list(request)
@@ -142,7 +142,7 @@ class StaleLink(CrashingLink):
         except NotFound:
             return newest  # the kind was not served then
 
-    def delivered(self, request: Request, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
+    def delivered(self, request: APIRequest, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
         if request.options.send_initial_events:
             raise Invalid("sendInitialEvents is forbidden for watch")  # a server that cannot stream lists
         return late(events, 5.0)
@@ -155,7 +155,7 @@ class KilledLink(CrashingLink):
         super().__init__(server)
         self._left = at
 
-    async def write(self, request: Request, send: Send[R]) -> R:
+    async def write(self, request: APIRequest, send: Send[R]) -> R:
         response = await send()
         self._left -= 1
         if not self._left:

@@ -14,7 +14,7 @@ from pilotage.cache.informer import Informer
 from pilotage.cluster import Cluster
 from pilotage.cluster.cachedclient import CachedClient
 from pilotage.errors import Conflict, NotFound, StaleCache
-from pilotage.rest import Request, Transport, WatchEvent
+from pilotage.rest import APIRequest, Transport, WatchEvent
 from pilotage.testing import loop as virtual
 from pilotage.types.core.v1 import ConfigMap, Node
 
@@ -36,12 +36,12 @@ class SlowLink(Link):
         super().__init__(server)
         self._random, self._longest = chance, longest
 
-    async def write(self, request: Request, send: Send[R]) -> R:
+    async def write(self, request: APIRequest, send: Send[R]) -> R:
         response = await send()
         await asyncio.sleep(self._longest * self._random.random())
         return response
 
-    def delivered(self, request: Request, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
+    def delivered(self, request: APIRequest, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
         return late(events, self._longest * self._random.random())
 
 

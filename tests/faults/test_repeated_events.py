@@ -13,7 +13,7 @@ from pilotage.cache.event import InformerEvent
 from pilotage.cache.informer import Informer
 from pilotage.cluster import Cluster
 from pilotage.errors import ConnectionLost
-from pilotage.rest import Request, Transport, WatchEvent
+from pilotage.rest import APIRequest, Transport, WatchEvent
 from pilotage.testing import loop as virtual
 from pilotage.types.core.v1 import ConfigMap
 
@@ -36,10 +36,10 @@ class RepeatingLink(CrashingLink):
         self.repeated = 0
         self.breaks = 0.2
 
-    def delivered(self, request: Request, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
+    def delivered(self, request: APIRequest, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
         return self._repeated(request, events)
 
-    async def _repeated(self, request: Request, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
+    async def _repeated(self, request: APIRequest, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
         sent = self._sent.setdefault(request.resource.resource, [])
         if request.options.send_initial_events is None:
             for event in sent[-self._random.randint(1, 5) :]:

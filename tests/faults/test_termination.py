@@ -14,7 +14,7 @@ import pytest
 
 import pilotage as pt
 from pilotage.cluster import Cluster
-from pilotage.rest import Request, Transport, WatchEvent
+from pilotage.rest import APIRequest, Transport, WatchEvent
 from pilotage.testing import loop as virtual
 from pilotage.types.coordination.v1 import Lease
 from pilotage.types.core.v1 import ConfigMap
@@ -34,12 +34,12 @@ class Recording(Link):
         self.written: list[tuple[float, str]] = []
         self.open = 0
 
-    async def write(self, request: Request, send: Send[R]) -> R:
+    async def write(self, request: APIRequest, send: Send[R]) -> R:
         self.written.append((asyncio.get_running_loop().time(), request.resource.resource))
         return await send()
 
     @asynccontextmanager
-    async def _watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def _watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         async with super()._watch(request) as events:
             self.open += 1
             try:

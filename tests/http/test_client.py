@@ -9,7 +9,7 @@ import pytest
 from pilotage.errors import ConnectionLost, DecodeError
 from pilotage.http.client import Client
 from pilotage.http.limits import Limits, Timeouts
-from pilotage.http.messages import Request, Response, StreamingResponse
+from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from tests.http.raw import until
 from tests.http.scripted import CLOSE, HOLD, scripted
@@ -17,9 +17,9 @@ from tests.http.scripted import CLOSE, HOLD, scripted
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
-async def echo(request: Request) -> Response:
+async def echo(request: HTTPRequest) -> HTTPResponse:
     headers = (("X-Method", request.method), ("X-Host", request.headers.get("host")))
-    return Response(200, headers, request.target.encode() + b" " + request.body)
+    return HTTPResponse(200, headers, request.target.encode() + b" " + request.body)
 
 
 async def test_requests_and_answers_go_through_whole() -> None:
@@ -191,7 +191,7 @@ async def test_secrets_of_the_query_are_not_in_errors() -> None:
     assert "hidden" not in str(lost.value)
 
 
-async def watch(request: Request) -> StreamingResponse:
+async def watch(request: HTTPRequest) -> StreamingResponse:
     async def lines() -> AsyncIterator[bytes]:
         for number in range(int(request.target[1:])):
             yield b'{"n":%d}\n' % number
@@ -237,7 +237,7 @@ async def test_a_slow_consumer_stops_the_socket_and_not_the_memory() -> None:
             produced += 65536
             yield b"x" * 65536
 
-    async def handler(request: Request) -> StreamingResponse:
+    async def handler(request: HTTPRequest) -> StreamingResponse:
         return StreamingResponse(200, (), flood())
 
     async with (

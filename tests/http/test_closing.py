@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from pilotage.http.limits import Limits
-from pilotage.http.messages import Request, StreamingResponse
+from pilotage.http.messages import HTTPRequest, StreamingResponse
 from pilotage.http.server import serve
 from tests.http import raw
 from tests.http.certificates import Authority
@@ -31,7 +31,7 @@ async def flood() -> AsyncIterator[bytes]:
         yield b"x" * 65536
 
 
-async def watch(request: Request) -> StreamingResponse:
+async def watch(request: HTTPRequest) -> StreamingResponse:
     return StreamingResponse(200, (), flood() if request.target == "/flood" else silence(), endless=True)
 
 
@@ -47,7 +47,7 @@ async def test_an_endless_stream_ends_properly_when_the_server_closes() -> None:
 async def test_an_endless_stream_that_begins_while_the_server_closes_ends_at_once() -> None:
     asked, go = asyncio.Event(), asyncio.Event()
 
-    async def late(request: Request) -> StreamingResponse:
+    async def late(request: HTTPRequest) -> StreamingResponse:
         asked.set()
         await go.wait()
         return await watch(request)
@@ -90,7 +90,7 @@ async def test_what_is_no_request_is_not_waited_for(tmp_path: Path) -> None:
 async def test_who_cancels_a_server_that_closes_does_not_wait_for_its_requests() -> None:
     asked = asyncio.Event()
 
-    async def never(request: Request) -> StreamingResponse:
+    async def never(request: HTTPRequest) -> StreamingResponse:
         asked.set()
         await asyncio.Event().wait()
         raise AssertionError

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
-from pilotage.http.messages import Request, Response
+from pilotage.http.messages import HTTPRequest, HTTPResponse
 from pilotage.http.server import serve
 from tests.http import corpus, raw
 
 
 async def test_no_case_of_the_corpus_is_handled_and_the_server_lives_on() -> None:
-    seen: list[Request] = []
+    seen: list[HTTPRequest] = []
 
-    async def handler(request: Request) -> Response:
+    async def handler(request: HTTPRequest) -> HTTPResponse:
         seen.append(request)
-        return Response(200, body=b"handled")
+        return HTTPResponse(200, body=b"handled")
 
     cases = list(corpus.cases())
     assert len(cases) >= 300

@@ -11,7 +11,7 @@ import pytest
 
 from pilotage.http.dates import DateLine
 from pilotage.http.limits import Limits
-from pilotage.http.messages import Request, Response, StreamingResponse
+from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from tests.http import raw
 from tests.http.raw import until
@@ -19,8 +19,8 @@ from tests.http.raw import until
 GET = b"GET /%b HTTP/1.1\r\nHost: h\r\n\r\n"
 
 
-async def echo(request: Request) -> Response:
-    return Response(
+async def echo(request: HTTPRequest) -> HTTPResponse:
+    return HTTPResponse(
         200, (("Content-Type", "text/plain"),), f"{request.method} {request.target} ".encode() + request.body
     )
 
@@ -34,7 +34,7 @@ async def test_requests_on_one_connection_are_answered_one_after_the_other() -> 
 
 
 async def test_requests_sent_ahead_are_answered_in_order() -> None:
-    async def handler(request: Request) -> Response:
+    async def handler(request: HTTPRequest) -> HTTPResponse:
         await asyncio.sleep(0 if request.target == "/2" else 0.01)
         return await echo(request)
 
@@ -47,9 +47,9 @@ async def test_requests_sent_ahead_are_answered_in_order() -> None:
 async def test_a_client_that_sends_far_ahead_is_not_read_until_its_request_is_answered() -> None:
     go = asyncio.Event()
 
-    async def handler(request: Request) -> Response:
+    async def handler(request: HTTPRequest) -> HTTPResponse:
         await go.wait()
-        return Response(200)
+        return HTTPResponse(200)
 
     async with serve(handler, limits=Limits(pipelined_bytes=1000)) as server, raw.connect(server.port) as client:
         count = 200_000
@@ -81,8 +81,8 @@ async def test_a_head_request_gets_the_length_and_no_body() -> None:
 
 
 async def test_no_content_has_neither_length_nor_body() -> None:
-    async def handler(request: Request) -> Response:
-        return Response(204, body=b"ignored")
+    async def handler(request: HTTPRequest) -> HTTPResponse:
+        return HTTPResponse(204, body=b"ignored")
 
     async with serve(handler) as server:
         received = await raw.exchange(server.port, GET % b"")
@@ -119,7 +119,7 @@ async def test_an_old_client_is_answered_without_chunks(keep: bytes) -> None:
         yield b"one "
         yield b"two"
 
-    async def handler(request: Request) -> StreamingResponse:
+    async def handler(request: HTTPRequest) -> StreamingResponse:
         return StreamingResponse(200, (), pieces())
 
     async with serve(handler) as server:
@@ -129,7 +129,7 @@ async def test_an_old_client_is_answered_without_chunks(keep: bytes) -> None:
 
 
 async def test_a_failing_handler_gives_a_plain_500_and_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    async def handler(request: Request) -> Response:
+    async def handler(request: HTTPRequest) -> HTTPResponse:
         raise RuntimeError("the secret inside")
 
     async with serve(handler) as server:
@@ -145,8 +145,8 @@ async def test_a_failing_handler_gives_a_plain_500_and_one_line_in_the_log(caplo
 async def test_a_handler_cannot_break_the_framing_of_its_answer(
     headers: tuple[tuple[str, str], ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def handler(request: Request) -> Response:
-        return Response(200, headers)
+    async def handler(request: HTTPRequest) -> HTTPResponse:
+        return HTTPResponse(200, headers)
 
     async with serve(handler) as server:
         received = await raw.exchange(server.port, GET % b"")
@@ -157,10 +157,10 @@ async def test_a_handler_cannot_break_the_framing_of_its_answer(
 async def test_a_cancellation_inside_a_handler_is_a_failure_of_that_request_only(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def handler(request: Request) -> Response:
+    async def handler(request: HTTPRequest) -> HTTPResponse:
         if request.target == "/bad":
             raise asyncio.CancelledError
-        return Response(200)
+        return HTTPResponse(200)
 
     async with serve(handler) as server:
         assert raw.statuses(await raw.exchange(server.port, GET % b"bad")) == [500]
@@ -170,13 +170,13 @@ async def test_a_cancellation_inside_a_handler_is_a_failure_of_that_request_only
 async def test_the_handler_is_cancelled_when_its_client_is_gone() -> None:
     started, cancelled = asyncio.Event(), asyncio.Event()
 
-    async def handler(request: Request) -> Response:
+    async def handler(request: HTTPRequest) -> HTTPResponse:
         started.set()
         try:
             await asyncio.Event().wait()
         finally:
             cancelled.set()
-        return Response(200)
+        return HTTPResponse(200)
 
     async with serve(handler) as server:
         async with raw.connect(server.port) as client:
@@ -196,7 +196,7 @@ async def test_nothing_is_left_running_after_the_block() -> None:
             yield b"x"
             await asyncio.sleep(0.001)
 
-    async def handler(request: Request) -> StreamingResponse:
+    async def handler(request: HTTPRequest) -> StreamingResponse:
         return StreamingResponse(200, (), forever())
 
     async with AsyncExitStack() as clients:
@@ -215,10 +215,10 @@ async def test_nothing_is_left_running_after_the_block() -> None:
 async def test_a_running_request_is_finished_when_the_server_closes() -> None:
     started, go = asyncio.Event(), asyncio.Event()
 
-    async def handler(request: Request) -> Response:
+    async def handler(request: HTTPRequest) -> HTTPResponse:
         started.set()
         await go.wait()
-        return Response(200, body=b"done")
+        return HTTPResponse(200, body=b"done")
 
     async def serving() -> None:
         async with serve(handler) as server:
@@ -249,9 +249,9 @@ async def _refused(port: int) -> None:
 
 
 async def test_a_client_that_has_nothing_more_to_say_still_gets_its_answer() -> None:
-    async def handler(request: Request) -> Response:
+    async def handler(request: HTTPRequest) -> HTTPResponse:
         await asyncio.sleep(0.01)
-        return Response(200, body=b"late")
+        return HTTPResponse(200, body=b"late")
 
     async with serve(handler) as server:
         assert (await raw.exchange(server.port, GET % b"")).endswith(b"late")
@@ -266,7 +266,7 @@ async def test_a_stream_is_open_before_its_first_chunk_and_ends_cleanly() -> Non
         yield b""
         yield b"three"
 
-    async def handler(request: Request) -> StreamingResponse:
+    async def handler(request: HTTPRequest) -> StreamingResponse:
         return StreamingResponse(200, (("Content-Type", "x/y"),), pieces())
 
     async with serve(handler) as server, raw.connect(server.port) as client:
@@ -289,7 +289,7 @@ async def test_the_iterator_of_a_stream_is_closed_when_the_client_goes_away() ->
         finally:
             closed.set()
 
-    async def handler(request: Request) -> StreamingResponse:
+    async def handler(request: HTTPRequest) -> StreamingResponse:
         return StreamingResponse(200, (), pieces())
 
     async with serve(handler) as server:
@@ -306,7 +306,7 @@ async def test_a_stream_that_fails_is_cut_so_that_it_cannot_look_complete(caplog
         yield b"one"
         raise RuntimeError("inside")
 
-    async def handler(request: Request) -> StreamingResponse:
+    async def handler(request: HTTPRequest) -> StreamingResponse:
         return StreamingResponse(200, (), pieces())
 
     async with serve(handler) as server, raw.connect(server.port) as client:
@@ -337,7 +337,7 @@ async def test_a_producer_that_never_waits_does_not_keep_others_from_being_serve
         while True:
             yield b"x"
 
-    async def handler(request: Request) -> Response | StreamingResponse:
+    async def handler(request: HTTPRequest) -> HTTPResponse | StreamingResponse:
         return StreamingResponse(200, (), flood()) if request.target == "/flood" else await echo(request)
 
     async def swallow(client: raw.Raw) -> None:

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from pilotage.http.limits import Limits
-from pilotage.http.messages import Request, Response, StreamingResponse
+from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import Server, serve
 from tests.http import raw
 from tests.http.raw import until
@@ -20,8 +20,8 @@ HEAD = b"POST / HTTP/1.1\r\nHost: h\r\n"
 WITHIN = 8.0  # seconds: many times the limit in question, and less than the defaults of the others
 
 
-async def answer(request: Request) -> Response:
-    return Response(200, body=b"%d" % len(request.body))
+async def answer(request: HTTPRequest) -> HTTPResponse:
+    return HTTPResponse(200, body=b"%d" % len(request.body))
 
 
 async def drip(client: raw.Raw, data: bytes) -> None:
@@ -89,7 +89,7 @@ async def flood() -> AsyncIterator[bytes]:
         yield b"x" * 65536
 
 
-async def streams(request: Request) -> Response | StreamingResponse:
+async def streams(request: HTTPRequest) -> HTTPResponse | StreamingResponse:
     return StreamingResponse(200, (), flood()) if request.target == "/watch" else await answer(request)
 
 
@@ -121,8 +121,8 @@ async def test_watchers_that_never_read_are_cut_and_cost_little() -> None:
 async def test_a_slow_reader_of_a_large_answer_is_not_cut_while_it_takes_enough() -> None:
     size = 8 * 1024 * 1024
 
-    async def handler(request: Request) -> Response:
-        return Response(200, body=b"x" * size)
+    async def handler(request: HTTPRequest) -> HTTPResponse:
+        return HTTPResponse(200, body=b"x" * size)
 
     limits = Limits(write_stall_seconds=0.5)
     async with serve(handler, limits=limits) as server, raw.connect(server.port) as client:
@@ -164,9 +164,9 @@ async def test_slow_bodies_that_hold_the_budget_do_not_keep_small_ones_out() -> 
 async def test_a_body_is_counted_until_its_request_is_answered() -> None:
     go = asyncio.Event()
 
-    async def handler(request: Request) -> Response:
+    async def handler(request: HTTPRequest) -> HTTPResponse:
         await go.wait()
-        return Response(200)
+        return HTTPResponse(200)
 
     async with (
         serve(handler, limits=Limits(body_budget_bytes=1000, small_body_bytes=0)) as server,

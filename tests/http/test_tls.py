@@ -11,7 +11,7 @@ import pytest
 from pilotage.errors import ConnectionLost
 from pilotage.http.client import Client
 from pilotage.http.limits import Limits, Timeouts
-from pilotage.http.messages import Request, Response, StreamingResponse
+from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from pilotage.http.tls import client_context, server_context
 from pilotage.testing.proxy import Answer, Cut, FaultProxy
@@ -20,7 +20,7 @@ from tests.http.certificates import Authority, Pair
 from tests.http.raw import until
 
 
-async def handler(request: Request) -> Response | StreamingResponse:
+async def handler(request: HTTPRequest) -> HTTPResponse | StreamingResponse:
     async def lines() -> AsyncIterator[bytes]:
         for number in range(5000):
             yield b'{"n":%d}\n' % number
@@ -28,7 +28,7 @@ async def handler(request: Request) -> Response | StreamingResponse:
     if request.target == "/watch":
         return StreamingResponse(200, (), lines())
     who = dict(pair[0] for pair in (request.peer.certificate or {}).get("subject", ()))
-    return Response(
+    return HTTPResponse(
         200, (("X-Secure", str(request.peer.secure)),), who.get("commonName", "nobody").encode() + request.body
     )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pilotage.http.limits import Limits
-from pilotage.http.messages import Headers, Peer, Request, Response, StreamingResponse
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, Peer, StreamingResponse
 from pilotage.http.server import serve
 from tests.http import raw
 from tests.http.certificates import Authority
@@ -29,8 +29,8 @@ def authenticate(headers: Headers, peer: Peer) -> bool:
     return headers.get("authorization") == "Bearer secret"
 
 
-async def answer(request: Request) -> Response:
-    return Response(200, body=b"ok")
+async def answer(request: HTTPRequest) -> HTTPResponse:
+    return HTTPResponse(200, body=b"ok")
 
 
 async def test_the_oldest_unauthenticated_connection_is_closed_for_a_new_one() -> None:
@@ -102,7 +102,7 @@ async def test_a_watch_outlives_a_flood_of_unauthenticated_connections() -> None
         await go_on.wait()
         yield b"still here\n"
 
-    async def watch(request: Request) -> StreamingResponse:
+    async def watch(request: HTTPRequest) -> StreamingResponse:
         return StreamingResponse(200, [], chunks())
 
     async with serve(watch, limits=FEW, authenticate=authenticate) as server, AsyncExitStack() as stack:

@@ -13,7 +13,7 @@ import sys
 from multiprocessing.connection import Connection
 
 from pilotage.http.client import Client
-from pilotage.http.messages import Headers, Peer, Request, Response
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, Peer
 from pilotage.http.server import serve
 from pilotage.http.tls import client_context, server_context
 
@@ -25,8 +25,8 @@ def authenticate(headers: Headers, peer: Peer) -> bool:
     return headers.get("authorization") == "Bearer secret"
 
 
-async def answer(request: Request) -> Response:
-    return Response(200, body=b"ok")
+async def answer(request: HTTPRequest) -> HTTPResponse:
+    return HTTPResponse(200, body=b"ok")
 
 
 async def main(scenario: str, total: str, cert: str, key: str, ca: str) -> None:

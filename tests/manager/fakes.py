@@ -23,7 +23,7 @@ from pilotage.cluster.routing import Aggregation
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest import Request, Verb
+from pilotage.rest import APIRequest, Verb
 from pilotage.rest.fence import check_all
 
 SECRETS = RESTMapping(GroupVersionKind("", "v1", "Secret"), GroupVersionResource("", "v1", "secrets"), namespaced=True)
@@ -147,7 +147,7 @@ class FakeCluster(Cluster):
     def wrote(self, version: int) -> None:
         """A Secret was written through this cluster."""
         body = b'{"kind":"Secret","metadata":{"name":"a","uid":"u","resourceVersion":"%d"}}' % version
-        self.writes.note(Request(Verb.UPDATE, SECRETS.resource, "shop", "a"), body)
+        self.writes.note(APIRequest(Verb.UPDATE, SECRETS.resource, "shop", "a"), body)
 
     def write(self) -> bool:
         """Whether a write through the manager's client would be let through."""

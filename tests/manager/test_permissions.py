@@ -13,7 +13,7 @@ from pilotage.client.credentials.credentials import Material, StaticCredentials
 from pilotage.cluster.apiserver import RemoteAPIServer
 from pilotage.http.client import Client as HTTPClient
 from pilotage.http.health import HealthHandler
-from pilotage.http.messages import Request as HTTPRequest
+from pilotage.http.messages import HTTPRequest
 from pilotage.types.authentication.v1 import TokenRequest, TokenRequestSpec
 from pilotage.types.core.v1 import ConfigMap, Event, ServiceAccount
 from pilotage.types.rbac.v1 import PolicyRule, Role, RoleBinding, RoleRef, Subject

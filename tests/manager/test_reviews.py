@@ -10,7 +10,7 @@ import pytest
 import pilotage as pt
 from pilotage.http import tls
 from pilotage.http.client import Client
-from pilotage.http.messages import Headers, Request, Response
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.manager.reviews import ReviewFilter
 from pilotage.types.authentication.v1 import TokenRequest, TokenRequestSpec, TokenReview, TokenReviewStatus, UserInfo
 from pilotage.types.authorization.v1 import SubjectAccessReview, SubjectAccessReviewStatus
@@ -20,8 +20,8 @@ from pilotage.types.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRule, 
 from ..worlds import World
 
 
-async def hello(request: Request) -> Response:
-    return Response(200, (), b"hello")
+async def hello(request: HTTPRequest) -> HTTPResponse:
+    return HTTPResponse(200, (), b"hello")
 
 
 class Reviews:
@@ -50,7 +50,7 @@ class Reviews:
 
 async def status(served: ReviewFilter, token: str = "", target: str = "/metrics", method: str = "GET") -> int:
     headers = [("authorization", f"Bearer {token}")] if token else []
-    answer = await served(Request(method, target, Headers(headers)))
+    answer = await served(HTTPRequest(method, target, Headers(headers)))
     return answer.status
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pilotage.errors import InvalidDefinition
-from pilotage.http.messages import Request, Response
+from pilotage.http.messages import HTTPRequest, HTTPResponse
 from pilotage.manager.endpoints.server import Server
 from pilotage.manager.errors import ManagerStopped, RunnableCancelled
 from pilotage.manager.groups import RunnableGroup
@@ -45,8 +45,8 @@ class Webhooks(Plain):
 async def function() -> None: ...
 
 
-async def answer(request: Request) -> Response:
-    return Response(200)
+async def answer(request: HTTPRequest) -> HTTPResponse:
+    return HTTPResponse(200)
 
 
 def groups_of(runnable: Any) -> list[Group]:

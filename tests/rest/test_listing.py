@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.listing import ListerWatcher, RestListerWatcher
-from pilotage.rest.request import Form, ListOptions, Request, Verb
+from pilotage.rest.request import APIRequest, Form, ListOptions, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 
 PODS = GroupVersionResource("", "v1", "pods")
@@ -16,17 +16,17 @@ class Recorder:
     """A transport that remembers what it was asked."""
 
     def __init__(self) -> None:
-        self.requests: list[Request] = []
+        self.requests: list[APIRequest] = []
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         raise AssertionError("nothing but lists and watches")
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         self.requests.append(request)
         return Page([], "5")
 
     @asynccontextmanager
-    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         self.requests.append(request)
         yield _one()
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from pilotage.errors import ApiError, BadRequest, Cause, MethodNotSupported, NotFound
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest import (
+    APIRequest,
     DeleteOptions,
+    EncodedRequest,
     Fence,
     Form,
-    HTTPRequest,
     ListOptions,
     PatchType,
-    Request,
     Term,
     Verb,
     WriteOptions,
@@ -82,12 +82,12 @@ def _options(draw: st.DrawFn, verb: Verb) -> ListOptions:
 
 
 @st.composite
-def requests(draw: st.DrawFn) -> Request:
+def requests(draw: st.DrawFn) -> APIRequest:
     verb = draw(st.sampled_from(Verb))
     named = verb not in COLLECTIONS
     writes = verb in (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
     body = draw(st.binary(max_size=20)) if writes else b""
-    return Request(
+    return APIRequest(
         verb=verb,
         resource=GroupVersionResource(draw(words | st.just("")), draw(words), draw(words)),
         namespace=draw(names | st.just("")),
@@ -105,12 +105,12 @@ def requests(draw: st.DrawFn) -> Request:
 
 
 @given(requests())
-def test_parse_undoes_build(request: Request) -> None:
+def test_parse_undoes_build(request: APIRequest) -> None:
     assert parse(build(request)) == request
 
 
 @given(requests())
-def test_what_is_built_is_plain_ascii_without_spaces(request: Request) -> None:
+def test_what_is_built_is_plain_ascii_without_spaces(request: APIRequest) -> None:
     target = build(request).target
     assert target.isascii()
     assert not any(character.isspace() or not character.isprintable() for character in target)
@@ -124,16 +124,16 @@ def test_what_is_built_is_plain_ascii_without_spaces(request: Request) -> None:
 def test_whatever_comes_is_a_request_or_a_clear_refusal(method: str, target: str, body: bytes) -> None:
     refusal = None
     try:
-        parse(HTTPRequest(method, target, (), body))
+        parse(EncodedRequest(method, target, (), body))
     except ApiError as error:
         refusal = error.status
     assert refusal is None or (400 <= refusal.code < 500 and refusal.message)
 
 
 def test_core_group_and_others_have_their_own_roots() -> None:
-    core = Request(Verb.GET, CONFIG_MAPS, "default", "a")
+    core = APIRequest(Verb.GET, CONFIG_MAPS, "default", "a")
     assert build(core).target == "/api/v1/namespaces/default/configmaps/a"
-    assert build(Request(Verb.LIST, WIDGETS)).target == "/apis/demo.example.com/v1/widgets"
+    assert build(APIRequest(Verb.LIST, WIDGETS)).target == "/apis/demo.example.com/v1/widgets"
 
 
 def test_namespaces_are_a_resource_of_their_own() -> None:
@@ -144,7 +144,7 @@ def test_namespaces_are_a_resource_of_their_own() -> None:
         ("/api/v1/namespaces/a/status", "a", "status"),
         ("/api/v1/namespaces/a/finalize", "a", "finalize"),
     ]:
-        request = parse(HTTPRequest("GET", path))
+        request = parse(EncodedRequest("GET", path))
         assert (request.resource, request.namespace, request.name) == (namespaces, "", name)
         assert request.subresource == subresource
 
@@ -171,7 +171,7 @@ def test_namespaces_are_a_resource_of_their_own() -> None:
 )
 def test_hostile_paths_are_not_found(path: str) -> None:
     with pytest.raises(NotFound):
-        parse(HTTPRequest("GET", path))
+        parse(EncodedRequest("GET", path))
 
 
 def test_what_follows_the_name_is_the_subresource_an_encoded_slash_too() -> None:
@@ -180,73 +180,73 @@ def test_what_follows_the_name_is_the_subresource_an_encoded_slash_too() -> None
 
 
 def test_a_path_is_decoded_just_once() -> None:
-    request = parse(HTTPRequest("GET", "/api/v1/namespaces/a/pods/%252e%252e"))
+    request = parse(EncodedRequest("GET", "/api/v1/namespaces/a/pods/%252e%252e"))
     assert request.name == "%2e%2e"
 
 
 @pytest.mark.parametrize("pair", ["labelSelector=%zz", "labelSelector=%", "labelSelector=a;b", "%zz=a", ""])
 def test_a_broken_pair_of_the_query_is_ignored(pair: str) -> None:
-    assert parse(HTTPRequest("GET", f"/api/v1/pods?{pair}&limit=3")).options == ListOptions(limit=3)
+    assert parse(EncodedRequest("GET", f"/api/v1/pods?{pair}&limit=3")).options == ListOptions(limit=3)
 
 
 def test_bad_utf8_in_the_query_becomes_replacement_characters() -> None:
-    assert parse(HTTPRequest("GET", "/api/v1/pods?labelSelector=%ff")).options.label_selector == "\ufffd"
+    assert parse(EncodedRequest("GET", "/api/v1/pods?labelSelector=%ff")).options.label_selector == "\ufffd"
 
 
 def test_the_first_of_several_values_counts() -> None:
-    assert parse(HTTPRequest("GET", "/api/v1/pods?limit=3&limit=4")).options.limit == 3
+    assert parse(EncodedRequest("GET", "/api/v1/pods?limit=3&limit=4")).options.limit == 3
 
 
 def test_options_of_lists_are_ignored_for_one_object() -> None:
     request = parse(
-        HTTPRequest("GET", "/api/v1/namespaces/a/pods/b?watch=1&limit=x&labelSelector=((&resourceVersion=5")
+        EncodedRequest("GET", "/api/v1/namespaces/a/pods/b?watch=1&limit=x&labelSelector=((&resourceVersion=5")
     )
     assert (request.verb, request.options) == (Verb.GET, ListOptions(resource_version="5"))
 
 
 def test_only_a_client_that_prefers_them_gets_frequent_bookmarks() -> None:
     target = "/api/v1/pods?watch=1&allowWatchBookmarks=1"
-    assert not parse(HTTPRequest("GET", target)).options.frequent_bookmarks
-    ours = build(Request(Verb.WATCH, CONFIG_MAPS, options=ListOptions(allow_watch_bookmarks=True)))
+    assert not parse(EncodedRequest("GET", target)).options.frequent_bookmarks
+    ours = build(APIRequest(Verb.WATCH, CONFIG_MAPS, options=ListOptions(allow_watch_bookmarks=True)))
     assert ("prefer", "pilotage-frequent-bookmarks") in ours.headers
     assert parse(ours).options.frequent_bookmarks
 
 
 def test_a_hundred_parameters_pass_and_more_do_not() -> None:
-    parse(HTTPRequest("GET", "/api/v1/pods?" + "&".join(f"p{number}=x" for number in range(100))))
+    parse(EncodedRequest("GET", "/api/v1/pods?" + "&".join(f"p{number}=x" for number in range(100))))
     with pytest.raises(BadRequest, match="query"):
-        parse(HTTPRequest("GET", "/api/v1/pods?" + "&".join(f"p{number}=x" for number in range(101))))
+        parse(EncodedRequest("GET", "/api/v1/pods?" + "&".join(f"p{number}=x" for number in range(101))))
 
 
 @pytest.mark.parametrize("value", ["", "x", "1.5", "\uff11", "9" * 30, "9" * 3000, "0x10", "--1", "1_0"])
 def test_numbers_must_be_numbers(value: str) -> None:
     with pytest.raises(BadRequest):
-        parse(HTTPRequest("GET", f"/api/v1/pods?limit={value}"))
+        parse(EncodedRequest("GET", f"/api/v1/pods?limit={value}"))
 
 
 def test_a_negative_limit_is_none() -> None:
-    assert parse(HTTPRequest("GET", "/api/v1/pods?limit=-5")).options.limit == 0
+    assert parse(EncodedRequest("GET", "/api/v1/pods?limit=-5")).options.limit == 0
 
 
 @pytest.mark.parametrize("method", ["TRACE", "CONNECT", "FROB", ""])
 def test_unknown_methods_are_not_allowed(method: str) -> None:
     with pytest.raises(MethodNotSupported):
-        parse(HTTPRequest(method, "/api/v1/pods"))
+        parse(EncodedRequest(method, "/api/v1/pods"))
 
 
 @pytest.mark.parametrize(("text", "meant"), [("1", True), ("f", True), ("", True), ("0", False), ("False", False)])
 def test_watch_is_asked_for_as_go_reads_a_boolean(text: str, meant: bool) -> None:
-    request = parse(HTTPRequest("GET", f"/api/v1/pods?watch={text}"))
+    request = parse(EncodedRequest("GET", f"/api/v1/pods?watch={text}"))
     assert request.verb is (Verb.WATCH if meant else Verb.LIST)
 
 
 def test_a_body_of_delete_options_wins_over_the_query() -> None:
     target = "/api/v1/namespaces/a/pods/b?propagationPolicy=Orphan&gracePeriodSeconds=7"
-    assert parse(HTTPRequest("DELETE", target)).delete == DeleteOptions(
+    assert parse(EncodedRequest("DELETE", target)).delete == DeleteOptions(
         propagation_policy="Orphan", grace_period_seconds=7
     )
     body = b'{"propagationPolicy":"Foreground","preconditions":{"uid":"u"}}'
-    assert parse(HTTPRequest("DELETE", target, (), body)).delete == DeleteOptions(
+    assert parse(EncodedRequest("DELETE", target, (), body)).delete == DeleteOptions(
         propagation_policy="Foreground", uid="u"
     )
 
@@ -254,30 +254,30 @@ def test_a_body_of_delete_options_wins_over_the_query() -> None:
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"dryRun":"All"}', b"[" * 100_000])
 def test_a_body_that_is_no_delete_options_is_refused(body: bytes) -> None:
     with pytest.raises(BadRequest):
-        parse(HTTPRequest("DELETE", "/api/v1/namespaces/a/pods/b", (), body))
+        parse(EncodedRequest("DELETE", "/api/v1/namespaces/a/pods/b", (), body))
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
 def test_a_dry_run_that_does_not_exist_is_a_cause_in_the_options(method: str) -> None:
     cause = Cause("FieldValueNotSupported", 'Unsupported value: ["x"]: supported values: "All"', "dryRun")
-    request = parse(HTTPRequest(method, "/api/v1/namespaces/a/configmaps/b?dryRun=x", (), b"{}"))
+    request = parse(EncodedRequest(method, "/api/v1/namespaces/a/configmaps/b?dryRun=x", (), b"{}"))
     assert request.write == WriteOptions(dry_run=True, causes=(cause,))
-    deletion = parse(HTTPRequest("DELETE", "/api/v1/namespaces/a/configmaps/b", (), b'{"dryRun":["x"]}'))
+    deletion = parse(EncodedRequest("DELETE", "/api/v1/namespaces/a/configmaps/b", (), b'{"dryRun":["x"]}'))
     assert deletion.delete == DeleteOptions(dry_run=True, causes=(cause,))
 
 
 def test_the_media_type_is_read_without_its_parameters() -> None:
     headers = (("Content-Type", "application/JSON; charset=utf-8"),)
-    assert parse(HTTPRequest("POST", "/api/v1/namespaces/a/pods", headers, b"{}")).content_type == ""
+    assert parse(EncodedRequest("POST", "/api/v1/namespaces/a/pods", headers, b"{}")).content_type == ""
 
 
 def test_the_old_path_of_a_watch_is_a_watch() -> None:
-    request = parse(HTTPRequest("GET", "/api/v1/watch/namespaces/a/configmaps?timeoutSeconds=1"))
+    request = parse(EncodedRequest("GET", "/api/v1/watch/namespaces/a/configmaps?timeoutSeconds=1"))
     assert (request.verb, request.resource, request.namespace) == (Verb.WATCH, CONFIG_MAPS, "a")
     assert request.options.timeout_seconds == 1
-    named = parse(HTTPRequest("GET", "/api/v1/watch/namespaces/a/configmaps/b"))
+    named = parse(EncodedRequest("GET", "/api/v1/watch/namespaces/a/configmaps/b"))
     assert (named.verb, named.name, named.options.field_selector) == (Verb.WATCH, "", "metadata.name=b")
     with pytest.raises(MethodNotSupported):
-        parse(HTTPRequest("POST", "/api/v1/watch/namespaces/a/configmaps"))
+        parse(EncodedRequest("POST", "/api/v1/watch/namespaces/a/configmaps"))
     with pytest.raises(NotFound):
-        parse(HTTPRequest("GET", "/api/v1/watch/namespaces/a/configmaps/b/status"))
+        parse(EncodedRequest("GET", "/api/v1/watch/namespaces/a/configmaps/b/status"))

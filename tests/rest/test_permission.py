@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest import PatchType, Request, Verb
+from pilotage.rest import APIRequest, PatchType, Verb
 from pilotage.rest.permission import Permission, permissions_of, rule_line
 
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
@@ -20,14 +20,14 @@ def test_the_rule_of_a_permission_is_a_line_that_can_be_pasted_into_a_role() -> 
 
 
 def test_a_request_to_a_subresource_needs_the_subresource() -> None:
-    request = Request(Verb.UPDATE, DEPLOYMENTS, "default", "web", subresource="scale")
+    request = APIRequest(Verb.UPDATE, DEPLOYMENTS, "default", "web", subresource="scale")
     assert permissions_of(request) == (Permission("apps", "deployments/scale", "update"),)
 
 
 def test_an_apply_may_create_what_it_applies_but_not_a_status() -> None:
-    request = Request(Verb.PATCH, DEPLOYMENTS, "default", "web", content_type=PatchType.APPLY.value)
+    request = APIRequest(Verb.PATCH, DEPLOYMENTS, "default", "web", content_type=PatchType.APPLY.value)
     assert [str(each) for each in permissions_of(request)] == ["patch deployments.apps", "create deployments.apps"]
-    status = Request(
+    status = APIRequest(
         Verb.PATCH, DEPLOYMENTS, "default", "web", subresource="status", content_type=PatchType.APPLY.value
     )
     assert [str(each) for each in permissions_of(status)] == ["patch deployments.apps/status"]

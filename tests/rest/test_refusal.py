@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pilotage.errors import Forbidden, NotFound
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest import Request, Verb
+from pilotage.rest import APIRequest, Verb
 from pilotage.rest.refusal import MissingPermission, granted, is_allowed, refused, review_request
 from pilotage.rest.request import User
 from pilotage.server.access.rbac import attributes_of, forbidden
@@ -20,7 +20,7 @@ words = st.from_regex(r"[a-z][a-z0-9.-]{0,10}", fullmatch=True)
 def test_a_refusal_names_what_the_request_needs(
     verb: Verb, group: str, resource: str, subresource: str, namespace: str, user: str
 ) -> None:
-    request = Request(
+    request = APIRequest(
         verb, GroupVersionResource(group, "v1", resource), namespace, "a", subresource, user=User(f"system:{user}")
     )
     found = refused(forbidden(attributes_of(request)))
@@ -64,7 +64,7 @@ def test_an_error_that_no_rule_would_avoid_names_none(error: Exception | None) -
 
 
 def test_a_namespace_is_in_itself() -> None:
-    request = Request(Verb.GET, GroupVersionResource("", "v1", "namespaces"), name="shop")
+    request = APIRequest(Verb.GET, GroupVersionResource("", "v1", "namespaces"), name="shop")
     assert [*granted(request)] == [MissingPermission(("get",), "", "namespaces", "shop")]
 
 

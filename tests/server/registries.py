@@ -10,7 +10,7 @@ from typing import Any
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import DeleteOptions, ListOptions, PatchType, Request, Verb
+from pilotage.rest.request import APIRequest, DeleteOptions, ListOptions, PatchType, Verb
 from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
 from pilotage.storage.interface import Entry, Operation, Snapshot, Storage
@@ -69,16 +69,18 @@ class Api:
         self.registry = registry
 
     async def create(self, resource: GroupVersionResource, document: Document, namespace: str = "") -> Document:
-        return await self._call(Request(Verb.CREATE, resource, namespace=namespace, body=json.dumps(document).encode()))
+        return await self._call(
+            APIRequest(Verb.CREATE, resource, namespace=namespace, body=json.dumps(document).encode())
+        )
 
     async def update(self, resource: GroupVersionResource, document: Document, namespace: str = "") -> Document:
         name, body = document["metadata"]["name"], json.dumps(document).encode()
-        return await self._call(Request(Verb.UPDATE, resource, namespace=namespace, name=name, body=body))
+        return await self._call(APIRequest(Verb.UPDATE, resource, namespace=namespace, name=name, body=body))
 
     async def patch(
         self, resource: GroupVersionResource, name: str, patch: object, namespace: str = "", subresource: str = ""
     ) -> Document:
-        request = Request(
+        request = APIRequest(
             Verb.PATCH,
             resource,
             namespace=namespace,
@@ -90,31 +92,31 @@ class Api:
         return await self._call(request)
 
     async def get(self, resource: GroupVersionResource, name: str, namespace: str = "") -> Document:
-        return await self._call(Request(Verb.GET, resource, namespace=namespace, name=name))
+        return await self._call(APIRequest(Verb.GET, resource, namespace=namespace, name=name))
 
     async def delete(self, resource: GroupVersionResource, name: str, namespace: str = "", **options: Any) -> Document:
         delete = DeleteOptions(**options)
-        return await self._call(Request(Verb.DELETE, resource, namespace=namespace, name=name, delete=delete))
+        return await self._call(APIRequest(Verb.DELETE, resource, namespace=namespace, name=name, delete=delete))
 
     async def all(self, resource: GroupVersionResource, namespace: str = "", **options: Any) -> list[Document]:
-        request = Request(Verb.LIST, resource, namespace=namespace, options=ListOptions(**options))
+        request = APIRequest(Verb.LIST, resource, namespace=namespace, options=ListOptions(**options))
         return [json.loads(bytes(item)) for item in (await self.registry.list(request)).items]
 
     async def names(self, resource: GroupVersionResource, namespace: str = "") -> list[str]:
         return [document["metadata"]["name"] for document in await self.all(resource, namespace)]
 
     async def version(self, resource: GroupVersionResource) -> str:
-        return (await self.registry.list(Request(Verb.LIST, resource))).resource_version
+        return (await self.registry.list(APIRequest(Verb.LIST, resource))).resource_version
 
     @asynccontextmanager
     async def watch(
         self, resource: GroupVersionResource, namespace: str = "", **options: Any
     ) -> AsyncIterator[AsyncIterator[tuple[str, Document]]]:
-        request = Request(Verb.WATCH, resource, namespace=namespace, options=ListOptions(**options))
+        request = APIRequest(Verb.WATCH, resource, namespace=namespace, options=ListOptions(**options))
         async with self.registry.watch(request) as events:
             yield ((kind, json.loads(bytes(data))) async for kind, data in events)
 
-    async def _call(self, request: Request) -> Document:
+    async def _call(self, request: APIRequest) -> Document:
         document: Document = json.loads((await self.registry.call(request)).body)
         return document
 

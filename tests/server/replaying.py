@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hack.cluster.running import RealCluster
-from pilotage.http.messages import Headers, Request, Response, StreamingResponse
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.server.http.handler import HTTPHandler
 
 from .differential import ABSENT, Replay, Scenario, Step, at
@@ -75,12 +75,12 @@ async def replay_on_ours(scenario: Scenario, face: HTTPHandler) -> Answers:
 
 async def _once(replay: Replay, face: HTTPHandler, step: Step) -> dict[str, Any]:
     headers = {"authorization": f"Bearer {TOKEN}"} | replay.headers(step)
-    answer = await face(Request(step.method, replay.target(step), Headers(headers.items()), replay.body(step)))
+    answer = await face(HTTPRequest(step.method, replay.target(step), Headers(headers.items()), replay.body(step)))
     body = await whole_body(answer) if step.method != "HEAD" else b""  # which the server does not send
     return replay.answer(step, answer.status, answer.headers, body)
 
 
-async def whole_body(answer: Response | StreamingResponse) -> bytes:
+async def whole_body(answer: HTTPResponse | StreamingResponse) -> bytes:
     if isinstance(answer, StreamingResponse):
         return b"".join([chunk async for chunk in answer.chunks])
     return answer.body

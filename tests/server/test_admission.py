@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pilotage.errors import Forbidden
-from pilotage.rest.request import Request, User, Verb
+from pilotage.rest.request import APIRequest, User, Verb
 from pilotage.server.admission import Admission, Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
@@ -13,9 +13,9 @@ from .registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, widg
 
 USER = User("alice", ("system:masters",))
 BODY = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"b"}}'
-CREATE = Request(Verb.CREATE, CONFIG_MAPS, namespace="default", body=BODY, user=USER)
-UPDATE = Request(Verb.UPDATE, CONFIG_MAPS, namespace="default", name="one", body=BODY, user=USER)
-DELETE = Request(Verb.DELETE, CONFIG_MAPS, namespace="default", name="one", user=USER)
+CREATE = APIRequest(Verb.CREATE, CONFIG_MAPS, namespace="default", body=BODY, user=USER)
+UPDATE = APIRequest(Verb.UPDATE, CONFIG_MAPS, namespace="default", name="one", body=BODY, user=USER)
+DELETE = APIRequest(Verb.DELETE, CONFIG_MAPS, namespace="default", name="one", user=USER)
 
 
 async def test_the_chain_sees_each_write_and_who_writes() -> None:

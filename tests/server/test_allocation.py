@@ -9,7 +9,7 @@ import pytest
 
 from pilotage.errors import AlreadyExists, InternalError, Invalid
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import Request, Verb, WriteOptions
+from pilotage.rest.request import APIRequest, Verb, WriteOptions
 from pilotage.server.strategies.services.ranges import CLUSTER_NETWORK, NODE_PORTS
 
 from .registries import Api, opened
@@ -59,7 +59,7 @@ async def test_a_dry_run_shows_an_address_and_ports_that_nothing_can_have() -> N
     async with opened() as api:
         body = json.dumps(service("one", 80, 81, type="LoadBalancer", externalTrafficPolicy="Local")).encode()
         write = WriteOptions(dry_run=True)
-        request = Request(Verb.CREATE, SERVICES, namespace="default", body=body, write=write)
+        request = APIRequest(Verb.CREATE, SERVICES, namespace="default", body=body, write=write)
         spec = json.loads((await api.registry.call(request)).body)["spec"]
     assert spec["clusterIPs"] == [spec["clusterIP"]] == ["10.0.0.0"]
     assert [port["nodePort"] for port in spec["ports"]] == [32769, 32770]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pilotage.rest.request import ListOptions, Request, Verb
+from pilotage.rest.request import APIRequest, ListOptions, Verb
 
 from .registries import DEFINITIONS, WIDGETS, definition, opened
 
@@ -11,7 +11,7 @@ async def test_a_selected_list_of_definitions_does_not_make_them_compile_again()
         catalogue = api.registry.context.catalogue
         info = await catalogue.find(WIDGETS)
         selected = ListOptions(label_selector="!a", field_selector="metadata.name!=x")
-        await api.registry.list(Request(Verb.LIST, DEFINITIONS, options=selected))
+        await api.registry.list(APIRequest(Verb.LIST, DEFINITIONS, options=selected))
         assert await catalogue.find(WIDGETS) is info
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pilotage.errors import Forbidden
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.fence import Fence, Term
-from pilotage.rest.request import PatchType, Request, Verb, WriteOptions
+from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
 from pilotage.server.context import RegistryContext
 from pilotage.server.fencing import STALE_LEADER
 from pilotage.server.registry import Registry
@@ -60,26 +60,26 @@ async def hold(api: Api, holder: str, transitions: int) -> None:
     await api.patch(LEASES, "leader", {"spec": lease(holder, transitions)}, "default")
 
 
-def create(name: str = "a") -> Request:
+def create(name: str = "a") -> APIRequest:
     body = json.dumps({"metadata": {"name": name}}).encode()
-    return Request(Verb.CREATE, CONFIG_MAPS, "default", body=body, fences=MINE)
+    return APIRequest(Verb.CREATE, CONFIG_MAPS, "default", body=body, fences=MINE)
 
 
-def patch(kind: PatchType, document: object, **more: Any) -> Request:
+def patch(kind: PatchType, document: object, **more: Any) -> APIRequest:
     body = json.dumps(document).encode()
-    return Request(Verb.PATCH, CONFIG_MAPS, "default", "a", body=body, content_type=kind.value, fences=MINE, **more)
+    return APIRequest(Verb.PATCH, CONFIG_MAPS, "default", "a", body=body, content_type=kind.value, fences=MINE, **more)
 
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"key": "value"}}
 WRITES = {
     "create": create("b"),
-    "update": Request(Verb.UPDATE, CONFIG_MAPS, "default", "a", body=json.dumps(CONFIG_MAP).encode(), fences=MINE),
+    "update": APIRequest(Verb.UPDATE, CONFIG_MAPS, "default", "a", body=json.dumps(CONFIG_MAP).encode(), fences=MINE),
     "patch": patch(PatchType.MERGE, {"data": {"key": "value"}}),
     "apply": patch(PatchType.APPLY, CONFIG_MAP, write=WriteOptions(field_manager="m")),
-    "delete": Request(Verb.DELETE, CONFIG_MAPS, "default", "a", fences=MINE),
+    "delete": APIRequest(Verb.DELETE, CONFIG_MAPS, "default", "a", fences=MINE),
     "finalizers": patch(PatchType.MERGE, {"metadata": {"finalizers": ["example.com/f"]}}),
-    "delete collection": Request(Verb.DELETE_COLLECTION, CONFIG_MAPS, "default", fences=MINE),
-    "bind": Request(
+    "delete collection": APIRequest(Verb.DELETE_COLLECTION, CONFIG_MAPS, "default", fences=MINE),
+    "bind": APIRequest(
         Verb.CREATE,
         PODS,
         "default",
@@ -88,11 +88,11 @@ WRITES = {
         body=b'{"metadata":{"name":"p"},"target":{"name":"n"}}',
         fences=MINE,
     ),
-    "evict": Request(Verb.CREATE, PODS, "default", "p", "eviction", body=b'{"metadata":{"name":"p"}}', fences=MINE),
+    "evict": APIRequest(Verb.CREATE, PODS, "default", "p", "eviction", body=b'{"metadata":{"name":"p"}}', fences=MINE),
 }
 
 
-async def send(api: Api, request: Request) -> object:
+async def send(api: Api, request: APIRequest) -> object:
     listing = request.verb is Verb.DELETE_COLLECTION
     return await (api.registry.list(request) if listing else api.registry.call(request))
 
@@ -133,7 +133,7 @@ async def test_a_term_ends_with_its_holder_or_its_number(holder: str, transition
 
 async def test_a_lease_that_does_not_exist_proves_no_leadership() -> None:
     async with opened() as api:
-        await api.registry.call(Request(Verb.DELETE, LEASES, "default", "leader"))
+        await api.registry.call(APIRequest(Verb.DELETE, LEASES, "default", "leader"))
         with pytest.raises(Forbidden):
             await api.registry.call(create())
 
@@ -172,7 +172,7 @@ async def test_the_deadline_of_the_holder_is_checked_before_the_commit() -> None
 async def test_a_leader_may_write_its_own_lease() -> None:
     async with opened() as api:
         body = b'{"metadata":{"labels":{"a":"b"}}}'
-        request = Request(
+        request = APIRequest(
             Verb.PATCH, LEASES, "default", "leader", body=body, content_type=PatchType.MERGE.value, fences=MINE
         )
         assert b'"a":"b"' in (await api.registry.call(request)).body

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from pilotage.errors import ApiError, Invalid, NotFound
 from pilotage.http.certificates import self_signed
-from pilotage.http.messages import Headers, Request, Response
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.http.server import serve
 from pilotage.http.tls import server_context
 from pilotage.rest import request as rest
@@ -48,10 +48,10 @@ async def faced() -> AsyncIterator[tuple[HTTPHandler, Api]]:
         yield HTTPHandler(api.registry, "secret"), api
 
 
-async def ask(face: HTTPHandler, method: str, target: str, body: bytes = b"", content_type: str = "") -> Response:
+async def ask(face: HTTPHandler, method: str, target: str, body: bytes = b"", content_type: str = "") -> HTTPResponse:
     headers = Headers([("authorization", "Bearer secret"), ("content-type", content_type)][: 2 if content_type else 1])
-    answer = await face(Request(method, target, headers, body))
-    assert isinstance(answer, Response)
+    answer = await face(HTTPRequest(method, target, headers, body))
+    assert isinstance(answer, HTTPResponse)
     return answer
 
 
@@ -331,7 +331,7 @@ async def test_names_from_within_the_process_are_no_more_trusted(tmp_path: Path,
         async with opened(storage) as api:
             for verb in (rest.Verb.GET, rest.Verb.DELETE):
                 with pytest.raises(ApiError):
-                    await api.registry.call(rest.Request(verb, CONFIG_MAPS, namespace="default", name=name or "/"))
+                    await api.registry.call(rest.APIRequest(verb, CONFIG_MAPS, namespace="default", name=name or "/"))
             with pytest.raises(ApiError):
                 await api.create(CONFIG_MAPS, {"metadata": {"name": name}}, "default")
             with pytest.raises((Invalid, NotFound)):
@@ -368,11 +368,13 @@ async def test_over_https_the_worst_of_it_is_refused_and_the_server_lives_on(tmp
         try:
             for name in ("deep lists", "a YAML bomb", "not a number", "too large", "a giant integer"):
                 body, content_type = BODIES[name]
-                request = rest.Request(rest.Verb.CREATE, CONFIG_MAPS, namespace="default", body=body)
+                request = rest.APIRequest(rest.Verb.CREATE, CONFIG_MAPS, namespace="default", body=body)
                 with pytest.raises(ApiError) as refusal:
                     await transport.call(replace(request, content_type=content_type))
                 assert refusal.value.status.code in (400, 413)
-            good = rest.Request(rest.Verb.CREATE, CONFIG_MAPS, namespace="default", body=b'{"metadata":{"name":"ok"}}')
+            good = rest.APIRequest(
+                rest.Verb.CREATE, CONFIG_MAPS, namespace="default", body=b'{"metadata":{"name":"ok"}}'
+            )
             assert (await transport.call(good)).code == 201
         finally:
             await transport.close()

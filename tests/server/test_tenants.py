@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pilotage.errors import ApiError, InvalidDefinition, NotFound
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest import ListOptions, PatchType, Request, Verb
+from pilotage.rest import APIRequest, ListOptions, PatchType, Verb
 from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
 from pilotage.server.tenants import delete_tenant, tenants
@@ -160,7 +160,7 @@ def test_no_request_reaches_the_keys_of_another_tenant(
 ) -> None:
     registry = Registry(RegistryContext(GuardedStorage("/one/"), "one", namespace_lifecycle=False))
     document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}}
-    request = Request(
+    request = APIRequest(
         verb,
         resource,
         namespace,

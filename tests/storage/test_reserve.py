@@ -15,7 +15,7 @@ import pytest
 
 import pilotage as pt
 from pilotage.errors import ServiceUnavailable, StorageFull
-from pilotage.http.messages import Headers, Request, Response
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage import Delete, Put
 from pilotage.storage.sqlite import DirectSqliteStorage, SqliteStorage
@@ -196,8 +196,8 @@ async def test_the_api_refuses_creates_and_deletes_objects_with_and_without_fina
             news = [ConfigMap(metadata=pt.ObjectMeta(name=f"new-{number}"), data=large) for number in range(20)]
             with pytest.raises(ServiceUnavailable, match="there is no room to write to"):
                 await asyncio.gather(*map(client.create, news))
-            ready = await HTTPHandler(cluster.registry, "secret")(Request("GET", "/readyz", Headers([])))
-            assert isinstance(ready, Response)
+            ready = await HTTPHandler(cluster.registry, "secret")(HTTPRequest("GET", "/readyz", Headers([])))
+            assert isinstance(ready, HTTPResponse)
             assert b"[-]etcd failed: the storage is full: creates and updates are refused; delete objects" in ready.body
             await client.delete(ConfigMap, "plain")
             await client.delete(ConfigMap, "waiting")

@@ -11,7 +11,7 @@ import pytest
 from pilotage.errors import ConnectionLost
 from pilotage.http.client import Client
 from pilotage.http.limits import Timeouts
-from pilotage.http.messages import Request, Response, StreamingResponse
+from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from pilotage.http.streams import Stream
 from pilotage.testing.proxy import (
@@ -38,14 +38,14 @@ from tests.http.raw import until
 LINES = [b'{"n":%d}' % number for number in range(1, 6)]
 
 
-async def handler(request: Request) -> Response | StreamingResponse:
+async def handler(request: HTTPRequest) -> HTTPResponse | StreamingResponse:
     async def lines() -> AsyncIterator[bytes]:
         for line in LINES:
             yield line + b"\n"
 
     if is_watch(request):
         return StreamingResponse(200, (("Content-Type", "application/json"),), lines())
-    return Response(200, (("X-Kept", "yes"),), b"x" * 1000)
+    return HTTPResponse(200, (("X-Kept", "yes"),), b"x" * 1000)
 
 
 @asynccontextmanager
@@ -225,7 +225,7 @@ async def test_http_faults_need_a_proxy_that_understands_http() -> None:
 
 
 def test_conditions_pick_requests() -> None:
-    get, post = Request("GET", "/a/widgets?watch=true"), Request("POST", "/a/widgets?x=watch=true")
+    get, post = HTTPRequest("GET", "/a/widgets?watch=true"), HTTPRequest("POST", "/a/widgets?x=watch=true")
     assert [is_watch(get), is_watch(post)] == [True, False]
     assert [method_is("POST", "PUT")(each) for each in (get, post)] == [False, True]
     assert all_of(method_is("GET"), path_contains("/widgets"))(get)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pilotage.http.messages import Headers, Request
+from pilotage.http.messages import Headers, HTTPRequest
 from pilotage.meta.documents import Document
 from pilotage.types.authentication.v1 import UserInfo
 from pilotage.webhook.authentication import (
@@ -36,7 +36,9 @@ def token_review(token: str, version: str = "v1", **more: Any) -> Document:
 
 async def ask(body: bytes | Document, headers: tuple[tuple[str, str], ...] = JSON) -> tuple[int, Document]:
     data = body if isinstance(body, bytes) else msgspec.json.encode(body)
-    response = await Endpoint("/token", AuthenticationWebhook(check))(Request("POST", "/token", Headers(headers), data))
+    response = await Endpoint("/token", AuthenticationWebhook(check))(
+        HTTPRequest("POST", "/token", Headers(headers), data)
+    )
     return response.status, msgspec.json.decode(response.body)
 
 

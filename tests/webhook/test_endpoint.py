@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 import pilotage as pt
-from pilotage.http.messages import Headers, Request
+from pilotage.http.messages import Headers, HTTPRequest
 from pilotage.meta.documents import Document
 from pilotage.telemetry.logs import logged_fields
 from pilotage.telemetry.metrics import REGISTRY
@@ -25,9 +25,9 @@ from .books import Book, BookWebhook, book, review
 JSON = (("Content-Type", "application/json"),)
 
 
-def http(body: bytes | Document, headers: tuple[tuple[str, str], ...] = JSON, target: str = "/validate") -> Request:
+def http(body: bytes | Document, headers: tuple[tuple[str, str], ...] = JSON, target: str = "/validate") -> HTTPRequest:
     data = body if isinstance(body, bytes) else msgspec.json.encode(body)
-    return Request("POST", target, Headers(headers), data)
+    return HTTPRequest("POST", target, Headers(headers), data)
 
 
 def endpoint(handler: pt.AdmissionHandler | None = None, **options: Any) -> Endpoint:
@@ -35,7 +35,7 @@ def endpoint(handler: pt.AdmissionHandler | None = None, **options: Any) -> Endp
     return Endpoint("/validate", webhook)
 
 
-async def answer(to: Endpoint, request: Request) -> tuple[int, Document]:
+async def answer(to: Endpoint, request: HTTPRequest) -> tuple[int, Document]:
     response = await to(request)
     return response.status, msgspec.json.decode(response.body)
 
@@ -182,7 +182,7 @@ async def test_a_context_function_and_log_fields_surround_the_handler() -> None:
         return pt.allowed()
 
     @contextmanager
-    def context(request: Request | None) -> Iterator[None]:
+    def context(request: HTTPRequest | None) -> Iterator[None]:
         token = tenant.set("none" if request is None else request.headers.get("x-tenant"))
         yield
         tenant.reset(token)

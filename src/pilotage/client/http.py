@@ -16,7 +16,7 @@ from pilotage.http.limits import Limits, Timeouts
 from pilotage.http.messages import ClientResponse, Headers
 from pilotage.meta.kinds import GroupVersion
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest import HTTPRequest, Page, Request, Response, WatchEvent, build
+from pilotage.rest import APIRequest, EncodedRequest, Page, Response, WatchEvent, build
 from pilotage.rest.fence import check_all
 
 
@@ -58,16 +58,16 @@ class HTTPTransport:
         made._sender = Sender(config, limits=limits, timeouts=timeouts, retries=retries or Retries())
         return made
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         answer = await self._sender.request(build(request), _fence_check(request))
         return Response(answer.body, answer.status, _warnings(answer.headers))
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         answer = await self._sender.request(build(request), _fence_check(request))
         return wire.page(answer.body, _warnings(answer.headers))
 
     @asynccontextmanager
-    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         async with self._sender.stream(build(request)) as stream, aclosing(_events(stream.lines())) as events:
             yield events
 
@@ -97,16 +97,16 @@ class HTTPTransport:
 
     async def _discover(self, path: str) -> ClientResponse | None:
         try:
-            return await self._sender.request(HTTPRequest("GET", path, (("accept", discovery.ACCEPT),)))
+            return await self._sender.request(EncodedRequest("GET", path, (("accept", discovery.ACCEPT),)))
         except NotAcceptable:
-            return await self._sender.request(HTTPRequest("GET", path, (("accept", "application/json"),)))
+            return await self._sender.request(EncodedRequest("GET", path, (("accept", "application/json"),)))
         except NotFound:
             return None  # a server need not have the core group, or any other
 
     async def _resource_list(self, version: GroupVersion) -> Sequence[RESTMapping]:
         path = f"/apis/{version}" if version.group else f"/api/{version}"
         try:
-            answer = await self._sender.request(HTTPRequest("GET", path, (("accept", "application/json"),)))
+            answer = await self._sender.request(EncodedRequest("GET", path, (("accept", "application/json"),)))
             return [*discovery.resource_list(version, answer.body)]
         except (ApiError, UnexpectedAnswer) as error:
             # A group that was removed in the meantime, or whose server is down, must not hide the others.
@@ -121,7 +121,7 @@ async def _events(batches: AsyncIterator[Sequence[bytes]]) -> AsyncGenerator[Wat
             yield wire.watch_event(line)
 
 
-def _fence_check(request: Request) -> Callable[[], None] | None:
+def _fence_check(request: APIRequest) -> Callable[[], None] | None:
     """What is called right before a write leaves; it may have waited for a connection, for credentials, for a retry."""
     return partial(check_all, request.fences) if request.fences else None
 

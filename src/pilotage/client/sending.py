@@ -23,7 +23,7 @@ from pilotage.http.heads import is_header_value
 from pilotage.http.limits import Limits, Timeouts
 from pilotage.http.messages import ClientResponse, Headers
 from pilotage.http.streams import Stream
-from pilotage.rest import HTTPRequest
+from pilotage.rest import EncodedRequest
 
 _PORTS = {"https": 443, "http": 80}
 _UNAUTHORIZED = 401
@@ -56,7 +56,7 @@ class Sender:
             observer=self._metrics,
         )
 
-    async def request(self, sent: HTTPRequest, before_send: Callable[[], None] | None = None) -> ClientResponse:
+    async def request(self, sent: EncodedRequest, before_send: Callable[[], None] | None = None) -> ClientResponse:
         """Send a request and return its answer; raises the error that it stands for.
 
         `before_send` is called right before each attempt is written, and refuses it by raising.
@@ -70,7 +70,7 @@ class Sender:
         finally:
             self._metrics.done(sent.method, time() - started)
 
-    async def _attempts(self, sent: HTTPRequest, before_send: Callable[[], None] | None) -> ClientResponse:
+    async def _attempts(self, sent: EncodedRequest, before_send: Callable[[], None] | None) -> ClientResponse:
         time = asyncio.get_running_loop().time
         deadline, attempt, renewed = time() + self._retries.total, 0, False
         while True:
@@ -97,7 +97,7 @@ class Sender:
             await asyncio.sleep(pause)
 
     @asynccontextmanager
-    async def stream(self, sent: HTTPRequest) -> AsyncIterator[Stream]:
+    async def stream(self, sent: EncodedRequest) -> AsyncIterator[Stream]:
         """Send a request whose answer is read as it comes. It is not sent again: a consumer opens a new stream."""
         async with AsyncExitStack() as stack:
             for last in (False, True):
@@ -138,7 +138,9 @@ class Sender:
         self._config.credentials.invalidate(material)
         return await self._config.credentials.material() != material
 
-    async def _once(self, sent: HTTPRequest, before_send: Callable[[], None] | None, *, again: bool) -> ClientResponse:
+    async def _once(
+        self, sent: EncodedRequest, before_send: Callable[[], None] | None, *, again: bool
+    ) -> ClientResponse:
         answer: ClientResponse | None = None
         try:
             answer = await self._client.request(
@@ -154,7 +156,7 @@ class Sender:
         return answer
 
     @asynccontextmanager
-    async def _open_stream(self, sent: HTTPRequest) -> AsyncIterator[Stream]:
+    async def _open_stream(self, sent: EncodedRequest) -> AsyncIterator[Stream]:
         async with AsyncExitStack() as stack:
             try:
                 opening = self._client.stream(sent.method, self._target(sent), self._headers(sent))
@@ -165,17 +167,19 @@ class Sender:
             self._count(str(stream.status), sent)
             yield stream
 
-    def _target(self, sent: HTTPRequest) -> str:
+    def _target(self, sent: EncodedRequest) -> str:
         return self._prefix + sent.target
 
-    def _headers(self, sent: HTTPRequest) -> tuple[tuple[str, str], ...]:
+    def _headers(self, sent: EncodedRequest) -> tuple[tuple[str, str], ...]:
         return sent.headers + self._authorization + self._config.headers
 
-    def _count(self, code: str, sent: HTTPRequest) -> None:
+    def _count(self, code: str, sent: EncodedRequest) -> None:
         REQUESTS.labels(code, sent.method, self._host).inc()
 
     @staticmethod
-    def _measure(metrics: RestClientMetrics, sent: HTTPRequest, answer: ClientResponse | None, *, again: bool) -> None:
+    def _measure(
+        metrics: RestClientMetrics, sent: EncodedRequest, answer: ClientResponse | None, *, again: bool
+    ) -> None:
         metrics.sent(sent.method, len(sent.body))
         if answer is not None:
             metrics.received(sent.method, len(answer.body))
@@ -183,7 +187,7 @@ class Sender:
             metrics.retried(str(answer.status) if answer is not None else "<error>", sent.method)
 
 
-def error_of(sent: HTTPRequest, code: int, headers: Headers, body: bytes) -> ApiError:
+def error_of(sent: EncodedRequest, code: int, headers: Headers, body: bytes) -> ApiError:
     """The error of an answer."""
     asked = f"{sent.method} {sent.target.partition('?')[0]}"
     return wire.error(code, body, asked=asked, retry_after=headers.get("retry-after"))

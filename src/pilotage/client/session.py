@@ -15,7 +15,7 @@ from pilotage.meta.forms import Kind, Object, gvk_of, kind_of, reader_of
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapper, RESTMapping, not_served
 from pilotage.meta.values import Value
-from pilotage.rest import Page, Request, Response, Transport, Verb, WatchEvent, WriteOptions
+from pilotage.rest import APIRequest, Page, Response, Transport, Verb, WatchEvent, WriteOptions
 from pilotage.rest.request import form_of
 from pilotage.telemetry import tracing
 
@@ -159,7 +159,7 @@ class Session(Value, frozen=True):
             raise about(BadRequest(message), place)
         return write
 
-    async def call(self, place: Place, request: Request) -> Response:
+    async def call(self, place: Place, request: APIRequest) -> Response:
         try:
             if tracing.active() is None:
                 response = await self.transport.call(request)
@@ -173,7 +173,7 @@ class Session(Value, frozen=True):
             place.target.expected.check_object(response.body, namespace=request.namespace, name=place.name)
         return response
 
-    async def list(self, place: Place, request: Request) -> Page:
+    async def list(self, place: Place, request: APIRequest) -> Page:
         try:
             with _traced(request):
                 page = await self.transport.list(request)
@@ -185,7 +185,7 @@ class Session(Value, frozen=True):
         return page
 
     @asynccontextmanager
-    async def watch(self, place: Place, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, place: Place, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         async with AsyncExitStack() as stack:
             try:
                 events = await stack.enter_async_context(self.transport.watch(request))
@@ -193,9 +193,9 @@ class Session(Value, frozen=True):
                 raise await self._explained(error, place) from error.__cause__
             yield events  # what the caller's block raises is not ours to explain
 
-    def request(self, place: Place, **parts: Any) -> Request:
+    def request(self, place: Place, **parts: Any) -> APIRequest:
         target = place.target
-        return Request(
+        return APIRequest(
             resource=target.resource,
             namespace=place.namespace,
             form=target.form,
@@ -245,7 +245,7 @@ class Session(Value, frozen=True):
             self.warn(ServerWarning(text, place.target.gvk, place.namespace, place.name))
 
 
-def _traced(request: Request) -> AbstractContextManager[object]:
+def _traced(request: APIRequest) -> AbstractContextManager[object]:
     """A span around a call to the API server, if tracing is on."""
     traces = tracing.active()
     if traces is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import times
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest import Page, Request, Response, Verb, WatchEvent
+from pilotage.rest import APIRequest, Page, Response, Verb, WatchEvent
 from pilotage.rest.listing import EMBEDDED_SILENCE_SECONDS, SILENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -143,13 +143,13 @@ class NoAPIServer:
 class NoTransport:
     """Refuses every request with an error that lists the alternatives."""
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         _refuse(request)
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         _refuse(request)
 
-    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+    def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         _refuse(request)
 
     async def resources(self) -> Sequence[RESTMapping]:
@@ -188,7 +188,7 @@ def no_server_to_watch(resource: str) -> InvalidDefinition:
     )
 
 
-def _refuse(request: Request) -> NoReturn:
+def _refuse(request: APIRequest) -> NoReturn:
     what = f"cannot {request.verb.value} {request.resource.group_resource}: {_NO_SERVER}"
     if request.verb in (Verb.GET, Verb.LIST, Verb.WATCH):
         raise InvalidDefinition(f"{what}. Read it through a cache that has an informer for this kind, {_SERVERS}")

@@ -16,7 +16,7 @@ import msgspec
 from pilotage.cluster.correlation import Correlator, EventNames, Occurrence, Record
 from pilotage.cluster.series import FINISH_SECONDS, EventSeries, SeriesRecord
 from pilotage.errors import AlreadyExists, ApiError, ConnectionLost, NotFound, PilotageError
-from pilotage.rest import PatchType, Request, Transport, Verb
+from pilotage.rest import APIRequest, PatchType, Transport, Verb
 from pilotage.rest.refusal import MissingPermission, refused
 from pilotage.tasks import loop_is_ending
 from pilotage.telemetry.logs import logger
@@ -178,15 +178,15 @@ class EventWriter:
         await self._transport.call(_creation(record))
 
 
-def _creation(record: AnyRecord) -> Request:
+def _creation(record: AnyRecord) -> APIRequest:
     occurrence = record.occurrence
     body = msgspec.json.encode(record.document())
-    return Request(Verb.CREATE, record.resource, occurrence.namespace, body=body, user_agent=occurrence.component)
+    return APIRequest(Verb.CREATE, record.resource, occurrence.namespace, body=body, user_agent=occurrence.component)
 
 
-def _patch(record: AnyRecord) -> Request:
+def _patch(record: AnyRecord) -> APIRequest:
     occurrence = record.occurrence
-    return Request(
+    return APIRequest(
         Verb.PATCH,
         record.resource,
         occurrence.namespace,

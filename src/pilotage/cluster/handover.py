@@ -20,7 +20,7 @@ from pilotage.errors import InvalidDefinition, NotFound
 from pilotage.meta import times
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.models import Resource
-from pilotage.rest.request import Form, Request, Verb
+from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response
 from pilotage.schema.generate.crd import crds
 from pilotage.server.assembly import cluster_context
@@ -60,13 +60,13 @@ class FullServer:
         if isinstance(storage, DirectSqliteStorage):
             storage.load()  # a request to the registry reads many keys
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         await self._prepare()
         if await self._needs_loop(request):
             return self._with_cluster(lambda registry: _call(registry, request, self._clock))
         return await _call(self._registry, request, self._clock)
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         await self._prepare()
         if await self._needs_loop(request):
             return self._with_cluster(lambda registry: registry.list(request))
@@ -95,7 +95,7 @@ class FullServer:
                 return False
         return True
 
-    async def _needs_loop(self, request: Request) -> bool:
+    async def _needs_loop(self, request: APIRequest) -> bool:
         """Whether a request waits for something, or leaves work for the loops of a server."""
         configured = await self._registry.context.configurations.fix()
         if request.options.resource_version not in ("", "0"):  # it may not have happened yet
@@ -112,7 +112,7 @@ class FullServer:
             request.resource.resource in _TERMINATED or await self._has_dependents(info, request)
         )
 
-    async def _has_dependents(self, info: ResourceInfo, request: Request) -> bool:
+    async def _has_dependents(self, info: ResourceInfo, request: APIRequest) -> bool:
         """Whether an object that may be deleted owns others."""
         context, owner = self._registry.context, b""
         if request.verb is Verb.DELETE:
@@ -146,7 +146,7 @@ class FullServer:
         return f"sqlite:{self._storage.path}" if isinstance(self._storage, DirectSqliteStorage) else self._storage
 
 
-async def _call(registry: Registry, request: Request, clock: times.Clock) -> Response:
+async def _call(registry: Registry, request: APIRequest, clock: times.Clock) -> Response:
     if request.form is not Form.TABLE:
         return await registry.call(request)
     whole = replace(request, form=Form.OBJECT)

@@ -21,7 +21,7 @@ from pilotage.meta.mapper import RESTMapper, RESTMapping
 from pilotage.meta.models import Resource
 from pilotage.meta.names import tenant_problem
 from pilotage.meta.values import Value
-from pilotage.rest.request import Form, Request, Verb
+from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server.definitions import NeedsServer
 from pilotage.server.stored import StoredReader
@@ -127,7 +127,7 @@ class LightTransport:
         self._options = options
         self._stored = StoredReader(storage, options.tenant, options.clock)
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         """Any verb but list and watch, and a list in the form of a Table."""
         if request.verb is Verb.GET or request.form is Form.TABLE:
             try:
@@ -136,13 +136,13 @@ class LightTransport:
                 pass
         return await self._server.call(request)
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         try:
             return await self._stored.list(request)
         except NeedsServer:
             return await self._server.list(request)
 
-    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+    def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         self._refuse_watch()
 
     async def resources(self) -> Sequence[RESTMapping]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from pilotage.rest import Page, Request, Response, Transport, TransportWrapper, WatchEvent
+from pilotage.rest import APIRequest, Page, Response, Transport, TransportWrapper, WatchEvent
 from pilotage.rest.permission import Permission, permissions_of
 from pilotage.telemetry import stack
 
@@ -44,7 +44,7 @@ class Recorder:
         self._file = Path(folder) / f"{os.getpid()}.jsonl"
         self._seen: set[Seen] = set()
 
-    def note(self, request: Request) -> None:
+    def note(self, request: APIRequest) -> None:
         """A request is sent. Those of informers are left out: `note_informer` has the place that asked for them."""
         found = _place()
         if found is not None:
@@ -83,15 +83,15 @@ class RecordingTransport(TransportWrapper):
         super().__init__(inner)
         self._recorder = recorder
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         self._recorder.note(request)
         return await self._inner.call(request)
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         self._recorder.note(request)
         return await self._inner.list(request)
 
-    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+    def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         self._recorder.note(request)
         return self._inner.watch(request)
 

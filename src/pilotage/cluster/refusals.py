@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from pilotage.errors import Forbidden, PilotageError
-from pilotage.rest import Request, Transport
+from pilotage.rest import APIRequest, Transport
 from pilotage.rest.refusal import MissingPermission, granted, is_allowed, refused, review_request
 
 _REMEMBERED = 256
@@ -48,7 +48,7 @@ class Refusals:
         self._observers.append(observer)
         return lambda: self._observers.remove(observer)
 
-    def note(self, request: Request, error: Forbidden) -> None:
+    def note(self, request: APIRequest, error: Forbidden) -> None:
         """A request was refused."""
         found = refused(error)
         if found is None or found in self._missing or len(self._missing) >= _REMEMBERED:
@@ -57,7 +57,7 @@ class Refusals:
             self._missing[found] = shown = found.with_verbs(_EVENT_VERBS) if found.resource == "events" else found
             self._notify(shown, True)
 
-    def note_success(self, request: Request) -> None:
+    def note_success(self, request: APIRequest) -> None:
         """A request has succeeded."""
         for permission in granted(request):
             self._grant(permission)

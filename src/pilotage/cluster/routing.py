@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest import Page, Request, Response, Transport, WatchEvent
+from pilotage.rest import APIRequest, Page, Response, Transport, WatchEvent
 from pilotage.rest.listing import ListerWatcher
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ class RoutedTransport:
         self._main = main
         self._aggregations = aggregations  # shared with the cluster, which adds to it
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         return await self._for(request).call(request)
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         return await self._for(request).list(request)
 
-    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+    def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         return self._for(request).watch(request)
 
     async def resources(self) -> Sequence[RESTMapping]:
@@ -55,6 +55,6 @@ class RoutedTransport:
         """Close the cluster's transport; the others are closed by their owners."""
         await self._main.close()
 
-    def _for(self, request: Request) -> Transport:
+    def _for(self, request: APIRequest) -> Transport:
         found = self._aggregations.get(request.resource.group)
         return found.transport if found is not None else self._main

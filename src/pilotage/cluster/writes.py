@@ -12,7 +12,7 @@ import msgspec
 from pilotage.cluster.refusals import Refusals
 from pilotage.errors import Forbidden
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
-from pilotage.rest import Bytes, Page, Request, Response, Transport, TransportWrapper, Verb, WatchEvent
+from pilotage.rest import APIRequest, Bytes, Page, Response, Transport, TransportWrapper, Verb, WatchEvent
 
 
 class Write(NamedTuple):
@@ -65,7 +65,7 @@ class WriteTracker:
         self._observers.append(observer)
         return lambda: self._observers.remove(observer)
 
-    def note(self, request: Request, data: Bytes) -> None:
+    def note(self, request: APIRequest, data: Bytes) -> None:
         """Record the response to a write. A dry run does not count."""
         if request.write.dry_run or request.delete.dry_run:
             return
@@ -112,7 +112,7 @@ class TrackedTransport(TransportWrapper):
         self._tracker = tracker
         self._refusals = refusals if refusals is not None else Refusals()
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         try:
             response = await self._inner.call(request)
         except Forbidden as error:
@@ -124,7 +124,7 @@ class TrackedTransport(TransportWrapper):
             self._tracker.note(request, response.body)
         return response
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         try:
             page = await self._inner.list(request)
         except Forbidden as error:
@@ -138,7 +138,7 @@ class TrackedTransport(TransportWrapper):
         return page
 
     @asynccontextmanager
-    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         opened = False
         try:
             async with self._inner.watch(request) as events:

@@ -12,7 +12,7 @@ from pilotage.errors import ConnectionLost
 from pilotage.http.dates import DateLine
 from pilotage.http.heads import Refusal, RequestHead
 from pilotage.http.limits import Limits
-from pilotage.http.messages import Authenticate, Handler, Peer, Request, StreamingResponse
+from pilotage.http.messages import Authenticate, Handler, HTTPRequest, Peer, StreamingResponse
 from pilotage.http.reader import RawRequest, RequestReader
 from pilotage.http.responses import CONTINUE, LAST_CHUNK, Plan, chunk_bytes, plan, refusal_bytes
 from pilotage.telemetry.logs import logger
@@ -254,7 +254,7 @@ class ServerConnection(asyncio.Protocol):
         begun = False
         try:
             response = await self._shared.handler(
-                Request(head.method, head.target, head.fields.headers, raw.body, self._peer)
+                HTTPRequest(head.method, head.target, head.fields.headers, raw.body, self._peer)
             )
             keep_alive = head.fields.keep_alive and not self._shared.closing
             planned = plan(response, head, keep_alive, self._shared.date_line())

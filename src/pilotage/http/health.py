@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from pilotage.http.messages import Request, Response
+from pilotage.http.messages import HTTPRequest, HTTPResponse
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.health")
@@ -42,7 +42,7 @@ class HealthHandler:
         self._failing: dict[str, _Failure] = {}
         self._known: tuple[str, ...] = ()
 
-    async def __call__(self, request: Request) -> Response:
+    async def __call__(self, request: HTTPRequest) -> HTTPResponse:
         asked = _HealthRequest.of(request, self._path)
         checks = self._checks() or {"ping": ping}
         self._known = tuple(checks)
@@ -50,13 +50,13 @@ class HealthHandler:
         results = await asyncio.gather(*(self._passes(name, checks[name]) for name in wanted))
         return self._answer(asked, dict(zip(wanted, results, strict=True)))
 
-    def last_answer(self, request: Request, results: Mapping[str, bool]) -> Response:
+    def last_answer(self, request: HTTPRequest, results: Mapping[str, bool]) -> HTTPResponse:
         """The response without running a check: `results`, and for other checks their last result."""
         asked = _HealthRequest.of(request, self._path)
         wanted = asked.wanted(self._known or tuple(results))
         return self._answer(asked, {name: results.get(name, name not in self._failing) for name in wanted})
 
-    def _answer(self, asked: _HealthRequest, results: Mapping[str, bool]) -> Response:
+    def _answer(self, asked: _HealthRequest, results: Mapping[str, bool]) -> HTTPResponse:
         if not asked.is_read:
             return text_response(405, "method not allowed", ("Allow", "GET, HEAD"))
         passed = all(results.values())
@@ -123,7 +123,7 @@ class _HealthRequest(NamedTuple):
     verbose: bool
 
     @classmethod
-    def of(cls, request: Request, path: str) -> _HealthRequest:
+    def of(cls, request: HTTPRequest, path: str) -> _HealthRequest:
         url = urlsplit(request.target)
         options = parse_qs(url.query, keep_blank_values=True, max_num_fields=100)
         check = unquote(url.path.removeprefix(path).strip("/"))
@@ -145,10 +145,10 @@ class _Failure(NamedTuple):
     shown: str
 
 
-def text_response(status: int, text: str, *headers: tuple[str, str]) -> Response:
+def text_response(status: int, text: str, *headers: tuple[str, str]) -> HTTPResponse:
     """A short response in plain text."""
     pairs = (("Content-Type", "text/plain; charset=utf-8"), ("X-Content-Type-Options", "nosniff"), *headers)
-    return Response(status, pairs, text.encode())
+    return HTTPResponse(status, pairs, text.encode())
 
 
 def _line(name: str, results: Mapping[str, bool], reason: str) -> str:

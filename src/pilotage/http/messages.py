@@ -71,7 +71,7 @@ class Peer:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HTTPRequest:
     """A request with its complete body. `target` is the raw path and query, not decoded."""
 
     method: str
@@ -82,7 +82,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class HTTPResponse:
     """A response with its complete body. The server adds the headers that frame it; a handler must not."""
 
     status: int
@@ -114,7 +114,7 @@ class ClientResponse:
 Authenticate = Callable[[Headers, Peer], bool]
 """Whether a request with these headers, from this peer, is authenticated."""
 
-Handler = Callable[[Request], Awaitable[Response | StreamingResponse]]
+Handler = Callable[[HTTPRequest], Awaitable[HTTPResponse | StreamingResponse]]
 """Handles a request. If the client disconnects meanwhile, the handler is cancelled."""
 
 

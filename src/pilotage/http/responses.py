@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pilotage.http.heads import Refusal, RequestHead, header_lines, status_line
-from pilotage.http.messages import Response, StreamingResponse, reason_phrase
+from pilotage.http.messages import HTTPResponse, StreamingResponse, reason_phrase
 
 LAST_CHUNK = b"0\r\n\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -21,12 +21,12 @@ class Plan:
     keep_alive: bool
 
 
-def plan(response: Response | StreamingResponse, request: RequestHead, keep_alive: bool, date_line: bytes) -> Plan:
+def plan(response: HTTPResponse | StreamingResponse, request: RequestHead, keep_alive: bool, date_line: bytes) -> Plan:
     """Decide how `response` is written. Raises ValueError for headers or a status that a handler may not use."""
     bodiless = response.status in (204, 304)
     streaming = isinstance(response, StreamingResponse)
     chunked = streaming and request.fields.modern and not bodiless
-    if isinstance(response, Response):
+    if isinstance(response, HTTPResponse):
         framing = b"" if bodiless else b"Content-Length: %d\r\n" % len(response.body)
     elif chunked:
         framing = b"Transfer-Encoding: chunked\r\n"

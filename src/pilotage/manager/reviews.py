@@ -14,7 +14,7 @@ from pilotage.client.client import Client
 from pilotage.client.conflicts import Backoff
 from pilotage.errors import ApiError, ConnectionLost
 from pilotage.http.health import text_response
-from pilotage.http.messages import Handler, Request, Response, StreamingResponse
+from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.telemetry.logs import logger
 from pilotage.types.authentication.v1 import TokenReview, TokenReviewSpec, UserInfo
 from pilotage.types.authorization.v1 import NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec
@@ -80,7 +80,7 @@ class ReviewFilter:
         self._tokens: Answers[_User] | None = None
         self._decisions: Answers[bool] | None = None
 
-    async def __call__(self, request: Request) -> Response | StreamingResponse:
+    async def __call__(self, request: HTTPRequest) -> HTTPResponse | StreamingResponse:
         token = _token(request)
         if token is None:
             return text_response(401, "Unauthorized")
@@ -143,7 +143,7 @@ class ReviewFilter:
         raise AssertionError("unreachable")
 
 
-def _token(request: Request) -> str | None:
+def _token(request: HTTPRequest) -> str | None:
     scheme, _, token = request.headers.get("authorization").partition(" ")
     token = token.strip()
     return token if scheme.lower() == "bearer" and 0 < len(token) <= _MAX_TOKEN else None

@@ -2,14 +2,14 @@
 
 from pilotage.rest.fence import Fence as Fence
 from pilotage.rest.fence import Term as Term
-from pilotage.rest.path import HTTPRequest as HTTPRequest
+from pilotage.rest.path import EncodedRequest as EncodedRequest
 from pilotage.rest.path import build as build
 from pilotage.rest.path import parse as parse
+from pilotage.rest.request import APIRequest as APIRequest
 from pilotage.rest.request import DeleteOptions as DeleteOptions
 from pilotage.rest.request import Form as Form
 from pilotage.rest.request import ListOptions as ListOptions
 from pilotage.rest.request import PatchType as PatchType
-from pilotage.rest.request import Request as Request
 from pilotage.rest.request import Verb as Verb
 from pilotage.rest.request import WriteOptions as WriteOptions
 from pilotage.rest.response import Bytes as Bytes

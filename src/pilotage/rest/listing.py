@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.values import Value
 from pilotage.rest.answers import Expected
-from pilotage.rest.request import Form, ListOptions, Request, Verb
+from pilotage.rest.request import APIRequest, Form, ListOptions, Verb
 from pilotage.rest.response import Page, WatchEvent
 from pilotage.rest.transport import SILENCE_SECONDS as SILENCE_SECONDS
 from pilotage.rest.transport import Transport
@@ -95,8 +95,8 @@ class RestListerWatcher(Value, frozen=True):
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         return self.transport.watch(self._request(Verb.WATCH, options))
 
-    def _request(self, verb: Verb, options: ListOptions) -> Request:
-        return Request(
+    def _request(self, verb: Verb, options: ListOptions) -> APIRequest:
+        return APIRequest(
             verb=verb,
             resource=self.resource,
             namespace=self.namespace,

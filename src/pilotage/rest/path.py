@@ -30,10 +30,10 @@ from pilotage.rest import query as queries
 from pilotage.rest.negotiation import ACCEPT, JSON, LIST_ACCEPT, PROTOBUF, YAML, requested_form
 from pilotage.rest.request import (
     PROPAGATION_POLICIES,
+    APIRequest,
     DeleteOptions,
     Form,
     ListOptions,
-    Request,
     Verb,
     WriteOptions,
 )
@@ -60,7 +60,7 @@ _READS = (Verb.GET, Verb.LIST, Verb.WATCH, Verb.DELETE_COLLECTION)
 _WRITES = (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
 
 
-class HTTPRequest(Value, frozen=True):
+class EncodedRequest(Value, frozen=True):
     """An HTTP request as a value."""
 
     __unshown__ = frozenset({"headers", "body"})
@@ -71,7 +71,7 @@ class HTTPRequest(Value, frozen=True):
     body: bytes = b""
 
 
-def build(request: Request) -> HTTPRequest:
+def build(request: APIRequest) -> EncodedRequest:
     """The HTTP request for `request`."""
     query = _query(request)
     target = path_of(request) + ("?" + urlencode(query, quote_via=quote) if query else "")
@@ -92,10 +92,10 @@ def build(request: Request) -> HTTPRequest:
         headers.append((fence.HEADER, terms))
     if request.user_agent:
         headers.append(("user-agent", request.user_agent))
-    return HTTPRequest(_METHODS[request.verb], target, tuple(headers), body)
+    return EncodedRequest(_METHODS[request.verb], target, tuple(headers), body)
 
 
-def path_of(request: Request) -> str:
+def path_of(request: APIRequest) -> str:
     """The path without the query."""
     group, version, resource = request.resource
     parts = ["apis", group, version] if group else ["api", version]
@@ -109,7 +109,7 @@ def path_of(request: Request) -> str:
     return "/" + "/".join(quote(part, safe="") for part in parts)
 
 
-def _query(request: Request) -> list[tuple[str, str]]:
+def _query(request: APIRequest) -> list[tuple[str, str]]:
     query: list[tuple[str, str]] = []
     if request.verb in _READS:
         query += _list_query(request.options)
@@ -175,7 +175,7 @@ def delete_body(options: DeleteOptions) -> bytes:
     return msgspec.json.encode(_NO_DELETE_OPTIONS | document)
 
 
-def parse(http: HTTPRequest) -> Request:
+def parse(http: EncodedRequest) -> APIRequest:
     """The request value of an HTTP request. Raises ApiError if there is none."""
     path, _, text = http.target.partition("?")
     headers = {name.lower(): value for name, value in http.headers}
@@ -186,7 +186,7 @@ def parse(http: HTTPRequest) -> Request:
     watch = queries.boolean(query, "watch") and http.method in ("GET", "HEAD") and not name
     verb = _verb(http.method, name, watch)
     deleting = verb in (Verb.DELETE, Verb.DELETE_COLLECTION)
-    return Request(
+    return APIRequest(
         verb=verb,
         resource=resource,
         namespace=namespace,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pilotage.meta.documents import Document
-from pilotage.rest.request import PatchType, Request, Verb
+from pilotage.rest.request import APIRequest, PatchType, Verb
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 """In the order in which rules list them."""
@@ -42,7 +42,7 @@ def rule_line(rule: Document) -> str:
     return "{" + ", ".join(f"{key}: [{', '.join(_quoted(values))}]" for key, values in rule.items()) + "}"
 
 
-def permissions_of(request: Request) -> tuple[Permission, ...]:
+def permissions_of(request: APIRequest) -> tuple[Permission, ...]:
     """What the sender of a request must be allowed to do. An apply creates the object if it does not exist."""
     resource = request.resource.resource + (f"/{request.subresource}" if request.subresource else "")
     needed = Permission(request.resource.group, resource, request.verb.value)

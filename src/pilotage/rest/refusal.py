@@ -11,7 +11,7 @@ import msgspec
 from pilotage.errors import ApiError, Forbidden
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.permission import permissions_of, rule_line
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 
 _REVIEWS = GroupVersionResource("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
 _REFUSED = re.compile(
@@ -58,7 +58,7 @@ def refused(error: BaseException | None) -> MissingPermission | None:
     )
 
 
-def granted(request: Request) -> Iterator[MissingPermission]:
+def granted(request: APIRequest) -> Iterator[MissingPermission]:
     """The permissions that are not missing if a request succeeds."""
     is_namespace = not request.resource.group and request.resource.resource == "namespaces"
     namespace = request.name if is_namespace else request.namespace  # a namespace is in itself
@@ -66,7 +66,7 @@ def granted(request: Request) -> Iterator[MissingPermission]:
         yield MissingPermission((one.verb,), one.group, one.resource, namespace)
 
 
-def review_request(permission: MissingPermission) -> Request:
+def review_request(permission: MissingPermission) -> APIRequest:
     """The request of a SelfSubjectAccessReview: whether the sender has the permission. For its first verb."""
     resource, _, subresource = permission.resource.partition("/")
     attributes = {
@@ -81,7 +81,7 @@ def review_request(permission: MissingPermission) -> Request:
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": {name: value for name, value in attributes.items() if value}},
     }
-    return Request(Verb.CREATE, _REVIEWS, body=msgspec.json.encode(document))
+    return APIRequest(Verb.CREATE, _REVIEWS, body=msgspec.json.encode(document))
 
 
 def is_allowed(answer: bytes) -> bool:

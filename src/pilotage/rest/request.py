@@ -144,7 +144,7 @@ class AuditAnnotations(dict[str, str]):
     """Whether the log has the objects of requests."""
 
 
-class Request(Value, frozen=True):
+class APIRequest(Value, frozen=True):
     """One request. `name` is empty for collections, `namespace` for cluster-scoped kinds and for all namespaces."""
 
     __unshown__ = frozenset({"body"})

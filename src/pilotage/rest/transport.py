@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Page, Response, WatchEvent
 
 SILENCE_SECONDS = 75.0
@@ -17,13 +17,13 @@ SILENCE_SECONDS = 75.0
 class Transport(Protocol):
     """Carries requests to an API server. All methods raise ApiError if the server refuses the request."""
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         """Any verb but list and watch."""
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         """List, and delete collection, which answers with what it deleted."""
 
-    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+    def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         """Open a watch. It is open (and its errors are raised) when the block is entered; the end of the block ends it.
 
         ERROR events come as such; the iterator ends when the server ends the stream.
@@ -42,13 +42,13 @@ class TransportWrapper:
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         return await self._inner.call(request)
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         return await self._inner.list(request)
 
-    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+    def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         return self._inner.watch(request)
 
     async def resources(self) -> Sequence[RESTMapping]:

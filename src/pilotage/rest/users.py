@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from pilotage.rest.request import Request, User
+from pilotage.rest.request import APIRequest, User
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.rest.transport import Transport, TransportWrapper
 
@@ -60,13 +60,13 @@ class ActingTransport(TransportWrapper):
         super().__init__(inner)
         self._user = user
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         return await self._inner.call(replace(request, user=self._user))
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         return await self._inner.list(replace(request, user=self._user))
 
-    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+    def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         return self._inner.watch(replace(request, user=self._user))
 
     async def close(self) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.values import Value
-from pilotage.rest.request import Request, User
+from pilotage.rest.request import APIRequest, User
 
 if TYPE_CHECKING:
     from pilotage.server.resources import ResourceInfo
@@ -62,7 +62,7 @@ class Attributes(Value, frozen=True):
     __unshown__ = frozenset({"request", "new", "old", "info", "body", "reinvocation"})
 
     operation: Operation
-    request: Request
+    request: APIRequest
     new: Document | None
     """The object to be stored, which a mutating function changes in place; None for a delete."""
     old: Document | None

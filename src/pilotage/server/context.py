@@ -24,7 +24,7 @@ from pilotage.meta import times
 from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.names import tenant_problem
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.server import records
 from pilotage.server.access.escalation import GRANTING, EscalationCheck
 from pilotage.server.access.rbac import Authorizer
@@ -153,7 +153,7 @@ class RegistryContext:
     def key(self, info: ResourceInfo, namespace: str, name: str) -> str:
         return self.prefix + info.key(namespace, name)
 
-    async def entry(self, info: ResourceInfo, request: Request) -> Entry:
+    async def entry(self, info: ResourceInfo, request: APIRequest) -> Entry:
         """The object that a request names. Raises NotFound."""
         entry = await self.storage.get(self.key(info, request.namespace, request.name))
         if entry is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pilotage.errors import RevisionConflict
 from pilotage.meta.documents import Document, same
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.server import records
 from pilotage.server.catalogue import DEFINITIONS
 from pilotage.server.context import RegistryContext
@@ -16,7 +16,7 @@ from pilotage.server.strategies import apiextensions
 from pilotage.storage.interface import Entry, Put
 
 _DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-_OWN_WRITE = Request(Verb.UPDATE, _DEFINITIONS, subresource="status", user_agent="kube-apiserver")
+_OWN_WRITE = APIRequest(Verb.UPDATE, _DEFINITIONS, subresource="status", user_agent="kube-apiserver")
 NAMES = "names/"
 """One key for each group: every commit that accepts names writes it, so that no two accept the same ones."""
 

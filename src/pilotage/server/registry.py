@@ -15,7 +15,7 @@ from pilotage.errors import RequestTooLarge, RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest.request import PatchType, Request, Verb
+from pilotage.rest.request import APIRequest, PatchType, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import deadlines, records, routes, steps
 from pilotage.server.access.rbac import attributes_of
@@ -131,7 +131,7 @@ class Registry:
         """Call `observer` with every write of the background loops, and its answer."""
         self._observers.append(observer)
 
-    def _note(self, request: Request, answer: bytes) -> None:
+    def _note(self, request: APIRequest, answer: bytes) -> None:
         for observer in self._observers:
             observer(request, answer)
 
@@ -142,7 +142,7 @@ class Registry:
     # Who has resolved a request already, as the HTTP handler has, passes what it is about: it is not authorized again,
     # and is in the block of `context.request()`.
 
-    async def call(self, request: Request, info: ResourceInfo | None = None) -> Response:
+    async def call(self, request: APIRequest, info: ResourceInfo | None = None) -> Response:
         request = self._limited(request)
         async with self.context.request() if info is None else NO_REQUEST:
             while True:
@@ -151,13 +151,13 @@ class Registry:
                 except Redefined:
                     info = None
 
-    def _limited(self, request: Request) -> Request:
+    def _limited(self, request: APIRequest) -> APIRequest:
         """The request with a deadline, if something may have to be waited for."""
         if request.deadline or request.verb is Verb.GET or not self.context.calls_webhooks:
             return request
         return replace(request, deadline=deadlines.of(request.verb, asyncio.get_running_loop().time()))
 
-    async def _call(self, info: ResourceInfo, request: Request) -> Response:
+    async def _call(self, info: ResourceInfo, request: APIRequest) -> Response:
         if routes.is_action(info, request):
             return await self._actions.call(info, request)
         if request.subresource == "scale":
@@ -179,23 +179,23 @@ class Registry:
                 return await self._deleter.delete(info, request)
         raise routes.no_method()
 
-    async def _patch(self, info: ResourceInfo, request: Request) -> Response:
+    async def _patch(self, info: ResourceInfo, request: APIRequest) -> Response:
         if patch_type(info, request) is PatchType.APPLY:
             return await self._applier.apply(info, request)
         return await self._updater.patch(info, request)
 
-    async def apply(self, request: Request, change: Callable[[Document], Document]) -> Response:
+    async def apply(self, request: APIRequest, change: Callable[[Document], Document]) -> Response:
         """Store what `change` makes of the stored object: a write of the server itself, through the same steps.
 
         It is called again whenever another writer was faster, and does not change what it is given.
         """
         return await self._updater.change(await self._resolve(request), request, lambda old, _: (change(old), []))
 
-    async def list(self, request: Request, info: ResourceInfo | None = None) -> Page:
+    async def list(self, request: APIRequest, info: ResourceInfo | None = None) -> Page:
         async with self.context.request() if info is None else NO_REQUEST:
             return await self._list(info or await self._resolve(request), request)
 
-    async def _list(self, info: ResourceInfo, request: Request) -> Page:
+    async def _list(self, info: ResourceInfo, request: APIRequest) -> Page:
         if request.verb is Verb.DELETE_COLLECTION:
             return await self._deleter.delete_collection(info, self._limited(request))
         if info.gvr == COMPONENTS:
@@ -204,13 +204,13 @@ class Registry:
 
     @asynccontextmanager
     async def watch(
-        self, request: Request, info: ResourceInfo | None = None
+        self, request: APIRequest, info: ResourceInfo | None = None
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         info = info or await self._resolve(request)
         async with self._watcher.open(info, request) as events:
             yield events
 
-    async def describe(self, request: Request) -> ResourceInfo:
+    async def describe(self, request: APIRequest) -> ResourceInfo:
         """The resource that a request is about. Raises what the request itself would raise for its path."""
         return await self._resolve(request)
 
@@ -226,7 +226,7 @@ class Registry:
     async def close(self) -> None:
         """Nothing: the storage belongs to its opener."""
 
-    async def _resolve(self, request: Request) -> ResourceInfo:
+    async def _resolve(self, request: APIRequest) -> ResourceInfo:
         # On memory nothing here ever waits, so a caller in a tight loop would keep all others from running:
         # reconcilers, watches, leases. Counted, not timed, so that a seeded loop repeats itself.
         self._calls += 1

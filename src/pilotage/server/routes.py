@@ -6,7 +6,7 @@ from functools import cache
 
 from pilotage.errors import BadRequest, MethodNotSupported, NotFound, StatusDetails
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.subresources.table import BINDINGS, action_of, verbs_of
 from pilotage.types import builtin
@@ -18,14 +18,14 @@ _UNNAMED = (*_READS, Verb.CREATE, Verb.DELETE_COLLECTION)
 _NAMED = (Verb.UPDATE, Verb.PATCH)
 
 
-def is_action(info: ResourceInfo, request: Request) -> bool:
+def is_action(info: ResourceInfo, request: APIRequest) -> bool:
     """Whether a request is to an action."""
     if info.custom:
         return False
     return bool(action_of(request)) if request.subresource else info.gvr == BINDINGS
 
 
-def check(info: ResourceInfo, request: Request) -> None:
+def check(info: ResourceInfo, request: APIRequest) -> None:
     """Raise what a path that leads nowhere is answered with; custom kinds have other words for it."""
     if not info.custom and action_of(request):
         _check_action(info, request)
@@ -37,7 +37,7 @@ def check(info: ResourceInfo, request: Request) -> None:
         _check_builtin(info, request, known=known)
 
 
-def _check_action(info: ResourceInfo, request: Request) -> None:
+def _check_action(info: ResourceInfo, request: APIRequest) -> None:
     if not _in_scope(info, request):
         raise no_resource()
     if request.verb not in verbs_of(request):
@@ -82,7 +82,7 @@ def no_verb(info: ResourceInfo, verb: str) -> MethodNotSupported:
     return MethodNotSupported(message, details=info.details())
 
 
-def _check_custom(info: ResourceInfo, request: Request, *, known: bool) -> None:
+def _check_custom(info: ResourceInfo, request: APIRequest, *, known: bool) -> None:
     if not known:
         raise info.not_found(request.name)
     if not _in_scope(info, request):
@@ -93,7 +93,7 @@ def _check_custom(info: ResourceInfo, request: Request, *, known: bool) -> None:
         raise no_verb(info, request.verb.value)
 
 
-def _check_builtin(info: ResourceInfo, request: Request, *, known: bool) -> None:
+def _check_builtin(info: ResourceInfo, request: APIRequest, *, known: bool) -> None:
     wrong_scope = not _in_scope(info, request)
     if not known or (wrong_scope and (request.name or not info.namespaced)):
         raise no_resource()
@@ -110,11 +110,11 @@ def _subresource_verbs(gvr: GroupVersionResource, name: str) -> frozenset[Verb]:
     return frozenset(map(Verb, next(found, ())))
 
 
-def _in_scope(info: ResourceInfo, request: Request) -> bool:
+def _in_scope(info: ResourceInfo, request: APIRequest) -> bool:
     """A namespaced object is named with its namespace, a cluster-scoped one without; lists may span namespaces."""
     spans = info.namespaced and not request.namespace and request.verb in _READS and not request.name
     return spans or info.namespaced == bool(request.namespace)
 
 
-def _wants_name(request: Request) -> bool:
+def _wants_name(request: APIRequest) -> bool:
     return request.verb not in _UNNAMED

@@ -12,7 +12,7 @@ from typing import Any
 
 from pilotage.errors import Cause, RequestTooLarge
 from pilotage.meta.documents import Document, copied, make_whole, nulls_in
-from pilotage.rest.request import PatchType, Request
+from pilotage.rest.request import APIRequest, PatchType
 from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import metadata as meta
@@ -26,7 +26,7 @@ _FRACTION = re.compile(rb"[0-9](?:\.[0-9]|[eE])")
 
 
 def default(
-    info: ResourceInfo, request: Request, document: Document, problems: FieldProblems, *, complete: bool = False
+    info: ResourceInfo, request: APIRequest, document: Document, problems: FieldProblems, *, complete: bool = False
 ) -> list[str]:
     """Prune and default by the schema of a CRD, then by the strategy, in place. The warnings about dropped fields.
 
@@ -64,7 +64,7 @@ def prepare_create(info: ResourceInfo, document: Document, *, now: str, uid: str
 
 
 def prepare_update(
-    info: ResourceInfo, request: Request, document: Document, old: Document
+    info: ResourceInfo, request: APIRequest, document: Document, old: Document
 ) -> tuple[Document, list[str]]:
     """The next state of `old`: a subresource sets its part, and what only the server sets stays. The warnings."""
     strategy, metadata = info.strategy, document["metadata"]
@@ -101,7 +101,7 @@ def _drop_empty_lists(info: ResourceInfo, document: Document) -> None:
             del holder[name]
 
 
-def validate_create(info: ResourceInfo, request: Request, document: Document) -> list[Cause]:
+def validate_create(info: ResourceInfo, request: APIRequest, document: Document) -> list[Cause]:
     """Everything that is wrong with a new object; a valid one is brought into its stored form."""
     strategy = info.strategy
     metadata = meta.create_causes(document["metadata"], strategy, namespaced=info.namespaced)
@@ -114,7 +114,7 @@ def validate_create(info: ResourceInfo, request: Request, document: Document) ->
 
 
 def validate_update(
-    info: ResourceInfo, request: Request, document: Document, old: Document, tolerated: list[Cause] | None = None
+    info: ResourceInfo, request: APIRequest, document: Document, old: Document, tolerated: list[Cause] | None = None
 ) -> list[Cause]:
     """Everything that is wrong with the next state of an object; a valid one is brought into its stored form.
 
@@ -148,7 +148,7 @@ def drop_unknown(info: ResourceInfo, document: Document) -> None:
 
 def schema_causes(
     info: ResourceInfo,
-    request: Request,
+    request: APIRequest,
     document: Document,
     old: Document | None,
     metadata: list[Cause],

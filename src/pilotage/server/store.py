@@ -8,7 +8,7 @@ from pilotage.errors import ApiError, Cause, NotFound, RevisionConflict, Status,
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.fence import Fence
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.server import fencing, records
 from pilotage.server.allocation import ServiceAllocations
 from pilotage.server.catalogue import NAMESPACES, Redefined
@@ -22,7 +22,7 @@ from pilotage.storage.transaction import MAX_VALUE_BYTES
 _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
 
-async def create(context: RegistryContext, info: ResourceInfo, request: Request, document: Document) -> bytes:
+async def create(context: RegistryContext, info: ResourceInfo, request: APIRequest, document: Document) -> bytes:
     """Store a new object, if its name is free and its namespace exists. Returns its bytes. Raises AlreadyExists."""
     name = document["metadata"]["name"]
     if request.verb is Verb.CREATE and not request.write.dry_run:

@@ -16,7 +16,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.models import Resource
-from pilotage.rest.request import Form, Request, Verb
+from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response
 from pilotage.server.definitions import DEFINITIONS, NeedsServer, ShownKind, is_established, is_plain, mapping_of
 from pilotage.server.resources import ResourceInfo
@@ -40,7 +40,7 @@ class StoredReader:
         self._clock = clock
         self._known: dict[GroupVersionResource, ResourceInfo] = {}
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         """A get, or a list as a Table. Raises NeedsServer, and the errors of the API."""
         if request.form is Form.TABLE:
             return await self._table(request)
@@ -48,7 +48,7 @@ class StoredReader:
             raise NeedsServer
         return await self._reader.get(await self._info(request), request)
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         """A list. Raises NeedsServer, and the errors of the API."""
         if request.verb is not Verb.LIST:
             raise NeedsServer
@@ -73,7 +73,7 @@ class StoredReader:
         ]
         return [*builtin.resources(), *custom]
 
-    async def _table(self, request: Request) -> Response:
+    async def _table(self, request: APIRequest) -> Response:
         from pilotage.server.tables.table import TableWriter
 
         info = await self._info(request)
@@ -87,7 +87,7 @@ class StoredReader:
         response = await self._reader.get(info, whole)
         return Response(writer.single(response.body, self._clock()), warnings=response.warnings)
 
-    async def _info(self, request: Request) -> ResourceInfo:
+    async def _info(self, request: APIRequest) -> ResourceInfo:
         gvr = request.resource
         if request.subresource or request.user.name or bool(request.name) != (request.verb is Verb.GET):
             raise NeedsServer
@@ -143,7 +143,7 @@ class _Context:
     def converter(self) -> Converter:
         raise NeedsServer
 
-    async def entry(self, info: ResourceInfo, request: Request) -> Entry:
+    async def entry(self, info: ResourceInfo, request: APIRequest) -> Entry:
         entry = await self.storage.get(self.prefix + info.key(request.namespace, request.name))
         if entry is None:
             raise info.not_found(request.name)

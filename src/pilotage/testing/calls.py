@@ -16,7 +16,7 @@ from pilotage.meta.forms import Kind, gvk_of, key_of
 from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapper, RESTMapping
 from pilotage.meta.unstructured import Unstructured
-from pilotage.rest import Page, PatchType, Request, Response, Transport, TransportWrapper, Verb, WatchEvent
+from pilotage.rest import APIRequest, Page, PatchType, Response, Transport, TransportWrapper, Verb, WatchEvent
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "apply", "delete", "delete_all_of")
 """The calls of a client that can be made to fail."""
@@ -123,11 +123,11 @@ class Calls:
                 fault.count += 1
                 raise fault.error.with_traceback(None)
 
-    def check_request(self, request: Request) -> None:
+    def check_request(self, request: APIRequest) -> None:
         if self._faults and request.verb not in (Verb.GET, Verb.LIST):
             self.check(_verb(request), self._gvk(request), _name(request), request.subresource)
 
-    def note(self, request: Request, received: bytes) -> None:
+    def note(self, request: APIRequest, received: bytes) -> None:
         if not self._recorders or request.verb in _READS or request.write.dry_run or request.delete.dry_run:
             return
         gvk = self._gvk(request)
@@ -157,7 +157,7 @@ class Calls:
 
         return Interceptor(get=get, list=list_)
 
-    def _gvk(self, request: Request) -> GroupVersionKind:
+    def _gvk(self, request: APIRequest) -> GroupVersionKind:
         """The kind of a resource. One that discovery does not list goes by the name of its resource."""
         resource = request.resource
         if resource not in self._mappings:
@@ -173,32 +173,32 @@ class ObservedTransport(TransportWrapper):
         super().__init__(inner)
         self._calls = calls
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         self._calls.check_request(request)
         response = await self._inner.call(request)
         self._calls.note(request, response.body)
         return response
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         self._calls.check_request(request)
         page = await self._inner.list(request)
         self._calls.note(request, b"")
         return page
 
     @asynccontextmanager
-    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         self._calls.check_request(request)
         async with self._inner.watch(request) as events:
             yield events
 
 
-def _verb(request: Request) -> str:
+def _verb(request: APIRequest) -> str:
     if request.verb is Verb.PATCH and request.content_type == PatchType.APPLY.value:
         return "apply"
     return "delete_all_of" if request.verb is Verb.DELETE_COLLECTION else request.verb.value
 
 
-def _name(request: Request) -> str:
+def _name(request: APIRequest) -> str:
     if request.name or request.verb is not Verb.CREATE:
         return request.name
     return _generated_name(request.body)

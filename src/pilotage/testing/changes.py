@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import PilotageError
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest import ListOptions, Page, Request, Response, Transport, TransportWrapper, Verb
+from pilotage.rest import APIRequest, ListOptions, Page, Response, Transport, TransportWrapper, Verb
 
 
 class ReadTransport(TransportWrapper):
@@ -20,15 +20,15 @@ class ReadTransport(TransportWrapper):
         self.collections: set[tuple[GroupVersionResource, str]] = set()
         """Resources, each with a namespace; empty: all."""
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         self._note(request)
         return await self._inner.call(request)
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         self._note(request)
         return await self._inner.list(request)
 
-    def _note(self, request: Request) -> None:
+    def _note(self, request: APIRequest) -> None:
         if request.verb in (Verb.GET, Verb.LIST):
             self.collections.add((request.resource, request.namespace))
 
@@ -76,7 +76,7 @@ class Changes:
         return True
 
     async def _watch(self, transport: Transport, resource: GroupVersionResource, namespace: str) -> None:
-        request = Request(Verb.WATCH, resource, namespace, options=ListOptions(allow_watch_bookmarks=False))
+        request = APIRequest(Verb.WATCH, resource, namespace, options=ListOptions(allow_watch_bookmarks=False))
         with suppress(PilotageError):  # it cannot be watched, or the watch has ended: there is still the time
             async with transport.watch(request) as events:
                 self._event.set()  # what has changed since the last look is not among the events

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from pilotage.http.messages import Request
+from pilotage.http.messages import HTTPRequest
 
 Direction = Literal["up", "down"]
 """Up: from the client to the server. Down: back."""
 
-When = Callable[[Request], bool]
+When = Callable[[HTTPRequest], bool]
 
 
-def always(request: Request) -> bool:
+def always(request: HTTPRequest) -> bool:
     return True
 
 
@@ -34,7 +34,7 @@ def method_is(*methods: str) -> When:
     return lambda request: request.method in methods
 
 
-def is_watch(request: Request) -> bool:
+def is_watch(request: HTTPRequest) -> bool:
     """Kubernetes watches."""
     query = request.target.partition("?")[2].split("&")
     return "watch=true" in query or "watch=1" in query
@@ -215,7 +215,7 @@ class Script:
             and scheduled.fault.direction in (None, direction)
         ]
 
-    def http_faults(self, request: Request) -> list[HTTPFault]:
+    def http_faults(self, request: HTTPRequest) -> list[HTTPFault]:
         """The HTTP faults that concern this request; they are used up by asking."""
         found: list[HTTPFault] = []
         for scheduled in list(self._scheduled):

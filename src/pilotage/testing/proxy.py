@@ -27,7 +27,7 @@ from typing import TypeVar
 from pilotage.errors import ConnectionLost, Status, StatusDetails
 from pilotage.http.client import Client
 from pilotage.http.limits import MEBIBYTE, Limits, Timeouts
-from pilotage.http.messages import Headers, Request, Response, StreamingResponse
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from pilotage.http.streams import Stream
 from pilotage.testing.faults import (
@@ -173,7 +173,7 @@ class FaultProxy:
         faults = MappingProxyType(dict(self._script.committed))
         return ProxyStatistics(traffic.connections, self._relay.open, self._requests, traffic.up, traffic.down, faults)
 
-    async def _handle(self, request: Request) -> Response | StreamingResponse:
+    async def _handle(self, request: HTTPRequest) -> HTTPResponse | StreamingResponse:
         self._requests += 1
         faults = self._script.http_faults(request)
         for fault in faults:
@@ -185,16 +185,16 @@ class FaultProxy:
             response = await self._forward(request, faults)
         except ConnectionLost:
             return self._lost(request)
-        if any(isinstance(fault, HalfBody) for fault in faults) and isinstance(response, Response):
+        if any(isinstance(fault, HalfBody) for fault in faults) and isinstance(response, HTTPResponse):
             self._cut(request, after_body_bytes=len(response.body) // 2)
         return response
 
-    def _lost(self, request: Request) -> Response:
+    def _lost(self, request: HTTPRequest) -> HTTPResponse:
         """Stands for a response after the connection was cut: no client receives it."""
         self._cut(request)
-        return Response(502, body=b"lost by the fault proxy\n")
+        return HTTPResponse(502, body=b"lost by the fault proxy\n")
 
-    def _cut(self, request: Request, after_body_bytes: int | None = None) -> None:
+    def _cut(self, request: HTTPRequest, after_body_bytes: int | None = None) -> None:
         """End the connection that `request` came by, now or inside the answer to it."""
         connection = self._relay.connection_of(request.peer.port) if self._relay is not None else None
         if connection is None:
@@ -204,7 +204,7 @@ class FaultProxy:
         else:
             connection.body_left = after_body_bytes
 
-    async def _forward(self, request: Request, faults: Sequence[HTTPFault]) -> Response | StreamingResponse:
+    async def _forward(self, request: HTTPRequest, faults: Sequence[HTTPFault]) -> HTTPResponse | StreamingResponse:
         assert self._client is not None
         opened = AsyncExitStack()
         stream = await opened.enter_async_context(
@@ -218,7 +218,7 @@ class FaultProxy:
             line_faults = [fault for fault in faults if isinstance(fault, LineFault)]
             return StreamingResponse(stream.status, headers, _lines(opened, stream, line_faults))
         async with opened:
-            return Response(stream.status, headers, await stream.read(_LIMITS.response_bytes))
+            return HTTPResponse(stream.status, headers, await stream.read(_LIMITS.response_bytes))
 
 
 _LIMITS = Limits(
@@ -239,14 +239,14 @@ def _passed_on(headers: Headers) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in headers if name not in _OWN_HEADERS)
 
 
-def _answer(fault: Answer) -> Response:
+def _answer(fault: Answer) -> HTTPResponse:
     details = StatusDetails(retry_after_seconds=fault.retry_after) if fault.retry_after is not None else None
     status = Status(fault.status, fault.reason or _REASONS.get(fault.status, ""), fault.message, details)
     headers = [("Content-Type", "application/json")]
     if fault.retry_after is not None:
         headers.append(("Retry-After", str(fault.retry_after)))
     body = json.dumps(status.document()).encode() if fault.body is None else fault.body
-    return Response(fault.status, headers, body)
+    return HTTPResponse(fault.status, headers, body)
 
 
 _REASONS = {

@@ -22,10 +22,10 @@ from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.times import system_clock
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import (
+    APIRequest,
     DeleteOptions,
     Page,
     PatchType,
-    Request,
     Response,
     Transport,
     TransportWrapper,
@@ -127,7 +127,7 @@ class Remote:
         finally:
             self._requests -= 1
 
-    def note(self, request: Request, response: Response) -> None:
+    def note(self, request: APIRequest, response: Response) -> None:
         """Remember an object that was created, or changed since then."""
         if request.write.dry_run or request.subresource or request.verb not in _STORING:
             return
@@ -164,16 +164,18 @@ class Remote:
     async def _delete(self, one: Created) -> None:
         options = DeleteOptions(uid=one.uid, propagation_policy="Background", grace_period_seconds=0)
         with suppress(NotFound, Conflict):  # deleted already, or deleted and created again
-            await self._used.call(Request(Verb.DELETE, one.resource, one.namespace, one.name, delete=options))
+            await self._used.call(APIRequest(Verb.DELETE, one.resource, one.namespace, one.name, delete=options))
 
     async def _finalize(self, one: Created) -> None:
         """Remove a namespace from which no controller would."""
         with suppress(NotFound):
-            found = await self._used.call(Request(Verb.GET, one.resource, name=one.name))
+            found = await self._used.call(APIRequest(Verb.GET, one.resource, name=one.name))
             document = Unstructured.from_bytes(found.body).document
             document["spec"] = {}
             body = msgspec.json.encode(document)
-            await self._used.call(Request(Verb.UPDATE, one.resource, name=one.name, subresource="finalize", body=body))
+            await self._used.call(
+                APIRequest(Verb.UPDATE, one.resource, name=one.name, subresource="finalize", body=body)
+            )
 
     async def _wait_until_gone(self, one: Created) -> None:
         try:
@@ -191,7 +193,7 @@ class Remote:
     async def _metadata(self, one: Created) -> _Metadata | None:
         """None if it is gone, or if another object has its name."""
         try:
-            response = await self._used.call(Request(Verb.GET, one.resource, one.namespace, one.name))
+            response = await self._used.call(APIRequest(Verb.GET, one.resource, one.namespace, one.name))
         except NotFound:
             return None
         metadata = _ANSWER.decode(response.body).metadata
@@ -200,7 +202,7 @@ class Remote:
     async def _remove_finalizers(self, one: Created) -> None:
         """The manager has stopped, so nothing works on them any more."""
         body, kind = b'{"metadata":{"finalizers":null}}', PatchType.MERGE.value
-        request = Request(Verb.PATCH, one.resource, one.namespace, one.name, body=body, content_type=kind)
+        request = APIRequest(Verb.PATCH, one.resource, one.namespace, one.name, body=body, content_type=kind)
         with suppress(NotFound):
             await self._used.call(request)
 
@@ -218,13 +220,13 @@ class _RemoteTransport(TransportWrapper):
         super().__init__(inner)
         self._remote = remote
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         with self._remote.counted():
             response = await self._inner.call(request)
         self._remote.note(request, response)
         return response
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         with self._remote.counted():
             return await self._inner.list(request)
 
@@ -233,7 +235,7 @@ class _RemoteTransport(TransportWrapper):
             return await self._inner.resources()
 
     @asynccontextmanager
-    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         async with AsyncExitStack() as exits:
             with self._remote.counted():
                 events = await exits.enter_async_context(self._inner.watch(request))

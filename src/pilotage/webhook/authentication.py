@@ -10,7 +10,7 @@ import msgspec
 
 from pilotage.errors import DecodeError, PilotageError
 from pilotage.http.limits import MEBIBYTE
-from pilotage.http.messages import Request as HTTPRequest
+from pilotage.http.messages import HTTPRequest
 from pilotage.meta.documents import Document
 from pilotage.telemetry.logs import logger
 from pilotage.types.authentication.v1 import UserInfo

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from pilotage.errors import ApiError, InternalError, Status, Timeout
-from pilotage.http.messages import Request, Response
+from pilotage.http.messages import HTTPRequest, HTTPResponse
 from pilotage.meta.documents import Document
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import REGISTRY
@@ -58,25 +58,25 @@ class Endpoint:
         self._in_flight = _IN_FLIGHT.labels(path)
         self._succeeded, self._failed = _REQUESTS.labels(path, "200"), _REQUESTS.labels(path, "500")
 
-    async def __call__(self, request: Request) -> Response:
+    async def __call__(self, request: HTTPRequest) -> HTTPResponse:
         """Answer an HTTP request."""
         document = self._read(request)
         if isinstance(document, str):
             code = 413 if len(request.body) > self.webhook.max_body_bytes else 400
             log.error("Bad request", path=self.path, error=document)
             self._succeeded.inc()
-            return Response(200, _JSON, msgspec.json.encode(self.webhook.refused(code, document)))
+            return HTTPResponse(200, _JSON, msgspec.json.encode(self.webhook.refused(code, document)))
         try:
             answer = await self._answer(document, request, deadline_of(request.target))
         except ApiError as error:
-            return Response(error.status.code, _JSON, msgspec.json.encode(error.status.document()))
-        return Response(200, _JSON, msgspec.json.encode(answer))
+            return HTTPResponse(error.status.code, _JSON, msgspec.json.encode(error.status.document()))
+        return HTTPResponse(200, _JSON, msgspec.json.encode(answer))
 
     async def local(self, document: Document) -> Document:
         """Answer a call without HTTP. Raises ApiError where the HTTP response would be an error."""
         return await self._answer(document, None, MAX_SECONDS)
 
-    async def _answer(self, document: Document, request: Request | None, seconds: float) -> Document:
+    async def _answer(self, document: Document, request: HTTPRequest | None, seconds: float) -> Document:
         self._in_flight.inc()
         start = time.perf_counter()
         try:
@@ -106,7 +106,7 @@ class Endpoint:
             self._on_panic(error)
         return _panic(error)
 
-    def _read(self, request: Request) -> Document | str:
+    def _read(self, request: HTTPRequest) -> Document | str:
         """The review in a request, or what is wrong with it."""
         if not request.body:
             return "request body is empty"

@@ -11,7 +11,7 @@ from functools import cached_property
 from pilotage.errors import ApiError, ConnectionLost
 from pilotage.http.health import text_response
 from pilotage.http.limits import MEBIBYTE
-from pilotage.http.messages import Handler, Request, Response, StreamingResponse
+from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.server.webhooks.local import webhook_url
 from pilotage.tasks import OwnedTasks
 from pilotage.telemetry.logs import logger
@@ -56,7 +56,7 @@ class Contents:
         self.failed = error
         self.changed.set()
 
-    async def answer(self, request: Request) -> Response | StreamingResponse:
+    async def answer(self, request: HTTPRequest) -> HTTPResponse | StreamingResponse:
         """Pass an HTTP request to the webhook or the handler of its path."""
         path = request.target.partition("?")[0]
         if (endpoint := self.endpoints.get(path)) is not None:

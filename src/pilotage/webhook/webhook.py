@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 from pilotage.errors import ApiError, DecodeError, InternalError
 from pilotage.http.limits import MEBIBYTE
-from pilotage.http.messages import Request as HTTPRequest
+from pilotage.http.messages import HTTPRequest
 from pilotage.meta.documents import Document
 from pilotage.telemetry.logs import log_context, logger
 from pilotage.telemetry.metrics import REGISTRY

@@ -18,7 +18,7 @@ from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.objects import document_of
 from pilotage.meta.text import yamltext
 from pilotage.meta.unstructured import Unstructured
-from pilotage.rest import Request, Verb
+from pilotage.rest import APIRequest, Verb
 
 from ...worlds import World, over_there
 
@@ -100,7 +100,7 @@ async def may(world: World, account: str, right: tuple[str, str, str]) -> bool:
         "spec": {"user": f"system:serviceaccount:{account}", "resourceAttributes": attributes},
     }
     reviews = GroupVersionResource("authorization.k8s.io", "v1", "subjectaccessreviews")
-    answer = await world.transport.call(Request(Verb.CREATE, reviews, body=json.dumps(review).encode()))
+    answer = await world.transport.call(APIRequest(Verb.CREATE, reviews, body=json.dumps(review).encode()))
     return bool(json.loads(answer.body)["status"]["allowed"])
 
 

@@ -17,7 +17,7 @@ from pilotage.cli.device.manifests import DeviceManifests
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.text import yamltext
-from pilotage.rest import Request, Verb
+from pilotage.rest import APIRequest, Verb
 from pilotage.types.core.v1 import Node
 
 from ...worlds import WITHIN, World, over_there
@@ -64,7 +64,7 @@ async def token_of(world: World, manifests: DeviceManifests) -> str:
     """A token of the agent's service account, as the kubelet would ask for one."""
     accounts = GroupVersionResource("", "v1", "serviceaccounts")
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    request = Request(
+    request = APIRequest(
         Verb.CREATE,
         accounts,
         namespace=manifests.namespace,

@@ -8,10 +8,10 @@ import pytest
 import pilotage as pt
 from pilotage.http import tls
 from pilotage.http.client import Client
-from pilotage.http.messages import Request as Call
+from pilotage.http.messages import HTTPRequest
 
 
-async def pushed(call: Call) -> list[pt.Request]:
+async def pushed(call: HTTPRequest) -> list[pt.Request]:
     if call.headers.get("x-token") != "secret":
         raise pt.Unauthorized("a wrong token")
     return [pt.Request(name) for name in json.loads(call.body)]
@@ -54,7 +54,7 @@ async def test_calls_of_another_system_become_requests_of_a_controller() -> None
 async def test_a_call_before_the_controller_runs_is_to_be_repeated() -> None:
     async with pt.Manager(pt.Cluster.embedded()) as manager:
         source = pt.WebhookSource(manager.webhook_server, "/hooks/push", pushed)
-        answer = await source._answer(Call("POST", "/hooks/push"))
+        answer = await source._answer(HTTPRequest("POST", "/hooks/push"))
         assert answer.status == 503
         assert ("Retry-After", "1") in answer.headers
 

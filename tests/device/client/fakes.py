@@ -19,7 +19,7 @@ from pilotage.errors import ApiError, ConnectionLost
 from pilotage.grpc.rpc import Code, Incoming, Reply, RPCError
 from pilotage.meta.models import Condition, ObjectMeta
 from pilotage.meta.times import Time
-from pilotage.rest import Request, Transport, Verb, WatchEvent
+from pilotage.rest import APIRequest, Transport, Verb, WatchEvent
 
 SOMETIME = Time(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -224,6 +224,6 @@ async def _scripted(messages: Sequence[bytes | Exception]) -> AsyncIterator[byte
         yield message
 
 
-GET = Request(Verb.GET, wire.RESOURCE, name="gpu-0")
-LIST = Request(Verb.LIST, wire.RESOURCE)
-WATCH = Request(Verb.WATCH, wire.RESOURCE)
+GET = APIRequest(Verb.GET, wire.RESOURCE, name="gpu-0")
+LIST = APIRequest(Verb.LIST, wire.RESOURCE)
+WATCH = APIRequest(Verb.WATCH, wire.RESOURCE)

@@ -33,7 +33,7 @@ from pilotage.errors import (
 )
 from pilotage.grpc.rpc import Code, Reply, RPCError
 from pilotage.meta import objects
-from pilotage.rest import Form, ListOptions, Page, Request, Verb, WatchEvent, WatchEventType
+from pilotage.rest import APIRequest, Form, ListOptions, Page, Verb, WatchEvent, WatchEventType
 from pilotage.rest.request import DeleteOptions
 
 from .fakes import GET, LIST, WATCH, ScriptedChannel, device_server, gpu
@@ -111,10 +111,10 @@ async def test_a_deletion_says_what_was_deleted() -> None:
     async with device_server(gpu("gpu-0")) as server:
         transport = DeviceTransport(server)
         uid = objects.header((await transport.call(GET)).body).uid
-        body = (await transport.call(Request(Verb.DELETE, wire.RESOURCE, name="gpu-0"))).body
+        body = (await transport.call(APIRequest(Verb.DELETE, wire.RESOURCE, name="gpu-0"))).body
         assert msgspec.json.decode(body)["details"]["uid"] == uid
         with pytest.raises(NotFound):
-            await transport.call(Request(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
+            await transport.call(APIRequest(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
 
 
 async def test_what_exists_is_known_without_asking() -> None:
@@ -144,7 +144,7 @@ async def test_a_read_whose_connection_broke_is_made_again() -> None:
 async def test_a_write_whose_connection_broke_is_not_made_again() -> None:
     transport, channel = raising(ConnectionLost("broke"))
     with pytest.raises(ConnectionLost):
-        await transport.call(Request(Verb.CREATE, wire.RESOURCE, body=ADDED))
+        await transport.call(APIRequest(Verb.CREATE, wire.RESOURCE, body=ADDED))
     assert len(channel.sent) == 1
 
 
@@ -291,14 +291,14 @@ async def test_writes_in_a_read_only_generation_are_refused_before_they_are_sent
 ) -> None:
     channel = ScriptedChannel()
     with pytest.raises(MethodNotSupported, match="read-only"):
-        await DeviceTransport(channel, generation).call(Request(verb, wire.RESOURCE, name="gpu-0", body=ADDED))
+        await DeviceTransport(channel, generation).call(APIRequest(verb, wire.RESOURCE, name="gpu-0", body=ADDED))
     assert channel.sent == []
 
 
 async def test_a_server_that_turns_out_to_be_read_only_is_said_to_be() -> None:
     transport, _ = raising(RPCError(Code.UNIMPLEMENTED, "method CreateGpu not implemented"))
     with pytest.raises(MethodNotSupported, match="read-only"):
-        await transport.call(Request(Verb.CREATE, wire.RESOURCE, body=ADDED))
+        await transport.call(APIRequest(Verb.CREATE, wire.RESOURCE, body=ADDED))
 
 
 async def test_silence_is_suspicious_only_where_bookmarks_were_promised() -> None:
@@ -413,7 +413,7 @@ async def test_a_list_after_a_lost_connection_asks_a_foreign_server_for_its_newe
 
 @pytest.mark.parametrize("condition", [DeleteOptions(uid="another"), DeleteOptions(resource_version="1")])
 async def test_nothing_is_deleted_on_a_condition_that_the_server_would_ignore(condition: DeleteOptions) -> None:
-    request = Request(Verb.DELETE, wire.RESOURCE, name="gpu-0", delete=condition)
+    request = APIRequest(Verb.DELETE, wire.RESOURCE, name="gpu-0", delete=condition)
     async with device_server(gpu("gpu-0"), knows_options=False) as server:
         with pytest.raises(BadRequest, match=r"not deleted: .* V5 and V6 ignore (uid|resource_version) and delete"):
             await DeviceTransport(server).call(request)
@@ -479,11 +479,11 @@ async def test_labels_that_were_not_stored_are_a_warning() -> None:
     stored = wire.encode_response(Generation.V6, "CreateGpu", ADDED)
     body = msgspec.json.encode(msgspec.json.decode(ADDED) | {"metadata": {"name": "gpu-0", "labels": {"a": "b"}}})
     transport = DeviceTransport(ScriptedChannel(lambda *_: Reply(stored)))
-    response = await transport.call(Request(Verb.CREATE, wire.RESOURCE, body=body))
+    response = await transport.call(APIRequest(Verb.CREATE, wire.RESOURCE, body=body))
     assert response.warnings == (
         "the Device API server did not store labels: servers of V5 and V6 have no fields for them",
     )
-    plain = await transport.call(Request(Verb.CREATE, wire.RESOURCE, body=ADDED))
+    plain = await transport.call(APIRequest(Verb.CREATE, wire.RESOURCE, body=ADDED))
     assert plain.warnings == ()
 
 

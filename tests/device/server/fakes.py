@@ -20,7 +20,7 @@ from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Code, RPCError
 from pilotage.meta import times
 from pilotage.meta.documents import Document
-from pilotage.rest import DeleteOptions, ListOptions, PatchType, Request, Transport, Verb, WatchEvent
+from pilotage.rest import APIRequest, DeleteOptions, ListOptions, PatchType, Transport, Verb, WatchEvent
 from pilotage.storage.memory import MemoryStorage
 
 FIRST = 1_700_000_000_000_000
@@ -75,11 +75,11 @@ class Api:
 
     async def call(self, verb: Verb, body: object = None, **more: Any) -> Document:
         data = b"" if body is None else json.dumps(body).encode()
-        document: Document = json.loads((await self.transport.call(Request(verb, GPUS, body=data, **more))).body)
+        document: Document = json.loads((await self.transport.call(APIRequest(verb, GPUS, body=data, **more))).body)
         return document
 
     async def list(self, **options: Any) -> tuple[Sequence[Document], str]:
-        page = await self.transport.list(Request(Verb.LIST, GPUS, options=ListOptions(**options)))
+        page = await self.transport.list(APIRequest(Verb.LIST, GPUS, options=ListOptions(**options)))
         return [json.loads(bytes(item)) for item in page.items], page.resource_version
 
     async def names(self, **options: Any) -> Sequence[str]:
@@ -87,7 +87,7 @@ class Api:
 
     @asynccontextmanager
     async def watch(self, **options: Any) -> AsyncIterator[AsyncIterator[tuple[str, Document]]]:
-        request = Request(Verb.WATCH, GPUS, options=ListOptions(**options))
+        request = APIRequest(Verb.WATCH, GPUS, options=ListOptions(**options))
         async with self.transport.watch(request) as events:
             yield ((kind, json.loads(bytes(data))) async for kind, data in events)
 

@@ -8,14 +8,14 @@ from pilotage.device.server.endpoints import endpoints, handler
 from pilotage.device.server.services.health import HealthService
 from pilotage.errors import InvalidDefinition
 from pilotage.http.client import Client
-from pilotage.http.messages import Request, Response
+from pilotage.http.messages import HTTPRequest, HTTPResponse
 
 PATHS = ("/metrics", "/version", "/healthz", "/livez", "/readyz")
 
 
-async def ask(health: HealthService, target: str, method: str = "GET") -> Response:
-    answer = await handler(health, PATHS)(Request(method, target))
-    assert isinstance(answer, Response)
+async def ask(health: HealthService, target: str, method: str = "GET") -> HTTPResponse:
+    answer = await handler(health, PATHS)(HTTPRequest(method, target))
+    assert isinstance(answer, HTTPResponse)
     return answer
 
 

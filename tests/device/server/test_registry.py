@@ -14,7 +14,7 @@ from pilotage.errors import AlreadyExists, BadRequest, MethodNotSupported, NotFo
 from pilotage.grpc.rpc import Peer
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.models import Condition, ObjectMeta
-from pilotage.rest import PatchType, Request, Verb
+from pilotage.rest import APIRequest, PatchType, Verb
 from pilotage.storage import open_storage
 from tests.server.registries import Pausing
 
@@ -166,14 +166,14 @@ async def test_creating_at_once_does_not_go_beyond_the_bound() -> None:
 async def test_bodies_are_bounded_before_they_are_read() -> None:
     async with registry() as opened:
         with pytest.raises(RequestTooLarge):
-            await opened.transport().call(Request(Verb.CREATE, _gpus(), body=b"[" * 300_000))
+            await opened.transport().call(APIRequest(Verb.CREATE, _gpus(), body=b"[" * 300_000))
 
 
 async def test_there_is_one_resource_and_one_subresource() -> None:
     async with registry() as opened:
         transport = opened.transport()
         with pytest.raises(NotFound):
-            await transport.list(Request(Verb.LIST, GroupVersionResource("", "v1", "namespaces")))
+            await transport.list(APIRequest(Verb.LIST, GroupVersionResource("", "v1", "namespaces")))
         assert [mapping.resource for mapping in await transport.resources()] == [_gpus()]
         await api(opened).create(gpu())
         with pytest.raises(MethodNotSupported):

@@ -23,7 +23,7 @@ from pilotage.errors import (
 )
 from pilotage.grpc.rpc import Code, RPCError
 from pilotage.meta.documents import Document
-from pilotage.rest import ListOptions, Request, Verb, WatchEvent
+from pilotage.rest import APIRequest, ListOptions, Verb, WatchEvent
 from pilotage.storage.interface import Put
 
 from .fakes import Api, Out, api, condition, gpu, plain_encode, registry, virtual_clock
@@ -42,7 +42,7 @@ class Stage:
 
     def watch(self, out: Out | None = None, generation: str = "v6", caller: str = "", **options: Any) -> Watch:
         out = out or Out()
-        request = Request(Verb.WATCH, GPUS, options=ListOptions(**options))
+        request = APIRequest(Verb.WATCH, GPUS, options=ListOptions(**options))
         return Watch(
             out, self._tasks.create_task(_outcome(self.watch_cache.serve(request, generation, out, caller=caller)))
         )

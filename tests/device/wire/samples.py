@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from pilotage.device.wire import RESOURCE, Generation
-from pilotage.rest import Request, Verb
+from pilotage.rest import APIRequest, Verb
 
 LENGTH_DELIMITED = 2
 VARINT = 0
@@ -52,8 +52,8 @@ def decoded(body: bytes | memoryview) -> Any:
     return msgspec.json.decode(body)
 
 
-def request(verb: Verb, **parts: Any) -> Request:
-    return Request(verb, RESOURCE, **parts)
+def request(verb: Verb, **parts: Any) -> APIRequest:
+    return APIRequest(verb, RESOURCE, **parts)
 
 
 _texts = st.text(st.characters(codec="utf-8"), max_size=12)

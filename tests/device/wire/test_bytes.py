@@ -26,7 +26,7 @@ from pilotage.device.wire import (
     encode_request,
     encode_response,
 )
-from pilotage.rest import DeleteOptions, ListOptions, Page, PatchType, Request, Verb, WatchEvent, WatchEventType
+from pilotage.rest import APIRequest, DeleteOptions, ListOptions, Page, PatchType, Verb, WatchEvent, WatchEventType
 
 from .samples import decoded, encoded, gpu, number, request, text
 
@@ -191,7 +191,7 @@ V8_LIST_OPTIONS = (
 )
 PATCHED = text(1, "gpu-0") + text(3, "application/merge-patch+json") + text(4, b"{}") + text(5, b"") + text(6, "status")
 NAMED = request(Verb.GET, name="gpu-0", options=VERSION)
-REQUESTS: list[tuple[Generation, Request, str, bytes]] = [
+REQUESTS: list[tuple[Generation, APIRequest, str, bytes]] = [
     (V1, request(Verb.GET, name="gpu-0"), "GetGpu", b"\x0a\x05gpu-0"),
     (V1, request(Verb.LIST), "ListGpus", b""),
     (V1, request(Verb.WATCH), "WatchGpus", b""),
@@ -216,7 +216,7 @@ REQUESTS: list[tuple[Generation, Request, str, bytes]] = [
 @pytest.mark.parametrize(
     ("generation", "asked", "method", "wire"), REQUESTS, ids=[f"{row[0]}-{row[2]}" for row in REQUESTS]
 )
-def test_a_request(generation: Generation, asked: Request, method: str, wire: bytes) -> None:
+def test_a_request(generation: Generation, asked: APIRequest, method: str, wire: bytes) -> None:
     call = encode_request(generation, asked)
     assert (call.method, call.message, call.metadata) == (method, wire, {})
     assert decode_request(generation, method, wire) == asked

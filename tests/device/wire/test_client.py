@@ -20,7 +20,7 @@ from pilotage.device.wire import (
 )
 from pilotage.errors import ApiError, BadRequest, DecodeError, MethodNotSupported, NotFound, Status, from_status
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest import DeleteOptions, Form, ListOptions, PatchType, Request, Verb, WriteOptions
+from pilotage.rest import APIRequest, DeleteOptions, Form, ListOptions, PatchType, Verb, WriteOptions
 
 from .samples import decoded, encoded, gpu, request, text
 
@@ -38,7 +38,7 @@ WRITES = [
 
 @pytest.mark.parametrize("generation", READ_ONLY)
 @pytest.mark.parametrize("write", WRITES, ids=[f"{write.verb.value}{write.subresource}" for write in WRITES])
-def test_an_old_generation_cannot_write_and_says_so(generation: Generation, write: Request) -> None:
+def test_an_old_generation_cannot_write_and_says_so(generation: Generation, write: APIRequest) -> None:
     with pytest.raises(MethodNotSupported, match=f"generation {generation.upper()}, which is read-only"):
         encode_request(generation, write)
 
@@ -46,14 +46,14 @@ def test_an_old_generation_cannot_write_and_says_so(generation: Generation, writ
 @pytest.mark.parametrize(
     "asked", [request(Verb.DELETE_COLLECTION), request(Verb.UPDATE, name="a", subresource="scale", body=b"{}")]
 )
-def test_what_no_generation_has_is_not_supported(asked: Request) -> None:
+def test_what_no_generation_has_is_not_supported(asked: APIRequest) -> None:
     with pytest.raises(MethodNotSupported, match="does not support"):
         encode_request(V6, asked)
 
 
 def test_another_resource_is_not_found() -> None:
     with pytest.raises(NotFound, match=r"serves gpus\.device\.nvidia\.com, not pods"):
-        encode_request(V6, Request(Verb.LIST, GroupVersionResource("", "v1", "pods")))
+        encode_request(V6, APIRequest(Verb.LIST, GroupVersionResource("", "v1", "pods")))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_another_resource_is_not_found() -> None:
         (request(Verb.UPDATE, name="gpu-1", body=encoded(gpu())), "does not match"),
     ],
 )
-def test_what_cannot_be_said_is_refused_before_it_is_sent(asked: Request, message: str) -> None:
+def test_what_cannot_be_said_is_refused_before_it_is_sent(asked: APIRequest, message: str) -> None:
     with pytest.raises(BadRequest, match=message):
         encode_request(V6, asked)
 

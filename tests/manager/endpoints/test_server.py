@@ -13,13 +13,12 @@ import pytest
 import pilotage as pt
 from pilotage.cache.informer import Informer
 from pilotage.cluster import Cluster
-from pilotage.controller import ControllerBuilder
-from pilotage.controller import Request as ReconcileRequest
+from pilotage.controller import ControllerBuilder, Request
 from pilotage.errors import ConnectionLost, InvalidDefinition
 from pilotage.http import health
 from pilotage.http.client import Client
 from pilotage.http.health import HealthHandler
-from pilotage.http.messages import Request, Response
+from pilotage.http.messages import HTTPRequest, HTTPResponse
 from pilotage.manager.endpoints.readiness import readiness
 from pilotage.manager.errors import AddressUnavailable, AlreadyStarted, CacheNotLive
 from pilotage.manager.manager import Manager
@@ -134,14 +133,14 @@ def _described(text: str, wanted: Iterable[str]) -> dict[str, tuple[str, str]]:
     return {name: (served[name], labels[name]) for name in wanted if name in served}
 
 
-async def _no_reconcile(request: ReconcileRequest) -> None:
+async def _no_reconcile(request: Request) -> None:
     pass
 
 
 @pytest.mark.covers("T73")
 async def test_extra_handlers_are_served_beside_the_metrics() -> None:
-    async def hello(request: Request) -> Response:
-        return Response(200, (), b"hello")
+    async def hello(request: HTTPRequest) -> HTTPResponse:
+        return HTTPResponse(200, (), b"hello")
 
     options = ManagerOptions(metrics_bind_address="127.0.0.1:0", metrics_extra_handlers={"/one": hello})
     async with Manager(FakeCluster(), options) as manager:
@@ -293,7 +292,7 @@ async def asynchronous() -> None:
 
 
 async def asked(target: str, /, **checks: Callable[[], Awaitable[object] | object]) -> tuple[int, str]:
-    response = await HealthHandler("/healthz", lambda: checks)(Request("GET", target))
+    response = await HealthHandler("/healthz", lambda: checks)(HTTPRequest("GET", target))
     return response.status, response.body.decode()
 
 
@@ -361,7 +360,7 @@ async def test_a_failing_check_is_logged_when_its_state_changes_and_not_at_every
     statuses: list[int] = []
     with recorded_logs("pilotage.health") as lines:
         for _ in range(7):
-            statuses.append((await handler(Request("GET", "/readyz"))).status)
+            statuses.append((await handler(HTTPRequest("GET", "/readyz"))).status)
             await asyncio.sleep(10)
     assert statuses == [500, 500, 500, 500, 200, 200, 500]
     assert lines == [

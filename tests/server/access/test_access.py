@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pilotage.errors import Invalid, InvalidDefinition
-from pilotage.http.messages import Headers, Peer, Request, Response
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, Peer
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import User
 from pilotage.server.access.authentication import Authenticator, read_token_file, user_of_certificate
@@ -44,8 +44,8 @@ class Asking:
         if who:
             given["authorization"] = f"Bearer {who}"
         content = b"" if body is None else json.dumps(body).encode()
-        answer = await self._handler(Request(method, target, Headers(given.items()), content))
-        assert isinstance(answer, Response)
+        answer = await self._handler(HTTPRequest(method, target, Headers(given.items()), content))
+        assert isinstance(answer, HTTPResponse)
         is_json = ("content-type", "application/json") in answer.headers
         return answer.status, json.loads(answer.body) if is_json else answer.body
 
@@ -132,7 +132,7 @@ async def test_browsers_may_not_guess_the_type_of_what_is_forbidden() -> None:
         handler = HTTPHandler(api.registry, Authenticator(USERS, api.registry.context.service_accounts))
         for who, more in (("alice", {}), ("masters", {"impersonate-uid": "5"})):
             headers = Headers({"authorization": f"Bearer {who}", **more}.items())
-            answer = await handler(Request("GET", "/api/v1/nodes", headers))
+            answer = await handler(HTTPRequest("GET", "/api/v1/nodes", headers))
             assert ("x-content-type-options", "nosniff") in answer.headers
 
 
@@ -420,5 +420,5 @@ async def test_a_certificate_authenticates() -> None:
         subject = ((("organizationName", "system:masters"),), (("commonName", "root"),))
         handler = HTTPHandler(api.registry, Authenticator({}))
         peer = Peer(secure=True, certificate={"subject": subject})
-        answer = await handler(Request("GET", "/api/v1/namespaces", peer=peer))
+        answer = await handler(HTTPRequest("GET", "/api/v1/namespaces", peer=peer))
         assert answer.status == 200

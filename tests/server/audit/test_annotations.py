@@ -52,7 +52,7 @@ async def noted(level: str, *configurations: tuple[str, Document]) -> dict[str, 
 
 async def send(handler: HTTPHandler, target: str, document: Any) -> None:
     headers = http.Headers([("authorization", "Bearer t"), ("content-type", "application/json")])
-    answer = await handler(http.Request("POST", target, headers, json.dumps(document).encode()))
+    answer = await handler(http.HTTPRequest("POST", target, headers, json.dumps(document).encode()))
     assert answer.status == 201, answer
 
 
@@ -109,7 +109,7 @@ async def test_a_storage_that_fails_does_not_keep_a_request_from_being_answered_
         monkeypatch.setattr(storage, "get", fail)
         monkeypatch.setattr(storage, "list", fail)
         headers = http.Headers([("authorization", "Bearer t")])
-        answer = await handler(http.Request("GET", CONFIG_MAPS + "/a", headers))
+        answer = await handler(http.HTTPRequest("GET", CONFIG_MAPS + "/a", headers))
         monkeypatch.undo()
     assert answer.status == 500
     assert json.loads(lines[-1])["responseStatus"]["code"] == 500
@@ -133,7 +133,7 @@ async def test_what_is_sent_changes_no_answer_for_being_logged(method: str, targ
     headers = [("authorization", "Bearer t"), ("content-type", "application/json")]
     if method == "PATCH":
         headers[1] = ("content-type", "application/apply-patch+yaml")
-    request = http.Request(method, target, http.Headers(headers), body)
+    request = http.HTTPRequest(method, target, http.Headers(headers), body)
     async with Registry(cluster_context(MemoryStorage())) as registry:
         plain = await HTTPHandler(registry, "t")(request)
         logged = await HTTPHandler(registry, "t", Auditor(everything("RequestResponse"), lines.append))(request)
@@ -154,7 +154,7 @@ async def test_a_request_that_takes_its_own_permission_away_is_noted_as_allowed(
         handler = HTTPHandler(registry, users, Auditor(everything(), lines.append))
         await send(handler, rbac, binding)
         own = http.Headers([("authorization", "Bearer u")])
-        answer = await handler(http.Request("DELETE", f"{rbac}/carol", own, b""))
+        answer = await handler(http.HTTPRequest("DELETE", f"{rbac}/carol", own, b""))
     assert answer.status == 200, answer
     annotations = json.loads(lines[-1])["annotations"]
     assert annotations["authorization.k8s.io/decision"] == "allow"

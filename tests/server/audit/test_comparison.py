@@ -34,7 +34,7 @@ async def logged(*cases: Case) -> list[dict[str, Any]]:
         handler = HTTPHandler(registry, users, Auditor(AuditPolicy.of(POLICY), lines.append))
         for case in cases:
             headers = http.Headers(({"Authorization": f"Bearer {TOKEN}"} | case.all_headers).items())
-            answer = await handler(http.Request(case.method, case.target, headers, case.data, PEER))
+            answer = await handler(http.HTTPRequest(case.method, case.target, headers, case.data, PEER))
             if isinstance(answer, http.StreamingResponse):
                 async for _ in answer.chunks:
                     pass

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from pilotage.errors import Invalid
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import PatchType, Request, Verb
+from pilotage.rest.request import APIRequest, PatchType, Verb
 from pilotage.server.codec import verbatim
 
 from ..registries import Api, opened
@@ -37,7 +37,7 @@ WAYS = {
 }
 
 
-async def write(api: Api, request: Request) -> str:
+async def write(api: Api, request: APIRequest) -> str:
     try:
         await api.registry.call(replace(request, resource=CLAIMS, namespace="default"))
     except Invalid as error:
@@ -50,10 +50,10 @@ async def write(api: Api, request: Request) -> str:
 @pytest.mark.parametrize("updated", WAYS)
 async def test_a_claim_is_updated_with_the_text_that_it_was_created_with(created: str, updated: str) -> None:
     async with opened() as api:
-        assert await write(api, Request(Verb.CREATE, CLAIMS, body=WAYS[created](claim()))) == "accepted"
+        assert await write(api, APIRequest(Verb.CREATE, CLAIMS, body=WAYS[created](claim()))) == "accepted"
         found = await api.get(CLAIMS, "c", "default")
         found["metadata"]["labels"] = {"a": "b"}
-        answer = await write(api, Request(Verb.UPDATE, CLAIMS, name="c", body=WAYS[updated](found)))
+        answer = await write(api, APIRequest(Verb.UPDATE, CLAIMS, name="c", body=WAYS[updated](found)))
     # What was created with its keys in order is read in this order.
     assert answer == ("accepted" if created == updated or (created, updated) == ("sorted", "compact") else "spec")
 
@@ -69,9 +69,9 @@ async def test_a_claim_is_updated_with_the_text_that_it_was_created_with(created
 )
 async def test_a_patch_writes_free_form_values_as_go_does(created: str, kind: PatchType, answer: str) -> None:
     async with opened() as api:
-        await write(api, Request(Verb.CREATE, CLAIMS, body=WAYS[created](claim())))
+        await write(api, APIRequest(Verb.CREATE, CLAIMS, body=WAYS[created](claim())))
         body = b'{"metadata":{"labels":{"a":"b"}}}'
-        patch = Request(Verb.PATCH, CLAIMS, name="c", body=body, content_type=kind.value)
+        patch = APIRequest(Verb.PATCH, CLAIMS, name="c", body=body, content_type=kind.value)
         assert await write(api, patch) == answer
 
 

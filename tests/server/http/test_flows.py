@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pilotage.http.messages import Headers, Request
+from pilotage.http.messages import Headers, HTTPRequest
 from pilotage.rest.request import User
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.bootstrap.contents import NamespaceContents
@@ -92,5 +92,5 @@ async def test_a_long_running_request_has_no_flow_schema() -> None:
         names = {}
         for target in ("/api/v1/namespaces/default/pods/p", "/api/v1/namespaces/default/pods/p/log"):
             headers = Headers([("authorization", "Bearer secret")])
-            names[target[-1]] = {name for name, _ in (await handler(Request("GET", target, headers))).headers}
+            names[target[-1]] = {name for name, _ in (await handler(HTTPRequest("GET", target, headers))).headers}
         assert names["p"] - names["g"] == {"x-kubernetes-pf-flowschema-uid", "x-kubernetes-pf-prioritylevel-uid"}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pilotage.http.messages import Headers, Request, Response, StreamingResponse
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.text import yamltext
 from pilotage.server.http.handler import HTTPHandler
@@ -36,19 +36,19 @@ async def served() -> AsyncIterator[tuple[HTTPHandler, Api]]:
         yield HTTPHandler(api.registry, "secret"), api
 
 
-async def get(face: HTTPHandler, target: str, accept: str, method: str = "GET", **headers: str) -> Response:
+async def get(face: HTTPHandler, target: str, accept: str, method: str = "GET", **headers: str) -> HTTPResponse:
     given = {"authorization": "Bearer secret", "accept": accept}
     given |= {name.replace("_", "-"): value for name, value in headers.items()}
-    answer = await face(Request(method, target, Headers(given.items())))
-    assert isinstance(answer, Response)
+    answer = await face(HTTPRequest(method, target, Headers(given.items())))
+    assert isinstance(answer, HTTPResponse)
     return answer
 
 
-def media(answer: Response | StreamingResponse) -> str:
+def media(answer: HTTPResponse | StreamingResponse) -> str:
     return dict(answer.headers)["content-type"]
 
 
-def document(answer: Response) -> Any:
+def document(answer: HTTPResponse) -> Any:
     match media(answer):
         case "application/vnd.kubernetes.protobuf":
             return protobuf.decode(protobuf.unwrap(answer.body, EXPECTED))
@@ -163,7 +163,7 @@ async def watched(
     face: HTTPHandler, accept: str, target: str = f"{MAPS}?watch=1&timeoutSeconds=1"
 ) -> tuple[str, bytes]:
     headers = Headers([("authorization", "Bearer secret"), ("accept", accept)])
-    answer = await face(Request("GET", target, headers))
+    answer = await face(HTTPRequest("GET", target, headers))
     assert isinstance(answer, StreamingResponse)
     return media(answer), b"".join([chunk async for chunk in answer.chunks])
 

@@ -11,7 +11,7 @@ import pytest
 import pilotage
 from pilotage.client.discovery import aggregated
 from pilotage.errors import Gone, NotFound, Status, StatusDetails, TooManyRequests
-from pilotage.http.messages import Headers, Request, Response
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.meta.mapper import RESTMapping
 from pilotage.server.http import handler as handlers
 from pilotage.server.http.handler import HTTPHandler
@@ -20,14 +20,14 @@ from pilotage.storage.sqlite import SqliteStorage
 from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, definition, opened, widget
 
 
-async def ask(handler: HTTPHandler, target: str, method: str = "GET", **headers: str) -> Response:
+async def ask(handler: HTTPHandler, target: str, method: str = "GET", **headers: str) -> HTTPResponse:
     given = {"authorization": "Bearer secret"} | {name.replace("_", "-"): value for name, value in headers.items()}
-    answer = await handler(Request(method, target, Headers(given.items())))
-    assert isinstance(answer, Response)
+    answer = await handler(HTTPRequest(method, target, Headers(given.items())))
+    assert isinstance(answer, HTTPResponse)
     return answer
 
 
-def document(answer: Response) -> dict[str, Any]:
+def document(answer: HTTPResponse) -> dict[str, Any]:
     decoded: dict[str, Any] = json.loads(answer.body)
     return decoded
 

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 
 from pilotage.errors import ServiceUnavailable, StorageUnavailable
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage.bases import StorageWrapper
 from pilotage.storage.memory import MemoryStorage
@@ -50,7 +50,7 @@ async def test_a_request_fails_with_503_and_the_reason() -> None:
         assert document(answer)["message"] == "etcd://a:2379: no member of etcd answers: connection refused"
         assert asyncio.get_running_loop().time() == pytest.approx(10)
         with pytest.raises(ServiceUnavailable, match="connection refused"):
-            await api.registry.list(Request(Verb.LIST, CONFIG_MAPS, "default"))
+            await api.registry.list(APIRequest(Verb.LIST, CONFIG_MAPS, "default"))
 
 
 async def test_a_request_with_a_timeout_of_its_own_fails_within_it() -> None:

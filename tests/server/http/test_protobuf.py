@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pilotage.errors import DecodeError
-from pilotage.http.messages import Headers, Request, Response
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.protobuf import envelope, wire
 from pilotage.server.http.handler import HTTPHandler
@@ -38,12 +38,12 @@ async def send(
     *,
     content_type: str = PROTOBUF,
     accept: str = "application/json",
-) -> Response:
+) -> HTTPResponse:
     headers = [("authorization", "Bearer secret"), ("accept", accept)]
     if body:
         headers.append(("content-type", content_type))
-    answer = await face(Request(method, target, Headers(headers), body))
-    assert isinstance(answer, Response)
+    answer = await face(HTTPRequest(method, target, Headers(headers), body))
+    assert isinstance(answer, HTTPResponse)
     return answer
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.matching.rules import Rule, is_exempt
 
@@ -17,7 +17,7 @@ ALL: dict[str, Any] = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": [
 
 def _attributes(resource: GroupVersionResource, subresource: str = "") -> Attributes:
     namespaced = resource == DEPLOYMENTS
-    request = Request(
+    request = APIRequest(
         Verb.UPDATE, resource, namespace="default" if namespaced else "", name="web", subresource=subresource
     )
     document = {"metadata": {"name": "web"}}

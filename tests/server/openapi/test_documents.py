@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pilotage.http.messages import Headers, Request, Response
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.meta.kinds import GroupVersion
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.openapi import descriptions, documents
@@ -20,10 +20,10 @@ RECORDED = json.loads(Path(__file__).with_name("gizmos.json").read_bytes())
 BUILTIN = sorted({mapping.resource.group_version for mapping in builtin.resources()})
 
 
-async def ask(api: Api, target: str, **headers: str) -> Response:
+async def ask(api: Api, target: str, **headers: str) -> HTTPResponse:
     given = {"authorization": "Bearer secret"} | {name.replace("_", "-"): value for name, value in headers.items()}
-    answer = await HTTPHandler(api.registry, "secret")(Request("GET", target, Headers(given.items())))
-    assert isinstance(answer, Response)
+    answer = await HTTPHandler(api.registry, "secret")(HTTPRequest("GET", target, Headers(given.items())))
+    assert isinstance(answer, HTTPResponse)
     return answer
 
 

@@ -11,7 +11,7 @@ import pytest
 from pilotage.errors import ApiError, BadRequest, Conflict, Invalid, NotFound, UnsupportedMediaType
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.redaction import LAST_APPLIED
-from pilotage.rest.request import PatchType, Request, Verb, WriteOptions
+from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
 from pilotage.rest.response import Response
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, definition, widget
@@ -28,7 +28,7 @@ async def answer(
     **options: Any,
 ) -> Response:
     body = config if isinstance(config, bytes) else json.dumps(config).encode()
-    request = Request(
+    request = APIRequest(
         Verb.PATCH,
         resource,
         namespace="default",
@@ -203,7 +203,7 @@ async def test_kubectl_takes_over_what_its_client_side_apply_had_set() -> None:
 async def test_other_media_types_are_refused_in_the_words_of_kubernetes() -> None:
     async with managed() as api:
         for resource, message in ((CONFIG_MAPS, "415: Unsupported Media Type"), (WIDGETS, "application/apply-patch")):
-            request = Request(
+            request = APIRequest(
                 Verb.PATCH, resource, namespace="default", name="a", content_type="text/plain", body=b"{}"
             )
             with pytest.raises(UnsupportedMediaType, match=message):

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hack.cluster.running import RealCluster
-from pilotage.http.messages import Headers, Request, Response
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.server.context import RegistryContext
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.registry import Registry
@@ -87,8 +87,8 @@ async def answers_of_ours(made: Sequence) -> list[Any]:
 
         async def send(method: str, target: str, body: bytes, content_type: str) -> Answer:
             headers = Headers([("authorization", f"Bearer {TOKEN}"), ("content-type", content_type)])
-            answer = await handler(Request(method, target, headers, body))
-            assert isinstance(answer, Response)
+            answer = await handler(HTTPRequest(method, target, headers, body))
+            assert isinstance(answer, HTTPResponse)
             return answer.status, json.loads(answer.body)
 
         await send("POST", NAMESPACES, json.dumps({"metadata": {"name": NAMESPACE}}).encode(), "application/json")

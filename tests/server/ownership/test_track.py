@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from pilotage.errors import Invalid
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import PatchType, Request, Verb, WriteOptions
+from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
 from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
@@ -36,13 +36,13 @@ class Managed:
 
     async def create(self, resource: GroupVersionResource, document: Any, manager: str = "creator") -> Any:
         namespace = "" if resource in (NAMESPACES, DEFINITIONS) else "default"
-        return await self._call(Request(Verb.CREATE, resource, namespace=namespace), document, manager)
+        return await self._call(APIRequest(Verb.CREATE, resource, namespace=namespace), document, manager)
 
     async def update(
         self, resource: GroupVersionResource, document: Any, manager: str = "updater", subresource: str = ""
     ) -> Any:
         name = document["metadata"]["name"]
-        request = Request(Verb.UPDATE, resource, namespace="default", name=name, subresource=subresource)
+        request = APIRequest(Verb.UPDATE, resource, namespace="default", name=name, subresource=subresource)
         return await self._call(request, document, manager)
 
     async def patch(
@@ -55,12 +55,12 @@ class Managed:
         kind: PatchType = PatchType.MERGE,
     ) -> Any:
         namespace = "" if resource in (NAMESPACES, DEFINITIONS) else "default"
-        request = Request(
+        request = APIRequest(
             Verb.PATCH, resource, namespace=namespace, name=name, subresource=subresource, content_type=kind.value
         )
         return await self._call(request, patch, manager)
 
-    async def _call(self, request: Request, document: Any, manager: str) -> Any:
+    async def _call(self, request: APIRequest, document: Any, manager: str) -> Any:
         body, write = json.dumps(document).encode(), WriteOptions(field_manager=manager)
         return json.loads((await self.registry.call(replace(request, body=body, write=write))).body)
 
@@ -231,7 +231,7 @@ async def test_a_review_names_its_creator() -> None:
     reviews = GroupVersionResource("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
     review = {"spec": {"nonResourceAttributes": {"path": "/x", "verb": "get"}}}
     async with managed() as api:
-        request = Request(Verb.CREATE, reviews, body=json.dumps(review).encode(), user_agent="kubectl/v1")
+        request = APIRequest(Verb.CREATE, reviews, body=json.dumps(review).encode(), user_agent="kubectl/v1")
         answer = json.loads((await api.registry.call(request)).body)
     assert owners(answer) == {"kubectl": {"f:spec": {"f:nonResourceAttributes": {".": {}, "f:path": {}, "f:verb": {}}}}}
 
@@ -241,7 +241,7 @@ async def test_a_field_that_is_never_left_out_is_owned_if_it_has_a_value() -> No
     cases: list[tuple[str, int, dict[str, Any]]] = [("a", 5, {"f:value": {}}), ("b", 0, {})]
     async with managed() as api:
         for name, value, fields in cases:
-            request = Request(
+            request = APIRequest(
                 Verb.CREATE,
                 classes,
                 body=json.dumps({"metadata": {"name": name}, "value": value, "description": "x"}).encode(),

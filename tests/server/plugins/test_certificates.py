@@ -8,7 +8,7 @@ import pytest
 from pilotage.errors import Forbidden
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import Request, User, Verb
+from pilotage.rest.request import APIRequest, User, Verb
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.certificates import (
@@ -26,7 +26,7 @@ ANN = User("ann")
 
 
 def writing(subresource: str, new: Document, old: Document, user: User = ANN) -> Attributes:
-    request = Request(Verb.UPDATE, REQUESTS, name="a", subresource=subresource, user=user)
+    request = APIRequest(Verb.UPDATE, REQUESTS, name="a", subresource=subresource, user=user)
     return Attributes(Operation.UPDATE, request, new, old)
 
 
@@ -81,7 +81,7 @@ async def test_no_client_certificate_is_for_masters(group: bytes, refused: bool)
     pem = b"-----BEGIN CERTIFICATE REQUEST-----\n" + base64.b64encode(der) + b"\n-----END CERTIFICATE REQUEST-----\n"
     spec = {"signerName": "kubernetes.io/kube-apiserver-client", "request": base64.b64encode(pem).decode()}
     document = {"metadata": {"name": "a"}, "spec": spec}
-    attributes = Attributes(Operation.CREATE, Request(Verb.CREATE, REQUESTS), document, None)
+    attributes = Attributes(Operation.CREATE, APIRequest(Verb.CREATE, REQUESTS), document, None)
     plugin = CertificateSubjectRestriction(PluginContext(MemoryStorage(), "/t/", str))
     if refused:
         with pytest.raises(Forbidden, match="system:masters group is not allowed"):

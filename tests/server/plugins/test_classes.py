@@ -8,7 +8,7 @@ import pytest
 from pilotage.errors import Forbidden, NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.nodes import TaintNodesByCondition
 from pilotage.server.plugins.plugin import PluginContext
@@ -101,5 +101,5 @@ async def test_a_new_node_is_not_ready() -> None:
     node: Document = {"metadata": {"name": "n"}}
     plugin = TaintNodesByCondition(PluginContext(MemoryStorage(), "/default/", str))
     for _ in range(2):
-        await plugin.mutate(Attributes(Operation.CREATE, Request(Verb.CREATE, NODES), node, None))
+        await plugin.mutate(Attributes(Operation.CREATE, APIRequest(Verb.CREATE, NODES), node, None))
     assert node["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]

@@ -9,7 +9,7 @@ import pytest
 
 from pilotage.errors import Forbidden, Invalid
 from pilotage.meta.documents import Document
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.plugins.podsecuritychecks import violations
 
 from ..registries import NAMESPACES, Api
@@ -64,7 +64,7 @@ async def test_a_pod_that_violates_the_level_of_warnings_is_created() -> None:
     async with with_plugins() as api:
         await namespace(api, warn="baseline", warn_version="v1.30")
         body = json.dumps(pod(hostPID=True)).encode()
-        response = await api.registry.call(Request(Verb.CREATE, PODS, namespace="mine", body=body))
+        response = await api.registry.call(APIRequest(Verb.CREATE, PODS, namespace="mine", body=body))
         assert response.warnings == ('would violate PodSecurity "baseline:v1.30": host namespaces (hostPID=true)',)
 
 
@@ -88,7 +88,9 @@ async def test_a_stricter_level_warns_of_the_pods_that_exist() -> None:
         for name in ("a", "b"):
             await api.create(PODS, pod(name, hostPID=True), "mine")
         patch = json.dumps({"metadata": {"labels": {PREFIX + "enforce": "baseline"}}}).encode()
-        request = Request(Verb.PATCH, NAMESPACES, name="mine", body=patch, content_type="application/merge-patch+json")
+        request = APIRequest(
+            Verb.PATCH, NAMESPACES, name="mine", body=patch, content_type="application/merge-patch+json"
+        )
         assert (await api.registry.call(request)).warnings == (
             'existing pods in namespace "mine" violate the new PodSecurity enforce level "baseline:latest"',
             "a (and 1 other pod): host namespaces",

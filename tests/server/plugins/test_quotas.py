@@ -8,7 +8,7 @@ import pytest
 from pilotage.errors import Forbidden
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import Request, Verb, WriteOptions
+from pilotage.rest.request import APIRequest, Verb, WriteOptions
 
 from ..registries import CONFIG_MAPS, Api
 from .environments import CLAIMS, PODS, claim, pod, with_plugins
@@ -90,7 +90,7 @@ async def test_a_dry_run_and_a_create_that_fails_use_nothing() -> None:
         await quota(api, {"configmaps": "2"})
         body = b'{"metadata": {"name": "a"}}'
         write = WriteOptions(dry_run=True)
-        await api.registry.call(Request(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, write=write))
+        await api.registry.call(APIRequest(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, write=write))
         assert await used(api) == {"configmaps": "0"}
 
 

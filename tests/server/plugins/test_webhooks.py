@@ -5,7 +5,7 @@ from typing import Any
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import Request, User, Verb
+from pilotage.rest.request import APIRequest, User, Verb
 from pilotage.server.assembly import cluster_context
 from pilotage.server.registry import Registry
 from pilotage.storage.interface import Snapshot
@@ -74,7 +74,7 @@ async def test_a_review_has_the_user_of_the_request() -> None:
         await install(api, "Validating", webhook({"url": URL}))
         user = User("alice", ("system:masters", "team"), {"scopes": ("a", "b")}, "42")
         body = json.dumps({"metadata": {"name": "a"}}).encode()
-        await api.registry.call(Request(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, user=user))
+        await api.registry.call(APIRequest(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, user=user))
     assert users == [
         {"username": "alice", "uid": "42", "groups": ["system:masters", "team"], "extra": {"scopes": ["a", "b"]}}
     ]

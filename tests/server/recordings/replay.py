@@ -16,7 +16,7 @@ import msgspec
 from pilotage.errors import ApiError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import Request, User, Verb, WriteOptions
+from pilotage.rest.request import APIRequest, User, Verb, WriteOptions
 from pilotage.server import records
 from pilotage.server.assembly import cluster_context
 from pilotage.server.codec import verbatim
@@ -74,7 +74,7 @@ class Replay:
 
     async def start(self) -> None:
         document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-        request = Request(Verb.CREATE, GroupVersionResource("", "v1", "namespaces"), body=_encode(document))
+        request = APIRequest(Verb.CREATE, GroupVersionResource("", "v1", "namespaces"), body=_encode(document))
         for registry in (self.empty, self.filled):
             await registry.call(request)
         for base in self._bases.values():
@@ -107,7 +107,7 @@ class Replay:
         subresource = "scale" if case.record["op"] == "scale" else ""
         key = case.record["base"], subresource
         if key not in self._live:
-            request = Request(
+            request = APIRequest(
                 Verb.GET,
                 _resource(case.base),
                 namespace=_namespace(case),
@@ -123,7 +123,7 @@ class Replay:
 
     async def _send(self, case: Case, start: Document) -> Answer:
         record = case.record
-        request = Request(
+        request = APIRequest(
             Verb.UPDATE if case.updates else Verb.CREATE,
             _resource(case.base),
             namespace=_namespace(case),

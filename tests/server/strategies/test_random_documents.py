@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pilotage.errors import ApiError
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest.request import Request, Verb, WriteOptions
+from pilotage.rest.request import APIRequest, Verb, WriteOptions
 from pilotage.server.assembly import cluster_context
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
@@ -134,7 +134,7 @@ class Documents:
         return (value, name) if known and isinstance(value, dict) else None
 
 
-async def answer(registry: Registry, request: Request) -> int:
+async def answer(registry: Registry, request: APIRequest) -> int:
     """The code of an answer. Whatever else is raised is a crash."""
     try:
         return (await registry.call(request)).code
@@ -145,7 +145,7 @@ async def answer(registry: Registry, request: Request) -> int:
 async def test_random_documents_are_accepted_or_refused() -> None:
     async with Registry(cluster_context(MemoryStorage())) as registry:
         for mapping in MAPPINGS:
-            base = Request(Verb.CREATE, mapping.resource, namespace="default" if mapping.namespaced else "")
+            base = APIRequest(Verb.CREATE, mapping.resource, namespace="default" if mapping.namespaced else "")
             for seed in range(SEEDS):
                 body = msgspec.json.encode(Documents(seed).of(mapping))
                 assert await answer(registry, replace(base, body=body)) in CODES
@@ -161,7 +161,7 @@ async def test_objects_with_random_changes_are_accepted_or_refused(subresource: 
         if mapping is None or "live" not in base or (subresource and subresource not in mapping.subresources):
             continue
         documents = Documents(len(name))
-        request = Request(
+        request = APIRequest(
             Verb.UPDATE,
             mapping.resource,
             namespace=NAMESPACE if mapping.namespaced else "",

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from pilotage.errors import ApiError, BadRequest, Cause, Conflict, Invalid
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.server import steps
 from pilotage.server.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
@@ -22,7 +22,7 @@ from ...counting import counted_lines
 from ..registries import CONFIG_MAPS, definition
 
 NOW = "2024-01-01T00:00:00Z"
-UPDATE = Request(Verb.UPDATE, CONFIG_MAPS, namespace="n", name="one")
+UPDATE = APIRequest(Verb.UPDATE, CONFIG_MAPS, namespace="n", name="one")
 
 
 async def built_in() -> ResourceInfo:

@@ -18,7 +18,7 @@ from pilotage.errors import (
 )
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import Request, Verb, WriteOptions
+from pilotage.rest.request import APIRequest, Verb, WriteOptions
 
 from ..plugins.environments import PODS, SERVICE_ACCOUNTS, pod
 from ..registries import NAMESPACES, SECRETS, Api, opened
@@ -38,7 +38,7 @@ async def act(
     **more: Any,
 ) -> Document:
     data = json.dumps(body or {}).encode() if verb is Verb.CREATE else b""
-    request = Request(
+    request = APIRequest(
         verb,
         resource,
         namespace="default",

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from pilotage.http.messages import Headers, Request, Response, StreamingResponse
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import Form, Verb
-from pilotage.rest.request import Request as RegistryRequest
+from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.server.http.handler import HTTPHandler
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, opened, widget
@@ -23,14 +22,14 @@ COLUMNS = [
 ]
 
 
-async def ask(api: Api, target: str) -> Response | StreamingResponse:
+async def ask(api: Api, target: str) -> HTTPResponse | StreamingResponse:
     given = {"authorization": "Bearer secret", "accept": TABLE}
-    return await HTTPHandler(api.registry, "secret")(Request("GET", target, Headers(given.items())))
+    return await HTTPHandler(api.registry, "secret")(HTTPRequest("GET", target, Headers(given.items())))
 
 
 async def table(api: Api, target: str) -> dict[str, Any]:
     answer = await ask(api, target)
-    assert isinstance(answer, Response)
+    assert isinstance(answer, HTTPResponse)
     decoded: dict[str, Any] = json.loads(answer.body)
     return decoded
 
@@ -171,8 +170,8 @@ async def test_the_scale_of_a_custom_resource_may_have_no_replicas() -> None:
         assert row["cells"][:3] == ["a", 2, 0]
         patch = {"authorization": "Bearer secret", "accept": TABLE, "content-type": "application/merge-patch+json"}
         body = b'{"spec":{"replicas":null}}'
-        answer = await HTTPHandler(api.registry, "secret")(Request("PATCH", target, Headers(patch.items()), body))
-        assert isinstance(answer, Response)
+        answer = await HTTPHandler(api.registry, "secret")(HTTPRequest("PATCH", target, Headers(patch.items()), body))
+        assert isinstance(answer, HTTPResponse)
         [row] = json.loads(answer.body)["rows"]
         assert row["cells"][:3] == ["a", None, 0]
 
@@ -202,6 +201,6 @@ async def test_the_metadata_of_a_row_has_no_annotation_that_stands_for_a_field_o
         assert len(created["metadata"]["annotations"]) == 2
         [row] = (await table(api, "/apis/apps/v1/namespaces/default/daemonsets"))["rows"]
         assert row["object"]["metadata"]["annotations"] == {"x": "y"}
-        request = RegistryRequest(Verb.GET, sets, namespace="default", name="d", form=Form.METADATA)
+        request = APIRequest(Verb.GET, sets, namespace="default", name="d", form=Form.METADATA)
         alone = json.loads((await api.registry.call(request)).body)
         assert alone["metadata"]["annotations"] == {"x": "y"}

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from pilotage.errors import BadRequest, Invalid, NotFound
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.text import jsontext
-from pilotage.rest.request import PatchType, Request, Verb, WriteOptions
+from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
 from pilotage.server.verbs.fieldproblems import FieldProblems, duplicate_fields
 from pilotage.server.verbs.refusals import mismatch
 
@@ -56,7 +56,7 @@ async def test_problems_are_warnings_unless_asked_otherwise(validation: str, war
     async with opened() as api:
         info = await api.registry.context.catalogue.find(CONFIG_MAPS)
     problems = FieldProblems(unknown=["spec.b", "spec.a"], duplicate=["spec.a", "spec.a.b", "spec.c"])
-    request = Request(Verb.CREATE, CONFIG_MAPS, write=WriteOptions(field_validation=validation))
+    request = APIRequest(Verb.CREATE, CONFIG_MAPS, write=WriteOptions(field_validation=validation))
     assert len(problems.report(request, info)) == warnings
 
 
@@ -67,9 +67,9 @@ async def test_strict_problems_are_an_error_that_names_them_in_order() -> None:
     words = 'strict decoding error: unknown field "spec.b", unknown field "spec.a", duplicate field "spec.c"'
     strict = WriteOptions(field_validation="Strict")
     with pytest.raises(BadRequest, match=words):
-        problems.report(Request(Verb.CREATE, CONFIG_MAPS, write=strict), info)
+        problems.report(APIRequest(Verb.CREATE, CONFIG_MAPS, write=strict), info)
     with pytest.raises(Invalid, match=words):
-        problems.report(Request(Verb.PATCH, CONFIG_MAPS, name="x", write=strict), info)
+        problems.report(APIRequest(Verb.PATCH, CONFIG_MAPS, name="x", write=strict), info)
 
 
 async def test_problems_of_a_custom_resource_are_duplicates_then_metadata_then_what_the_schema_drops() -> None:
@@ -77,7 +77,7 @@ async def test_problems_of_a_custom_resource_are_duplicates_then_metadata_then_w
         await api.create(DEFINITIONS, definition())
         info = await api.registry.context.catalogue.find(WIDGETS)
     problems = FieldProblems(unknown=["spec.b", "metadata.z", "a"], duplicate=["a.k"])
-    assert problems.report(Request(Verb.CREATE, WIDGETS), info) == [
+    assert problems.report(APIRequest(Verb.CREATE, WIDGETS), info) == [
         'duplicate field "a.k"',
         'unknown field "metadata.z"',
         'unknown field "a"',
@@ -99,7 +99,7 @@ YAML = "application/yaml"
 )
 async def test_a_yaml_body_is_read_as_kube_apiserver_reads_it(body: bytes, data: dict[str, str]) -> None:
     async with opened() as api:
-        request = Request(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, content_type=YAML)
+        request = APIRequest(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, content_type=YAML)
         answer = await api.registry.call(request)
     assert json.loads(answer.body)["data"] == data
 
@@ -108,7 +108,7 @@ async def test_a_key_that_is_in_yaml_twice_is_a_warning_or_an_error() -> None:
     body = b"metadata: {name: x}\ndata:\n  k: a\n  k: b\n"
     strict = WriteOptions(field_validation="Strict", dry_run=True)
     async with opened() as api:
-        request = Request(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, content_type=YAML)
+        request = APIRequest(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, content_type=YAML)
         assert (await api.registry.call(request)).warnings == ('line 4: key "k" already set in map',)
         with pytest.raises(BadRequest, match='strict decoding error: yaml: unmarshal errors:\n  line 4: key "k"'):
             await api.registry.call(replace(request, write=strict))
@@ -120,7 +120,7 @@ async def test_what_is_no_yaml_is_refused_in_the_words_of_go() -> None:
             (b"a: b: c", "yaml: mapping values are not allowed in this context (613a20623a2063)"),
             (b"metadata: {name: yy", "yaml: line 1: did not find expected ',' or '}'"),
         ):
-            request = Request(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, content_type=YAML)
+            request = APIRequest(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, content_type=YAML)
             with pytest.raises(BadRequest) as raised:
                 await api.registry.call(request)
             assert message in str(raised.value)
@@ -187,7 +187,7 @@ def with_embedded() -> dict[str, Any]:
 
 async def test_unknown_fields_of_yaml_are_reported_in_the_order_of_their_names() -> None:
     async with opened() as api:
-        request = Request(
+        request = APIRequest(
             Verb.CREATE,
             CONFIG_MAPS,
             namespace="default",
@@ -202,7 +202,7 @@ async def test_unknown_fields_of_yaml_are_reported_in_the_order_of_their_names()
 async def test_an_object_is_found_before_its_patch_is_read() -> None:
     async with opened() as api:
         media = PatchType.MERGE.value
-        request = Request(Verb.PATCH, CONFIG_MAPS, namespace="default", name="a", body=b"{", content_type=media)
+        request = APIRequest(Verb.PATCH, CONFIG_MAPS, namespace="default", name="a", body=b"{", content_type=media)
         with pytest.raises(NotFound):
             await api.registry.call(request)
         await api.create(CONFIG_MAPS, {"metadata": {"name": "a"}}, "default")
@@ -214,7 +214,7 @@ async def test_the_finalizers_of_a_namespace_are_written_with_its_metadata() -> 
     async with opened() as api:
         await api.create(NAMESPACES, {"metadata": {"name": "a", "labels": {"x": "y"}}})
         body = b'{"metadata": {"name": "a", "annotations": {"n": "o"}}, "spec": {"finalizers": ["kubernetes"]}}'
-        await api.registry.call(Request(Verb.UPDATE, NAMESPACES, name="a", subresource="finalize", body=body))
+        await api.registry.call(APIRequest(Verb.UPDATE, NAMESPACES, name="a", subresource="finalize", body=body))
         written = await api.get(NAMESPACES, "a")
         assert written["metadata"]["labels"] == {"kubernetes.io/metadata.name": "a"}
         assert written["metadata"]["annotations"] == {"n": "o"}
@@ -226,7 +226,7 @@ async def test_whole_numbers_of_a_custom_resource_are_stored_as_integers(number:
     async with opened() as api:
         await api.create(DEFINITIONS, definition())
         body = json.dumps(widget("a", spec={"n": ["<n>"]})).replace('"<n>"', number).encode()
-        answer = await api.registry.call(Request(Verb.CREATE, WIDGETS, namespace="default", body=body))
+        answer = await api.registry.call(APIRequest(Verb.CREATE, WIDGETS, namespace="default", body=body))
         assert f'"spec":{{"n":[{stored}]}}'.encode() in answer.body
 
 
@@ -246,7 +246,7 @@ async def test_a_text_for_a_number_in_a_strategic_patch_has_the_message_of_kube_
         pods = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         spec = {"selector": {"matchLabels": {"a": "b"}}, "template": pods}
         await api.create(DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec}, "default")
-        request = Request(
+        request = APIRequest(
             Verb.PATCH,
             DEPLOYMENTS,
             namespace="default",

@@ -6,10 +6,9 @@ import pytest
 
 from pilotage.errors import ConnectionLost, NotFound
 from pilotage.http.client import Client
-from pilotage.http.messages import ClientResponse, Headers
-from pilotage.http.messages import Request as HTTPRequest
+from pilotage.http.messages import ClientResponse, Headers, HTTPRequest
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import ListOptions, Request, Verb
+from pilotage.rest.request import APIRequest, ListOptions, Verb
 from pilotage.server.http.handler import HTTPHandler
 
 from ..registries import opened
@@ -29,7 +28,7 @@ def only_the_scheduler_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_the_components_of_a_control_plane_are_asked_when_they_are_listed() -> None:
     async with opened() as api:
-        page = await api.registry.list(Request(Verb.LIST, COMPONENTS))
+        page = await api.registry.list(APIRequest(Verb.LIST, COMPONENTS))
         found = {
             item["metadata"]["name"]: item["conditions"][0] for item in (json.loads(bytes(data)) for data in page.items)
         }
@@ -42,10 +41,10 @@ async def test_the_components_of_a_control_plane_are_asked_when_they_are_listed(
 async def test_components_are_selected_by_their_names() -> None:
     async with opened() as api:
         options = ListOptions(field_selector="metadata.name=etcd-0")
-        page = await api.registry.list(Request(Verb.LIST, COMPONENTS, options=options))
+        page = await api.registry.list(APIRequest(Verb.LIST, COMPONENTS, options=options))
         assert [json.loads(bytes(item))["metadata"]["name"] for item in page.items] == ["etcd-0"]
         with pytest.raises(NotFound, match='componentstatus "other" not found'):
-            await api.registry.call(Request(Verb.GET, COMPONENTS, name="other"))
+            await api.registry.call(APIRequest(Verb.GET, COMPONENTS, name="other"))
 
 
 async def test_a_component_is_printed_with_its_state() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pilotage.errors import Gone
-from pilotage.rest.request import ListOptions, Request, Verb
+from pilotage.rest.request import APIRequest, ListOptions, Verb
 from pilotage.rest.response import Page
 from pilotage.server.openapi.schemas import custom_schemas
 
@@ -14,7 +14,7 @@ from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, ope
 
 async def page(api: Api, **options: object) -> Page:
     return await api.registry.list(
-        Request(Verb.LIST, CONFIG_MAPS, namespace="default", options=ListOptions(**options))  # type: ignore[arg-type]
+        APIRequest(Verb.LIST, CONFIG_MAPS, namespace="default", options=ListOptions(**options))  # type: ignore[arg-type]
     )
 
 
@@ -67,6 +67,6 @@ async def test_a_list_of_custom_resources_has_the_kind_that_their_definition_dec
     async with opened() as api:
         names = {"plural": "widgets", "kind": "Widget", "listKind": "ManyWidgets"}
         await api.create(DEFINITIONS, definition(names=names))
-        assert (await api.registry.list(Request(Verb.LIST, WIDGETS))).list_kind == "ManyWidgets"
+        assert (await api.registry.list(APIRequest(Verb.LIST, WIDGETS))).list_kind == "ManyWidgets"
         (info,) = await api.registry.custom_resources()
         assert sorted(custom_schemas(info)) == ["com.example.test.v1.ManyWidgets", "com.example.test.v1.Widget"]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pilotage.errors import ApiError, BadRequest, Conflict, InternalError, Invalid, MethodNotSupported, NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import PatchType, Request, Verb, WriteOptions
+from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
 from pilotage.server.tables.table import TableWriter
 
 from ..registries import Api, definition, opened
@@ -27,7 +27,7 @@ async def call(
     api: Api, verb: Verb, body: Any = None, resource: GroupVersionResource = DEPLOYMENTS, **more: Any
 ) -> Document:
     data = b"" if body is None else json.dumps(body).encode()
-    request = Request(verb, resource, namespace="default", name="one", subresource="scale", body=data, **more)
+    request = APIRequest(verb, resource, namespace="default", name="one", subresource="scale", body=data, **more)
     document: Document = json.loads((await api.registry.call(request)).body)
     return document
 
@@ -167,7 +167,7 @@ async def test_the_table_of_a_scale_has_its_own_columns() -> None:
     async with opened() as api:
         await deployed(api)
         found = await call(api, Verb.GET)
-        info = await api.registry.describe(Request(Verb.GET, DEPLOYMENTS, namespace="default", name="one"))
+        info = await api.registry.describe(APIRequest(Verb.GET, DEPLOYMENTS, namespace="default", name="one"))
     now = datetime(2024, 1, 1, tzinfo=UTC)
     table = json.loads(TableWriter(info, "").single(json.dumps(found).encode(), now))
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"]
@@ -195,7 +195,7 @@ async def test_every_body_of_a_scale_is_answered(media: str) -> None:
         await deployed(api)
         for body in HOSTILE:
             for verb in (Verb.UPDATE, Verb.PATCH):
-                request = Request(verb, DEPLOYMENTS, namespace="default", name="one", subresource="scale", body=body)
+                request = APIRequest(verb, DEPLOYMENTS, namespace="default", name="one", subresource="scale", body=body)
                 try:
                     codes.add((await api.registry.call(replace(request, content_type=media, write=MANAGER))).code)
                 except ApiError as error:
@@ -213,7 +213,7 @@ async def test_a_write_of_a_scale_warns_of_the_template_of_its_object() -> None:
         }
         await api.create(DEPLOYMENTS, document, "default")
         body = json.dumps(scale(spec={"replicas": 5})).encode()
-        request = Request(Verb.UPDATE, DEPLOYMENTS, namespace="default", name="one", subresource="scale", body=body)
+        request = APIRequest(Verb.UPDATE, DEPLOYMENTS, namespace="default", name="one", subresource="scale", body=body)
         [warning] = (await api.registry.call(request)).warnings
         assert "duplicate port definition" in warning
         assert not (await api.registry.call(request)).warnings, "nothing has changed"

@@ -11,7 +11,7 @@ import pytest
 
 from pilotage.errors import Invalid, NotFound
 from pilotage.meta.documents import Document
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.verbs.watch import BOOKMARK_SECONDS
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, Pausing, definition, opened, widget
@@ -262,7 +262,7 @@ async def _every_commit_once() -> None:
             writers.create_task(numbered(api, 10, writer))
         for _ in range(7):
             await asyncio.sleep(0)
-        page = await api.registry.list(Request(Verb.LIST, CONFIG_MAPS))
+        page = await api.registry.list(APIRequest(Verb.LIST, CONFIG_MAPS))
         known = {json.loads(bytes(item))["metadata"]["name"] for item in page.items}
         async with api.watch(CONFIG_MAPS, resource_version=page.resource_version) as events:
             seen: list[Document] = []

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hack.cluster.running import RealCluster
-from pilotage.http.messages import Headers, Request
+from pilotage.http.messages import Headers, HTTPRequest
 from pilotage.meta.documents import Document
 from pilotage.server.assembly import cluster_context
 from pilotage.server.http.handler import HTTPHandler
@@ -176,7 +176,7 @@ async def run_on_ours(case: Case) -> Answers:
 
         async def send(step: Step) -> dict[str, Any]:
             headers = {"authorization": f"Bearer {TOKEN}"} | run.replay.headers(step)
-            request = Request(step.method, run.replay.target(step), Headers(headers.items()), run.replay.body(step))
+            request = HTTPRequest(step.method, run.replay.target(step), Headers(headers.items()), run.replay.body(step))
             response = await face(request)
             return run.answer(step, response.status, response.headers, await whole_body(response))
 

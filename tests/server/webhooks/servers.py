@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pilotage.http.certificates import self_signed
-from pilotage.http.messages import Request, Response
+from pilotage.http.messages import HTTPRequest, HTTPResponse
 from pilotage.http.server import Server, serve
 from pilotage.http.tls import server_context
 from pilotage.meta.documents import Document
@@ -55,7 +55,7 @@ class WebhookServer:
     def client_config(self, path: str) -> Document:
         return {"url": self.url + path, "caBundle": self.ca_bundle}
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, request: HTTPRequest) -> HTTPResponse:
         path = request.target.partition("?")[0]
         review = json.loads(request.body)
         self.reviews.append((path, review))
@@ -66,7 +66,7 @@ class WebhookServer:
         status, body = found if isinstance(found, tuple) else (200, found)
         if not isinstance(body, bytes):
             body = json.dumps(body).encode()
-        return Response(status, [("Content-Type", "application/json")], body)
+        return HTTPResponse(status, [("Content-Type", "application/json")], body)
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from pilotage.errors import BadRequest, InternalError, Timeout
 from pilotage.http import messages as http
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import Request, Verb, WriteOptions
+from pilotage.rest.request import APIRequest, Verb, WriteOptions
 from pilotage.server.assembly import cluster_context
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.registry import Registry
@@ -164,11 +164,11 @@ async def test_a_client_can_shorten_the_time_for_the_webhooks_of_its_request() -
         assert asyncio.get_running_loop().time() - begin == pytest.approx(7 + 15)
 
 
-async def post(handler: HTTPHandler, query: str) -> http.Response:
+async def post(handler: HTTPHandler, query: str) -> http.HTTPResponse:
     headers = http.Headers([("authorization", "Bearer token"), ("content-type", "application/json")])
     target = f"/api/v1/namespaces/default/configmaps?{query}"
-    answer = await handler(http.Request("POST", target, headers, b'{"metadata":{"name":"a"}}'))
-    assert isinstance(answer, http.Response)
+    answer = await handler(http.HTTPRequest("POST", target, headers, b'{"metadata":{"name":"a"}}'))
+    assert isinstance(answer, http.HTTPResponse)
     return answer
 
 
@@ -180,7 +180,7 @@ async def test_a_webhook_with_side_effects_refuses_dry_runs() -> None:
         (entry,) = (await storage.list(f"/default/{GROUP}/validatingwebhookconfigurations/")).entries
         await storage.commit(Put(entry.key, entry.value.replace(b'"sideEffects":"None"', b'"sideEffects":"Some"')))
         body = b'{"metadata":{"name":"a"}}'
-        create = Request(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, write=WriteOptions(dry_run=True))
+        create = APIRequest(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, write=WriteOptions(dry_run=True))
         with pytest.raises(BadRequest, match=r'admission webhook "a\.example.*" does not support dry run'):
             await api.registry.call(create)
 

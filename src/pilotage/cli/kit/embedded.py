@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from pilotage.meta import times
-from pilotage.rest.request import Form, Request, Verb
+from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Response, WatchEvent
 from pilotage.rest.transport import Transport, TransportWrapper
 
@@ -24,7 +24,7 @@ class PrintingTransport(TransportWrapper):
         super().__init__(inner)
         self._registry = registry
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         if request.form is not Form.TABLE or request.verb not in (Verb.GET, Verb.LIST):
             return await self._inner.call(request)
         writer, now = await self._writer(request), times.system_clock()
@@ -33,7 +33,7 @@ class PrintingTransport(TransportWrapper):
         return Response(writer.single((await self._inner.call(request)).body, now))
 
     @asynccontextmanager
-    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         async with self._inner.watch(request) as events:
             if request.form is Form.TABLE:
                 writer = await self._writer(request)
@@ -41,7 +41,7 @@ class PrintingTransport(TransportWrapper):
             else:
                 yield events
 
-    async def _writer(self, request: Request) -> TableWriter:
+    async def _writer(self, request: APIRequest) -> TableWriter:
         from pilotage.server.tables.table import TableWriter
 
         return TableWriter(await self._registry.describe(request), request.options.include_object)
@@ -71,7 +71,7 @@ async def _are_installed(registry: Registry, kinds: Sequence[type[Resource]]) ->
     from pilotage.schema.generate.crd import crds
 
     for wanted in crds(kinds):
-        request = Request(Verb.GET, DEFINITIONS, name=wanted["metadata"]["name"])
+        request = APIRequest(Verb.GET, DEFINITIONS, name=wanted["metadata"]["name"])
         try:
             found = decode((await registry.call(request)).body)
         except NotFound:

@@ -9,7 +9,7 @@ from pilotage.errors import ApiError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 
 NAMED = "x-pilotage-type"
 """The name of a built-in type in a schema: `PodSpec`."""
@@ -33,7 +33,7 @@ async def _custom(session: Session, mapping: RESTMapping) -> Document | None:
         return None
     name = f"{mapping.resource.resource}.{mapping.resource.group}"
     try:
-        answer = await session.transport.call(Request(Verb.GET, DEFINITIONS, name=name))
+        answer = await session.transport.call(APIRequest(Verb.GET, DEFINITIONS, name=name))
     except ApiError:
         return None  # not a custom resource, or not for this user
     for version in decode(answer.body)["spec"]["versions"]:

@@ -13,7 +13,7 @@ from pilotage.errors import NoMatch, NotFound, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapper import RESTMapper, RESTMapping
-from pilotage.rest.request import DeleteOptions, Form, ListOptions, PatchType, Request, Verb, WriteOptions
+from pilotage.rest.request import APIRequest, DeleteOptions, Form, ListOptions, PatchType, Verb, WriteOptions
 from pilotage.rest.response import Response
 from pilotage.rest.transport import Transport
 
@@ -47,7 +47,9 @@ class Session(msgspec.Struct):
 
     async def get(self, mapping: RESTMapping, name: str, namespace: str = "") -> Document:
         """One object. Raises NotFound."""
-        response = await self.transport.call(Request(Verb.GET, mapping.resource, self.place(mapping, namespace), name))
+        response = await self.transport.call(
+            APIRequest(Verb.GET, mapping.resource, self.place(mapping, namespace), name)
+        )
         document: Document = decode(response.body)
         return document
 
@@ -65,7 +67,7 @@ class Session(msgspec.Struct):
         found: list[Document] = []
         options = options or ListOptions()
         while True:
-            page = await self.transport.list(Request(Verb.LIST, mapping.resource, namespace, options=options))
+            page = await self.transport.list(APIRequest(Verb.LIST, mapping.resource, namespace, options=options))
             kind = {"apiVersion": mapping.gvk.api_version, "kind": mapping.gvk.kind}
             found += [kind | decode(item) for item in page.items]  # items of a typed list leave their kind out
             if not page.continue_token:
@@ -75,7 +77,7 @@ class Session(msgspec.Struct):
     async def tables(self, mapping: RESTMapping, namespace: str, options: ListOptions) -> AsyncIterator[Document]:
         """The pages of a list as Tables."""
         while True:
-            request = Request(Verb.LIST, mapping.resource, namespace, form=Form.TABLE, options=options)
+            request = APIRequest(Verb.LIST, mapping.resource, namespace, form=Form.TABLE, options=options)
             table = decode((await self.transport.call(request)).body)
             yield table
             token = (table.get("metadata") or {}).get("continue")
@@ -85,13 +87,13 @@ class Session(msgspec.Struct):
 
     async def create(self, mapping: RESTMapping, document: Document, options: WriteOptions) -> Document:
         namespace = self.place(mapping, (document.get("metadata") or {}).get("namespace") or "")
-        request = Request(Verb.CREATE, mapping.resource, namespace, write=options, body=encode(document))
+        request = APIRequest(Verb.CREATE, mapping.resource, namespace, write=options, body=encode(document))
         return self._written(await self.transport.call(request))
 
     async def replace(self, mapping: RESTMapping, document: Document, options: WriteOptions) -> Document:
         metadata = document["metadata"]
         namespace = self.place(mapping, metadata.get("namespace") or "")
-        request = Request(
+        request = APIRequest(
             Verb.UPDATE, mapping.resource, namespace, metadata["name"], write=options, body=encode(document)
         )
         return self._written(await self.transport.call(request))
@@ -106,7 +108,7 @@ class Session(msgspec.Struct):
         subresource: str = "",
     ) -> tuple[Document, int]:
         """Patch the object `(namespace, name)`: what it is then, and the code of the answer (201: created)."""
-        request = Request(
+        request = APIRequest(
             Verb.PATCH,
             mapping.resource,
             self.place(mapping, key[0]),
@@ -120,7 +122,7 @@ class Session(msgspec.Struct):
         return self._written(response), response.code
 
     async def delete(self, mapping: RESTMapping, key: tuple[str, str], options: DeleteOptions) -> Document:
-        request = Request(Verb.DELETE, mapping.resource, self.place(mapping, key[0]), key[1], delete=options)
+        request = APIRequest(Verb.DELETE, mapping.resource, self.place(mapping, key[0]), key[1], delete=options)
         return self._written(await self.transport.call(request))
 
     def place(self, mapping: RESTMapping, namespace: str) -> str:

@@ -11,8 +11,7 @@ from pilotage.controller.request import Request
 from pilotage.controller.sources.sources import Source
 from pilotage.errors import ApiError, DecodeError
 from pilotage.http.health import text_response
-from pilotage.http.messages import Request as HTTPRequest
-from pilotage.http.messages import Response
+from pilotage.http.messages import HTTPRequest, HTTPResponse
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue import WorkQueue
 
@@ -47,7 +46,7 @@ class WebhookSource(Source):
     def stop(self) -> None:
         self._queue = None
 
-    async def _answer(self, call: HTTPRequest) -> Response:
+    async def _answer(self, call: HTTPRequest) -> HTTPResponse:
         if call.method != "POST":
             return text_response(405, "method not allowed", ("Allow", "POST"))
         if self._queue is None:
@@ -72,5 +71,5 @@ class WebhookSource(Source):
         return f"webhook source: {self._path}"
 
 
-def _not_here() -> Response:
+def _not_here() -> HTTPResponse:
     return text_response(503, "the controller does not run here now; try again", ("Retry-After", "1"))

@@ -14,7 +14,7 @@ from pilotage.device.wire import Generation
 from pilotage.device.wire import options as wire_options
 from pilotage.errors import BadRequest, Cause, StatusDetails, Timeout
 from pilotage.meta import objects
-from pilotage.rest.request import ListOptions, Request, Verb
+from pilotage.rest.request import APIRequest, ListOptions, Verb
 from pilotage.rest.response import Bytes
 
 _INSTEAD = "or use a server that announces it, such as `pilotage device serve`"
@@ -59,7 +59,7 @@ def check_page(options: ListOptions, version: str) -> None:
         raise Timeout(f"Too large resource version: {wanted}, current: {version}", details=details)
 
 
-def check_answer(generation: Generation, request: Request, body: Bytes, announced: Announced) -> None:
+def check_answer(generation: Generation, request: APIRequest, body: Bytes, announced: Announced) -> None:
     """Raises BadRequest for a GPU that may be older than the requested version."""
     wanted = request.options.resource_version
     if request.verb is not Verb.GET or wanted in ("", "0") or generation is Generation.V8:
@@ -74,7 +74,7 @@ def check_answer(generation: Generation, request: Request, body: Bytes, announce
         )
 
 
-def check_preconditions(generation: Generation, request: Request, announced: Announced) -> None:
+def check_preconditions(generation: Generation, request: APIRequest, announced: Announced) -> None:
     """Raises BadRequest for a precondition that the server would ignore: it would delete the GPU anyway."""
     wanted = request.delete
     names = [name for name in ("uid", "resource_version") if getattr(wanted, name)]
@@ -97,7 +97,7 @@ class _Labelled(msgspec.Struct):
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
 
 
-def lost_labels(generation: Generation, request: Request, body: Bytes, announced: Announced) -> str:
+def lost_labels(generation: Generation, request: APIRequest, body: Bytes, announced: Announced) -> str:
     """The warning for labels and annotations that the server did not store; empty if there are none."""
     if request.verb not in (Verb.CREATE, Verb.UPDATE) or request.subresource or generation is Generation.V8:
         return ""

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from pilotage.device.client.announced import Origin
 from pilotage.device.client.transport import GPUS, DeviceTransport
-from pilotage.rest import Page, Request, Verb, WatchEvent
+from pilotage.rest import APIRequest, Page, Verb, WatchEvent
 from pilotage.rest.listing import EMBEDDED_SILENCE_SECONDS, BackoffOptions
 from pilotage.rest.request import Form, ListOptions
 
@@ -65,5 +65,5 @@ class DeviceListerWatcher:
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         return self.transport.watch(self._request(Verb.WATCH, options), self._listed)
 
-    def _request(self, verb: Verb, options: ListOptions) -> Request:
-        return Request(verb, GPUS, form=self.form, options=options, user_agent=self.user_agent)
+    def _request(self, verb: Verb, options: ListOptions) -> APIRequest:
+        return APIRequest(verb, GPUS, form=self.form, options=options, user_agent=self.user_agent)

@@ -10,7 +10,7 @@ from pilotage.device.codes import NO_TELEMETRY
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.wire import telemetry as messages
 from pilotage.errors import MethodNotSupported
-from pilotage.rest import Request, Verb
+from pilotage.rest import APIRequest, Verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +20,20 @@ class TelemetryClient:
     transport: DeviceTransport
 
     async def get(self, name: str) -> Telemetry:
-        request = Request(Verb.GET, GPUS, name=name)
+        request = APIRequest(Verb.GET, GPUS, name=name)
         return messages.decode_got(await self._call("GetTelemetry", messages.encode_get(name), request))
 
     async def list(self) -> Sequence[Telemetry]:
-        request = Request(Verb.LIST, GPUS)
+        request = APIRequest(Verb.LIST, GPUS)
         return messages.decode_listed(await self._call("ListTelemetry", messages.encode_list(), request))
 
     async def report(self, provider: str, items: Sequence[Telemetry]) -> None:
         """Report readings, in calls of at most MAX_ITEMS."""
         for start in range(0, len(items), messages.MAX_ITEMS):
             part = messages.encode_report(provider, items[start : start + messages.MAX_ITEMS])
-            await self._call("ReportTelemetry", part, Request(Verb.CREATE, GPUS))
+            await self._call("ReportTelemetry", part, APIRequest(Verb.CREATE, GPUS))
 
-    async def _call(self, method: str, message: bytes, request: Request) -> bytes:
+    async def _call(self, method: str, message: bytes, request: APIRequest) -> bytes:
         try:
             return (await self.transport.invoke(messages.telemetry_path(method), message, request)).message
         except MethodNotSupported:

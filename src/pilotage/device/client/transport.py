@@ -32,7 +32,7 @@ from pilotage.errors import (
 from pilotage.grpc.rpc import Channel, Code, Incoming, Reply, RPCError
 from pilotage.meta import objects
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest import Page, Request, Response, Verb, WatchEvent
+from pilotage.rest import APIRequest, Page, Response, Verb, WatchEvent
 from pilotage.rest.fence import check_all
 from pilotage.rest.request import Form
 
@@ -100,7 +100,7 @@ class DeviceTransport:
         """What the server announced in its last response."""
         return self._announced
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         self._check(request)
         if request.verb is Verb.DELETE:
             return await self._delete(request)
@@ -115,11 +115,11 @@ class DeviceTransport:
             warnings=tuple(warning for warning in warnings if warning),
         )
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         page, _ = await self.list_with_origin(request)
         return page
 
-    async def list_with_origin(self, request: Request) -> tuple[Page, Origin]:
+    async def list_with_origin(self, request: APIRequest) -> tuple[Page, Origin]:
         """A list and the origin of its version, for the watch that starts from it."""
         self._check(request)
         asked = request.options.timeout_seconds
@@ -133,7 +133,7 @@ class DeviceTransport:
         return page, Origin(reply.connection_number, self._announced.storage)
 
     @asynccontextmanager
-    async def watch(self, request: Request, since: Origin | None = None) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, request: APIRequest, since: Origin | None = None) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         """Open a watch. `since` is the origin of its version: Gone is raised if the server's versions may have started
         again since then."""
         self._check(request)
@@ -160,7 +160,7 @@ class DeviceTransport:
                 return
         raise refusal
 
-    def _refusal(self, incoming: Incoming, request: Request, since: Origin | None) -> ApiError | None:
+    def _refusal(self, incoming: Incoming, request: APIRequest, since: Origin | None) -> ApiError | None:
         """Raises Gone for an open watch on a server that may have lost its versions."""
         # Some servers send metadata only with the first message, and streams of interceptors may have none.
         here = Origin(getattr(incoming, "connection_number", 0), Announced.read(incoming.metadata).storage)
@@ -195,13 +195,13 @@ class DeviceTransport:
             raise api_error(error, method="Heartbeat") from error
         return wire.Acknowledged.decode(reply.message).acknowledged
 
-    async def invoke(self, path: str, message: bytes, request: Request) -> Reply:
+    async def invoke(self, path: str, message: bytes, request: APIRequest) -> Reply:
         """Call a method of another service, by its full name; `request` is its equivalent, for retries and errors."""
         return await self._attempts(path, message, self._metadata, self._timeouts.call, request)
 
-    async def _delete(self, request: Request) -> Response:
+    async def _delete(self, request: APIRequest) -> Response:
         """Delete, and return the deleted object as an API server does: readers of a cache wait until it is removed."""
-        get = Request(Verb.GET, request.resource, name=request.name, user_agent=request.user_agent)
+        get = APIRequest(Verb.GET, request.resource, name=request.name, user_agent=request.user_agent)
         uid = objects.header((await self.call(get)).body).uid
         confirming.check_preconditions(self._generation, request, self._announced)  # as in the response above
         await self._unary(request, self._timeouts.call)
@@ -209,7 +209,7 @@ class DeviceTransport:
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         return Response(msgspec.json.encode(success))
 
-    def _check(self, request: Request) -> None:
+    def _check(self, request: APIRequest) -> None:
         if request.verb not in _READS and not self._generation.writes:
             raise MethodNotSupported(
                 f"the wire generation {self._generation.value.upper()} is read-only (get, list and watch). Write "
@@ -218,7 +218,7 @@ class DeviceTransport:
         if request.form is Form.TABLE:
             raise NotAcceptable("the Device API has no tables: use `pilotage device get`")
 
-    async def _unary(self, request: Request, timeout: float) -> tuple[str, Reply]:
+    async def _unary(self, request: APIRequest, timeout: float) -> tuple[str, Reply]:
         call = wire.encode_request(self._generation, request)
         path, metadata = wire.method_path(call.method, self._package), {**self._metadata, **call.metadata}
         reply = await self._attempts(path, call.message, metadata, timeout, request)
@@ -226,7 +226,7 @@ class DeviceTransport:
         return call.method, reply
 
     async def _attempts(
-        self, path: str, message: bytes, metadata: Mapping[str, str], timeout: float, request: Request
+        self, path: str, message: bytes, metadata: Mapping[str, str], timeout: float, request: APIRequest
     ) -> Reply:
         """Send the call of a request, with retries where they are safe."""
         time, verb = asyncio.get_running_loop().time, "GET" if request.verb in (Verb.GET, Verb.LIST) else "POST"
@@ -254,7 +254,7 @@ class DeviceTransport:
         wait = error.retry_after_seconds
         return self._retries.after_answer(verb, error.status.code, wait, attempt, self._random)
 
-    async def _events(self, incoming: Incoming, request: Request) -> AsyncGenerator[WatchEvent, None]:
+    async def _events(self, incoming: Incoming, request: APIRequest) -> AsyncGenerator[WatchEvent, None]:
         unchecked, whole = not incoming.metadata, request.form is Form.OBJECT
         try:
             async for message in incoming:
@@ -293,7 +293,7 @@ async def _ended_after(events: AsyncGenerator[WatchEvent, None], seconds: float)
             yield event
 
 
-def _explained(error: RPCError, request: Request, method: str) -> PilotageError:
+def _explained(error: RPCError, request: APIRequest, method: str) -> PilotageError:
     """The error for this request."""
     found = api_error(error, watch=request.verb is Verb.WATCH, method=method)
     if isinstance(found, NotFound) and found.status.details is None and request.name:

@@ -9,12 +9,12 @@ from pilotage.device.v1alpha1 import GPU
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, DecodeError
 from pilotage.meta.text import jsontext
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 
 _GVK = GPU.__resource__.gvk
 
 
-def completed(request: Request) -> bytes:
+def completed(request: APIRequest) -> bytes:
     """The body of a create or update, with kind and name. Raises BadRequest."""
     if not request.body:
         raise BadRequest("the request contains no GPU: send one as a JSON object")

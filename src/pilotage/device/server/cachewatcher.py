@@ -13,7 +13,7 @@ from pilotage.device.server.eventlog import LoggedEvent
 from pilotage.device.server.resourceversions import check_reached
 from pilotage.errors import ApiError, Compacted, Gone, InternalError, ServiceUnavailable, StorageError
 from pilotage.grpc.rpc import Outgoing, RPCError
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server.verbs.read import version_number_or_bad
 from pilotage.server.verbs.selection import Selection
@@ -32,7 +32,7 @@ _log = logger("pilotage.device.watchcache")
 class CacheWatcher:
     """A cursor on the watch cache's log. The task that calls `run` serves it."""
 
-    def __init__(self, watch_cache: WatchCache, request: Request, generation: str, out: Outgoing) -> None:
+    def __init__(self, watch_cache: WatchCache, request: APIRequest, generation: str, out: Outgoing) -> None:
         self._watch_cache = watch_cache
         self._options = request.options
         check_watch_options(request.options)

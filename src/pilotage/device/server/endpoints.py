@@ -11,7 +11,7 @@ import msgspec
 from pilotage.device.server.services.health import HealthService
 from pilotage.errors import InvalidDefinition
 from pilotage.http.limits import Limits
-from pilotage.http.messages import Handler, Request, Response
+from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse
 from pilotage.http.server import Server, serve
 from pilotage.net.sockets import parse_bind_address
 from pilotage.telemetry import process
@@ -52,17 +52,17 @@ def handler(health: HealthService, paths: Iterable[str], registry: Registry = RE
     served = frozenset(paths)
     process.register(registry)
 
-    async def answer(request: Request) -> Response:
+    async def answer(request: HTTPRequest) -> HTTPResponse:
         path = request.target.partition("?")[0].rstrip("/")
         if path not in served:
             return _text(404, "404 page not found")
         if request.method not in ("GET", "HEAD"):
-            return Response(405, [("content-type", "text/plain"), ("allow", "GET, HEAD")], b"method not allowed\n")
+            return HTTPResponse(405, [("content-type", "text/plain"), ("allow", "GET, HEAD")], b"method not allowed\n")
         match path:
             case "/metrics":
-                return Response(200, [("content-type", CONTENT_TYPE)], registry.render().encode())
+                return HTTPResponse(200, [("content-type", CONTENT_TYPE)], registry.render().encode())
             case "/version":
-                return Response(200, [("content-type", "application/json")], msgspec.json.encode(build()))
+                return HTTPResponse(200, [("content-type", "application/json")], msgspec.json.encode(build()))
             case "/readyz":
                 return (
                     _text(200, "ok")
@@ -83,5 +83,5 @@ def build() -> dict[str, str]:
     return {"name": "pilotage", "version": own}
 
 
-def _text(status: int, text: str) -> Response:
-    return Response(status, [("content-type", "text/plain; charset=utf-8")], f"{text}\n".encode())
+def _text(status: int, text: str) -> HTTPResponse:
+    return HTTPResponse(status, [("content-type", "text/plain; charset=utf-8")], f"{text}\n".encode())

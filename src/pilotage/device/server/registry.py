@@ -42,7 +42,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest import Transport
-from pilotage.rest.request import PatchType, Request, User, Verb
+from pilotage.rest.request import APIRequest, PatchType, User, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import records
 from pilotage.server.admission import Admission
@@ -188,7 +188,7 @@ class DeviceRegistry:
             check_provider(caller.provider)
         return _Transport(self, caller)
 
-    def check(self, request: Request, caller: Caller) -> None:
+    def check(self, request: APIRequest, caller: Caller) -> None:
         """Raises ApiError for a request that is not served, or not yet."""
         if request.resource != GPUS:
             raise NotFound("the Device API does not serve this resource: it serves gpus.v1alpha1.device.nvidia.com")
@@ -227,10 +227,10 @@ class DeviceRegistry:
         check_provider(caller.identity)
         self.heartbeats.seen(caller.identity)
         body = msgspec.json.encode({"status": {"conditions": [{**_NO_CONDITION, **condition}]}})
-        request = Request(Verb.PATCH, GPUS, name=name, subresource="status", body=body, user=caller.user)
+        request = APIRequest(Verb.PATCH, GPUS, name=name, subresource="status", body=body, user=caller.user)
         return await self.update(replace(request, content_type=PatchType.STRATEGIC.value))
 
-    async def create(self, request: Request) -> Response:
+    async def create(self, request: APIRequest) -> Response:
         """Create a GPU, within the limit on their number."""
         async with self._creating:
             count = await self.count()
@@ -241,7 +241,7 @@ class DeviceRegistry:
         metrics.UPDATES.labels("create").inc()
         return response
 
-    async def update(self, request: Request) -> Response:
+    async def update(self, request: APIRequest) -> Response:
         """Update or patch a GPU, or its status."""
         try:
             response = await self.api.call(request)
@@ -253,7 +253,7 @@ class DeviceRegistry:
         metrics.UPDATES.labels("update_status" if request.subresource else "update").inc()
         return response
 
-    async def delete(self, request: Request) -> Response:
+    async def delete(self, request: APIRequest) -> Response:
         """Delete a GPU, with the conditions of all providers."""
         response = await self.api.call(request)
         metrics.UPDATES.labels("delete").inc()
@@ -272,12 +272,12 @@ class DeviceRegistry:
         """Create or update the definition of GPUs. Returns its uid, which identifies the storage: the definition is
         created once."""
         wanted = definition()
-        name = Request(Verb.GET, _DEFINITIONS, name=DEFINITION)
+        name = APIRequest(Verb.GET, _DEFINITIONS, name=DEFINITION)
         while True:
             try:
                 found: dict[str, Any] = msgspec.json.decode((await self.api.call(name)).body)
             except NotFound:
-                create = Request(Verb.CREATE, _DEFINITIONS, body=msgspec.json.encode(wanted))
+                create = APIRequest(Verb.CREATE, _DEFINITIONS, body=msgspec.json.encode(wanted))
                 return objects.header((await self.api.call(create)).body).uid
             found["spec"]["versions"] = wanted["spec"]["versions"]
             with suppress(Conflict):
@@ -299,7 +299,7 @@ class DeviceRegistry:
         for name in names:
             if not self.heartbeats.is_lost(provider):
                 return True  # it has come back in the meantime
-            request = Request(Verb.UPDATE, GPUS, name=name, subresource="status", user=SERVER)
+            request = APIRequest(Verb.UPDATE, GPUS, name=name, subresource="status", user=SERVER)
             with suppress(NotFound):  # deleted in the meantime
                 await self.api.apply(request, partial(self._mark_lost, provider, message))
         return bool(names)
@@ -340,7 +340,7 @@ class _Transport:
         self._registry = registry
         self._caller = caller
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: APIRequest) -> Response:
         registry = self._registry
         registry.check(request, self._caller)
         if request.verb is not Verb.CREATE:
@@ -358,12 +358,12 @@ class _Transport:
                 return await registry.update(request)
         return await registry.delete(request)
 
-    async def list(self, request: Request) -> Page:
+    async def list(self, request: APIRequest) -> Page:
         self._registry.check(request, self._caller)
         return await self._registry.api.list(request)
 
     @asynccontextmanager
-    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         self._registry.check(request, self._caller)
         check_reached(int(request.options.resource_version or "0"), self._registry.context.storage)
         async with self._registry.api.watch(request) as events:

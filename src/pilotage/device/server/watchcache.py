@@ -28,7 +28,7 @@ from pilotage.errors import (
     TooManyRequests,
 )
 from pilotage.grpc.rpc import Outgoing, RPCError, frame
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server import records
 from pilotage.server.resources import ResourceInfo
@@ -139,7 +139,7 @@ class WatchCache:
 
     async def serve(
         self,
-        request: Request,
+        request: APIRequest,
         generation: str,
         out: Outgoing,
         *,

@@ -15,7 +15,7 @@ from pilotage.device.wire.messages import gpu_message, parsed
 from pilotage.device.wire.objects import codec
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, DecodeError, Gone, MethodNotSupported, NotFound
-from pilotage.rest.request import Form, PatchType, Request, Verb
+from pilotage.rest.request import APIRequest, Form, PatchType, Verb
 from pilotage.rest.response import Bytes, Page, Response, WatchEvent, WatchEventType
 
 _DELETED = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}'
@@ -39,7 +39,7 @@ class OutgoingCall:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-def encode_request(generation: Generation, request: Request) -> OutgoingCall:
+def encode_request(generation: Generation, request: APIRequest) -> OutgoingCall:
     """The call of a request.
 
     Raises MethodNotSupported if the generation has no such method, BadRequest for options that it cannot carry and that
@@ -122,7 +122,7 @@ def _whole(generation: Generation, message: Any) -> bytes:
     return documents.write(document)
 
 
-def _method(generation: Generation, request: Request) -> str:
+def _method(generation: Generation, request: APIRequest) -> str:
     method = _METHODS.get((request.verb, request.subresource), "")
     if method in generation.methods:
         return method
@@ -145,7 +145,7 @@ _METHODS = {
 }
 
 
-def _fill_get(generation: Generation, request: Request, message: Any) -> None:
+def _fill_get(generation: Generation, request: APIRequest, message: Any) -> None:
     check_name(request.name)
     message.name = request.name
     if generation in (Generation.V1, Generation.V2):
@@ -159,12 +159,12 @@ def _fill_get(generation: Generation, request: Request, message: Any) -> None:
         message.opts.resource_version = request.options.resource_version
 
 
-def _fill_list(generation: Generation, request: Request, message: Any) -> None:
+def _fill_list(generation: Generation, request: APIRequest, message: Any) -> None:
     options.check(generation, request)
     options.fill(generation, request, message)
 
 
-def _fill_written(generation: Generation, request: Request, message: Any) -> None:
+def _fill_written(generation: Generation, request: APIRequest, message: Any) -> None:
     _check_write(request)
     document = _document(request)
     if request.name not in ("", document.metadata.name):
@@ -175,7 +175,7 @@ def _fill_written(generation: Generation, request: Request, message: Any) -> Non
     message.opts.SetInParent()
 
 
-def _document(request: Request) -> Object:
+def _document(request: APIRequest) -> Object:
     try:
         document = documents.read(request.body)
     except DecodeError as error:
@@ -194,7 +194,7 @@ def _document(request: Request) -> Object:
     return document
 
 
-def _fill_delete(_: Generation, request: Request, message: Any) -> None:
+def _fill_delete(_: Generation, request: APIRequest, message: Any) -> None:
     wanted = request.delete
     _no_dry_run(wanted.dry_run)
     if wanted.grace_period_seconds is not None or wanted.propagation_policy:
@@ -210,7 +210,7 @@ def _fill_delete(_: Generation, request: Request, message: Any) -> None:
         message.opts.preconditions.resource_version = wanted.resource_version
 
 
-def _fill_patch(_: Generation, request: Request, message: Any) -> None:
+def _fill_patch(_: Generation, request: APIRequest, message: Any) -> None:
     _check_write(request)
     check_name(request.name)
     message.name = request.name
@@ -221,7 +221,7 @@ def _fill_patch(_: Generation, request: Request, message: Any) -> None:
         message.subresources.append(request.subresource)
 
 
-def _check_write(request: Request) -> None:
+def _check_write(request: APIRequest) -> None:
     _no_dry_run(request.write.dry_run)
     if request.write.field_validation == "Strict":
         raise BadRequest(
@@ -235,7 +235,7 @@ def _no_dry_run(wanted: bool) -> None:
         raise BadRequest("the Device API does not support dry runs: the request would be executed")
 
 
-_FILLERS: dict[Verb, Callable[[Generation, Request, Any], None]] = {
+_FILLERS: dict[Verb, Callable[[Generation, APIRequest, Any], None]] = {
     Verb.GET: _fill_get,
     Verb.LIST: _fill_list,
     Verb.WATCH: _fill_list,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from pilotage.device.wire.generation import Generation
 from pilotage.errors import BadRequest
-from pilotage.rest.request import ListOptions, Request, Verb
+from pilotage.rest.request import APIRequest, ListOptions, Verb
 from pilotage.rest.response import Page
 
 LABEL_SELECTOR = "label-selector"
@@ -55,7 +55,7 @@ _LONGEST = 4096
 """Characters of a selector or a token: servers accept 8 KiB of metadata in total."""
 
 
-def check(generation: Generation, request: Request) -> None:
+def check(generation: Generation, request: APIRequest) -> None:
     """Raises BadRequest for options that the wire cannot carry and that change the response."""
     wanted = request.options
     if wanted.resource_version_match == "Exact" and generation in _WITHOUT_MATCH:
@@ -69,7 +69,7 @@ def not_carried(generation: Generation, option: str, instead: str) -> BadRequest
     return BadRequest(f"requests of the wire generation {generation.value.upper()} cannot carry {option}: {instead}")
 
 
-def fill(generation: Generation, request: Request, message: Any) -> None:
+def fill(generation: Generation, request: APIRequest, message: Any) -> None:
     """Write the options into a request for a list or a watch."""
     wanted = request.options
     if generation is Generation.V1:
@@ -91,7 +91,7 @@ def fill(generation: Generation, request: Request, message: Any) -> None:
         _fill_newest(request, target)
 
 
-def metadata(generation: Generation, request: Request) -> dict[str, str]:
+def metadata(generation: Generation, request: APIRequest) -> dict[str, str]:
     """The call metadata for options without a field. A server ignores unknown keys."""
     newest = generation is Generation.V8
     if request.verb is Verb.UPDATE and not request.subresource:
@@ -178,7 +178,7 @@ def timeout(target: Any) -> int | None:
 _WITHOUT_MATCH = (Generation.V1, Generation.V2, Generation.V3)
 
 
-def _fill_newest(request: Request, target: Any) -> None:
+def _fill_newest(request: APIRequest, target: Any) -> None:
     wanted = request.options
     if wanted.label_selector:
         target.label_selector = wanted.label_selector

@@ -14,7 +14,7 @@ from pilotage.device.wire.objects import codec, fill
 from pilotage.device.wire.tolerance import check_name, check_namespace
 from pilotage.errors import BadRequest, DecodeError, MethodNotSupported, UnsupportedMediaType
 from pilotage.meta.protobuf.wire import write_varint
-from pilotage.rest.request import DeleteOptions, ListOptions, PatchType, Request, Verb
+from pilotage.rest.request import APIRequest, DeleteOptions, ListOptions, PatchType, Verb
 from pilotage.rest.response import Bytes, Page, WatchEvent
 
 _USER_AGENT = "user-agent"
@@ -27,7 +27,7 @@ _PATCHES = (PatchType.JSON.value, PatchType.MERGE.value, PatchType.STRATEGIC.val
 
 def decode_request(
     generation: Generation, method: str, message: bytes, metadata: Mapping[str, str] | None = None
-) -> Request:
+) -> APIRequest:
     """The request of a call; `method` is the bare name, and the keys of `metadata` are in lower case.
 
     A server of V6 also decodes requests of V2 and V3. Raises BadRequest, MethodNotSupported and
@@ -108,11 +108,11 @@ class _Call(NamedTuple):
     def parsed(self) -> Any:
         return parsed(gpu_message(self.generation, f"{self.method}Request"), self.message)
 
-    def request(self, verb: Verb, **parts: Any) -> Request:
-        return Request(verb, RESOURCE, user_agent=self.metadata.get(_USER_AGENT, ""), **parts)
+    def request(self, verb: Verb, **parts: Any) -> APIRequest:
+        return APIRequest(verb, RESOURCE, user_agent=self.metadata.get(_USER_AGENT, ""), **parts)
 
 
-def _read_get(call: _Call) -> Request:
+def _read_get(call: _Call) -> APIRequest:
     asked = tolerance.read_get(call.message) if call.generation is Generation.V6 else _plainly_get(call)
     check_name(asked.name)
     check_namespace(asked.namespace)
@@ -127,7 +127,7 @@ def _plainly_get(call: _Call) -> tolerance.Asked:
     return tolerance.Asked(found.name, namespace, ListOptions(resource_version=found.opts.resource_version))
 
 
-def _read_list(call: _Call) -> Request:
+def _read_list(call: _Call) -> APIRequest:
     asked = tolerance.read_list(call.message) if call.generation is Generation.V6 else _plainly_list(call)
     check_namespace(asked.namespace)
     verb = Verb.WATCH if call.method == "WatchGpus" else Verb.LIST
@@ -148,16 +148,16 @@ def _plainly_list(call: _Call) -> tolerance.Asked:
     return tolerance.Asked()
 
 
-def _read_create(call: _Call) -> Request:
+def _read_create(call: _Call) -> APIRequest:
     return call.request(Verb.CREATE, body=documents.write(_given(call)))
 
 
-def _read_update(call: _Call) -> Request:
+def _read_update(call: _Call) -> APIRequest:
     document = _given(call)
     return call.request(Verb.UPDATE, name=document.metadata.name, body=documents.write(document))
 
 
-def _read_update_status(call: _Call) -> Request:
+def _read_update_status(call: _Call) -> APIRequest:
     document = _given(call)
     if not document.status:
         raise BadRequest("the GPU has no status to update: set status")
@@ -179,7 +179,7 @@ def _given(call: _Call) -> Object:
     return document
 
 
-def _read_delete(call: _Call) -> Request:
+def _read_delete(call: _Call) -> APIRequest:
     found = call.parsed()
     check_name(found.name)
     check_namespace(found.namespace)
@@ -188,7 +188,7 @@ def _read_delete(call: _Call) -> Request:
     return call.request(Verb.DELETE, name=found.name, delete=wanted)
 
 
-def _read_patch(call: _Call) -> Request:
+def _read_patch(call: _Call) -> APIRequest:
     found = call.parsed()
     check_name(found.name)
     check_namespace(found.namespace)
@@ -205,7 +205,7 @@ def _read_patch(call: _Call) -> Request:
     )
 
 
-_READERS: dict[str, Callable[[_Call], Request]] = {
+_READERS: dict[str, Callable[[_Call], APIRequest]] = {
     "GetGpu": _read_get,
     "ListGpus": _read_list,
     "WatchGpus": _read_list,

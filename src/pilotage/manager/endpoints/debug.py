@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from pilotage.http.health import text_response
-from pilotage.http.messages import Handler, Request, Response
+from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse
 from pilotage.tasks import frames_of
 from pilotage.telemetry.logs import fields_of
 
@@ -72,7 +72,7 @@ def heap() -> str:
     return "\n".join([*lines, "start the program with PYTHONTRACEMALLOC=1 to see what allocates memory"])
 
 
-async def _loop(request: Request) -> Response:
+async def _loop(request: HTTPRequest) -> HTTPResponse:
     """How long a callback waits on the loop at the moment."""
     loop = asyncio.get_running_loop()
     delays = []
@@ -85,14 +85,14 @@ async def _loop(request: Request) -> Response:
 
 
 def _page(show: Callable[[], str]) -> Handler:
-    async def answer(request: Request) -> Response:
+    async def answer(request: HTTPRequest) -> HTTPResponse:
         return text_response(200, show() + "\n")
 
     return answer
 
 
 def _index(paths: tuple[str, ...]) -> Handler:
-    async def answer(request: Request) -> Response:
+    async def answer(request: HTTPRequest) -> HTTPResponse:
         if request.target.partition("?")[0] != "/debug/":
             return text_response(404, "404 page not found")
         return text_response(200, "\n".join(paths) + "\n")

@@ -12,7 +12,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.http import certificates, tls
 from pilotage.http.health import text_response
 from pilotage.http.limits import Limits
-from pilotage.http.messages import Handler, Request, Response, StreamingResponse
+from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from pilotage.manager.errors import AddressUnavailable
 from pilotage.manager.runnables import Group
@@ -147,7 +147,7 @@ class Routes:
     def __init__(self, handlers: Mapping[str, Handler]) -> None:
         self._handlers = handlers
 
-    async def __call__(self, request: Request) -> Response | StreamingResponse:
+    async def __call__(self, request: HTTPRequest) -> HTTPResponse | StreamingResponse:
         path = request.target.partition("?")[0]
         handler = self._handlers.get(path)
         if handler is None:
@@ -162,9 +162,9 @@ def metrics_handler(registry: Registry = REGISTRY) -> Handler:
     """Serves all metrics in Prometheus' text format, with those of the process and of Python."""
     process.register(registry)
 
-    async def answer(request: Request) -> Response:
+    async def answer(request: HTTPRequest) -> HTTPResponse:
         if request.method not in ("GET", "HEAD"):
             return text_response(405, "method not allowed", ("Allow", "GET, HEAD"))
-        return Response(200, (("Content-Type", CONTENT_TYPE),), registry.render().encode())
+        return HTTPResponse(200, (("Content-Type", CONTENT_TYPE),), registry.render().encode())
 
     return answer

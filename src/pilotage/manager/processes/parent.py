@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from pilotage.errors import InvalidDefinition, PilotageError
 from pilotage.http.health import text_response
-from pilotage.http.messages import Request, Response
+from pilotage.http.messages import HTTPRequest, HTTPResponse
 from pilotage.manager.endpoints.server import METRICS_PATH, Routes, Server
 from pilotage.manager.processes import aggregation, child
 from pilotage.manager.processes.child import Main
@@ -165,7 +165,7 @@ class _Parent:
         if not self._running:
             self._ended.set()
 
-    async def _metrics(self, _: Request) -> Response:
+    async def _metrics(self, _: HTTPRequest) -> HTTPResponse:
         children = list(self._running)
         answers = await asyncio.gather(*(one.ask(child.METRICS) for one in children))
         collected = {
@@ -173,15 +173,15 @@ class _Parent:
             for one, answer in zip(children, answers, strict=True)
             if answer is not None
         }
-        return Response(200, [("content-type", CONTENT_TYPE)], aggregation.aggregate(collected).encode())
+        return HTTPResponse(200, [("content-type", CONTENT_TYPE)], aggregation.aggregate(collected).encode())
 
-    async def _healthz(self, _: Request) -> Response:
+    async def _healthz(self, _: HTTPRequest) -> HTTPResponse:
         return await self._probe(child.HEALTHZ)
 
-    async def _readyz(self, _: Request) -> Response:
+    async def _readyz(self, _: HTTPRequest) -> HTTPResponse:
         return await self._probe(child.READYZ)
 
-    async def _probe(self, question: bytes) -> Response:
+    async def _probe(self, question: bytes) -> HTTPResponse:
         answers = await asyncio.gather(*(one.ask(question) for one in self._children))
         bad = [one.number for one, answer in zip(self._children, answers, strict=True) if answer != child.YES]
         if not bad:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 
 from pilotage.http.health import HealthHandler, text_response
-from pilotage.http.messages import Request, Response
+from pilotage.http.messages import HTTPRequest, HTTPResponse
 
 EVENT_LOOP = "eventLoop"
 """The check that the event loop is not blocked."""
@@ -33,7 +33,7 @@ class SupervisedHealth:
         self._holds = holds
         self._loop = asyncio.get_running_loop()
 
-    async def __call__(self, request: Request) -> Response:
+    async def __call__(self, request: HTTPRequest) -> HTTPResponse:
         """Called on the supervisor's loop."""
         handling = self._handler(request)
         try:

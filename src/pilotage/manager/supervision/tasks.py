@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from pilotage.http.health import HealthHandler
-from pilotage.http.messages import Handler, Request
+from pilotage.http.messages import Handler, HTTPRequest
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.supervision.liveness import SupervisedHealth
@@ -65,7 +65,7 @@ class Supervision:
         def passes(name: str) -> bool:
             async def answer() -> bool:
                 path, handler = handlers[name]
-                return (await handler(Request("GET", path))).status == 200
+                return (await handler(HTTPRequest("GET", path))).status == 200
 
             return bool(self.supervisor.run_threadsafe(answer()))
 

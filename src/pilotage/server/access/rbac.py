@@ -10,7 +10,7 @@ from typing import Any
 from pilotage.errors import Forbidden, StatusDetails
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
-from pilotage.rest.request import Request, User, Verb
+from pilotage.rest.request import APIRequest, User, Verb
 from pilotage.server import records
 from pilotage.server.access.rules import AccessAttributes, allows
 from pilotage.storage.interface import Entry, Storage
@@ -158,7 +158,7 @@ def selected_name(selector: str) -> str:
     return found[1] if found else ""
 
 
-def attributes_of(request: Request) -> AccessAttributes:
+def attributes_of(request: APIRequest) -> AccessAttributes:
     """What a request to the registry does. A list of one name is authorized as that object."""
     group, _, resource = request.resource
     name, namespace = request.name, request.namespace

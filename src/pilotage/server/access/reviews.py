@@ -11,7 +11,7 @@ from pilotage.errors import BadRequest, Cause
 from pilotage.meta.causes import invalid, invalid_error
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
-from pilotage.rest.request import Request, User
+from pilotage.rest.request import APIRequest, User
 from pilotage.rest.response import Response
 from pilotage.server import steps
 from pilotage.server.access.authentication import Authenticator
@@ -53,7 +53,7 @@ class Reviewer:
         self._authorizer = authorizer
         self.tokens: TokenAuthenticator = Authenticator({}, context.service_accounts)
         """Knows the tokens: those of service accounts, unless the server that authenticates has more."""
-        self._answers: dict[str, Callable[[Document, Request], Awaitable[None]]] = {
+        self._answers: dict[str, Callable[[Document, APIRequest], Awaitable[None]]] = {
             "localsubjectaccessreviews": self._subject,
             "selfsubjectaccessreviews": self._self,
             "selfsubjectreviews": self._who,
@@ -66,7 +66,7 @@ class Reviewer:
         """Whether a resource is a review."""
         return info.gvr.group in (AUTHORIZATION, AUTHENTICATION) and info.gvr.resource in self._answers
 
-    async def create(self, info: ResourceInfo, request: Request) -> Response:
+    async def create(self, info: ResourceInfo, request: APIRequest) -> Response:
         """The review with its answer as status."""
         bodies.check_options(request)
         document, problems = bodies.read(request, info)
@@ -82,7 +82,7 @@ class Reviewer:
             await admission.validate(attributes)  # after the rules of the kind, as everywhere
         return Response(msgspec.json.encode(answer), 201, tuple(warnings))
 
-    async def _answer(self, info: ResourceInfo, request: Request, document: Document) -> Document:
+    async def _answer(self, info: ResourceInfo, request: APIRequest, document: Document) -> Document:
         metadata = document["metadata"]
         set_namespace(info, request, metadata)
         answer = {"kind": info.gvk.kind, "apiVersion": info.gvk.api_version, "metadata": metadata}
@@ -90,12 +90,12 @@ class Reviewer:
         await self._answers[info.gvr.resource](answer, request)
         return answer
 
-    async def _self(self, review: Document, request: Request) -> None:
+    async def _self(self, review: Document, request: APIRequest) -> None:
         spec = review["spec"]
         _check([*attribute_causes(spec), *selector_causes(spec), *metadata_causes(review["metadata"], local=False)])
         await self._decide(review, _attributes(spec, request.user))
 
-    async def _subject(self, review: Document, request: Request) -> None:
+    async def _subject(self, review: Document, request: APIRequest) -> None:
         spec, local = review["spec"], bool(request.namespace)
         causes = list(attribute_causes(spec))
         if not spec.get("user") and not spec.get("groups"):
@@ -115,7 +115,7 @@ class Reviewer:
         if error := evaluation_error(review["spec"]):
             review["status"]["evaluationError"] = error
 
-    async def _rules(self, review: Document, request: Request) -> None:
+    async def _rules(self, review: Document, request: APIRequest) -> None:
         namespace = review["spec"].get("namespace") or ""
         if not namespace:
             raise BadRequest("no namespace on request")
@@ -139,12 +139,12 @@ class Reviewer:
             errors = [f'{kind.lower()}.rbac.authorization.k8s.io "{name}" not found' for kind, name in grants.missing]
             review["status"]["evaluationError"] = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
 
-    async def _who(self, review: Document, request: Request) -> None:
+    async def _who(self, review: Document, request: APIRequest) -> None:
         del review["spec"]
         review["metadata"] = {"creationTimestamp": self._context.now()}
         review["status"] = {"userInfo": _user_info(request.user)}
 
-    async def _token(self, review: Document, request: Request) -> None:
+    async def _token(self, review: Document, request: APIRequest) -> None:
         spec = review["spec"]
         if not spec.get("token"):
             raise BadRequest("token is required for TokenReview in authentication")

@@ -41,7 +41,7 @@ class ObjectReference(msgspec.Struct, frozen=True, omit_defaults=True):
 class Audit:
     """What the log says of one request. It is filled in while the request is answered."""
 
-    incoming: http.Request
+    incoming: http.HTTPRequest
     audit_id: str
     attributes: AccessAttributes
     selection: Selection
@@ -113,7 +113,7 @@ def user_document(user: User) -> Document:
     return found
 
 
-def source_addresses(incoming: http.Request) -> Iterator[str]:
+def source_addresses(incoming: http.HTTPRequest) -> Iterator[str]:
     """Where a request has come from: as its headers say, and at last the client of the connection."""
     forwarded = (_address(part) for line in incoming.headers.all("x-forwarded-for") for part in line.split(","))
     seen = [address for address in forwarded if address]

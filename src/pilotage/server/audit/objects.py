@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from pilotage.errors import PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.text import gojson, yamltext
-from pilotage.rest.request import PatchType, Request, Verb
+from pilotage.rest.request import APIRequest, PatchType, Verb
 from pilotage.server import records, steps
 from pilotage.server.audit.events import ObjectReference
 from pilotage.server.resources import ResourceInfo
@@ -24,7 +24,7 @@ _BODIES = {
 """What the bodies of subresources are that are not those of their resource."""
 
 
-def request_object(request: Request, info: ResourceInfo, body: bytes) -> Any:
+def request_object(request: APIRequest, info: ResourceInfo, body: bytes) -> Any:
     """The body of a write as JSON; None if it has none, or if it cannot be read."""
     if not body:
         return None

@@ -16,7 +16,7 @@ from pilotage.errors import ApiError, BadRequest, NotFound, StorageError, Unauth
 from pilotage.http import messages as http
 from pilotage.meta.documents import Document
 from pilotage.rest import path, query
-from pilotage.rest.request import Request, User
+from pilotage.rest.request import APIRequest, User
 from pilotage.rest.users import ANONYMOUS, SERVICE_ACCOUNT
 from pilotage.server.access.authentication import Authenticator
 from pilotage.server.access.rbac import selected_name
@@ -38,8 +38,8 @@ _DEPRECATED = "k8s.io/deprecated"
 _IMPERSONATION = "impersonate:user-info"
 LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
 """Subresources whose requests may last."""
-Answer = http.Response | http.StreamingResponse
-Handle = Callable[[http.Request, Audit | None], Awaitable[Answer]]
+Answer = http.HTTPResponse | http.StreamingResponse
+Handle = Callable[[http.HTTPRequest, Audit | None], Awaitable[Answer]]
 """Answers a request, and notes in its audit what it is about, and what the answer is."""
 
 
@@ -51,7 +51,7 @@ class Auditor:
         self._sink = sink
 
     async def answer(
-        self, incoming: http.Request, handle: Handle, authenticator: Authenticator, context: RegistryContext
+        self, incoming: http.HTTPRequest, handle: Handle, authenticator: Authenticator, context: RegistryContext
     ) -> Answer:
         """The answer of `handle`, logged."""
         user, known = await _user(incoming, authenticator)
@@ -85,7 +85,7 @@ class Auditor:
         audit.log("ResponseComplete")
         return answer
 
-    def _begin(self, incoming: http.Request, user: User, context: RegistryContext) -> Audit:
+    def _begin(self, incoming: http.HTTPRequest, user: User, context: RegistryContext) -> Audit:
         attributes = _attributes(incoming, user)
         return Audit(
             incoming,
@@ -99,12 +99,12 @@ class Auditor:
         )
 
 
-def audit_id_of(incoming: http.Request) -> str:
+def audit_id_of(incoming: http.HTTPRequest) -> str:
     """The id that a client has given its request, else a new one."""
     return incoming.headers.get("audit-id")[:MAX_AUDIT_ID] or random_uid(_CHANCE)
 
 
-def _attributes(incoming: http.Request, user: User) -> AccessAttributes:
+def _attributes(incoming: http.HTTPRequest, user: User) -> AccessAttributes:
     """What a request does. A list or a watch of one name is about that object."""
     attributes = attributes_of_path(incoming, user)
     text = incoming.target.partition("?")[2]
@@ -120,7 +120,7 @@ def _attributes(incoming: http.Request, user: User) -> AccessAttributes:
     return structs.replace(attributes, name=name) if name else attributes
 
 
-def note_request(audit: Audit, request: Request, info: ResourceInfo) -> None:
+def note_request(audit: Audit, request: APIRequest, info: ResourceInfo) -> None:
     """Note the object in the body of a request, and whether its API is deprecated."""
     if info.deprecation:
         audit.annotations[_DEPRECATED] = "true"
@@ -155,7 +155,7 @@ def _status(document: Document) -> Document:
     return {key: value for key, value in document.items() if key not in ("kind", "apiVersion", "metadata")}
 
 
-def _reference(incoming: http.Request, attributes: AccessAttributes) -> ObjectReference | None:
+def _reference(incoming: http.HTTPRequest, attributes: AccessAttributes) -> ObjectReference | None:
     if attributes.path:
         return None
     (group, version, resource), *_ = path.split(incoming.target.partition("?")[0])
@@ -169,7 +169,7 @@ def _reference(incoming: http.Request, attributes: AccessAttributes) -> ObjectRe
     )
 
 
-async def _user(incoming: http.Request, authenticator: Authenticator) -> tuple[User, bool]:
+async def _user(incoming: http.HTTPRequest, authenticator: Authenticator) -> tuple[User, bool]:
     """Who sends a request, and whether it is a user that may send one."""
     try:
         return await authenticator.user_of(incoming.headers, incoming.peer), True

@@ -28,7 +28,7 @@ _NO_CACHE = ("cache-control", "no-cache, private")
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2"
 _WHOLE = 1024 * 1024
 """Bytes of a document about everything, roughly."""
-_NOTHING = http.Response(404, [], b"")
+_NOTHING = http.HTTPResponse(404, [], b"")
 _PATHS = ("/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version")
 
 
@@ -40,7 +40,7 @@ class Documents:
         self._version = version  # read once: there may be no file descriptor for it later
         self._other_paths = paths
 
-    async def find(self, route: str, headers: http.Headers) -> http.Response | None:
+    async def find(self, route: str, headers: http.Headers) -> http.HTTPResponse | None:
         """The document of a path; None if the path is not one of these."""
         if route.startswith("//"):
             return None
@@ -57,14 +57,14 @@ class Documents:
                 return await self._openapi(parts, headers)
         return None
 
-    async def _paths(self) -> http.Response:
+    async def _paths(self) -> http.HTTPResponse:
         found = {"/api", "/apis", "/apis/", *_PATHS, *self._other_paths}
         for mapping in await self._registry.resources():
             group, version, _ = mapping.resource
             found |= {f"/apis/{group}", f"/apis/{group}/{version}"} if group else {f"/api/{version}"}
         return _indented({"paths": sorted(found)})
 
-    async def _discovery(self, parts: list[str], headers: http.Headers) -> http.Response | None:
+    async def _discovery(self, parts: list[str], headers: http.Headers) -> http.HTTPResponse | None:
         accept = headers.get("accept")
         mappings = await self._registry.resources()
         if parts in (["api"], ["apis"]) and (media := negotiation.aggregated_discovery(accept)):
@@ -77,7 +77,7 @@ class Documents:
             routed = parts[0] == "api" or (len(parts) == 3 and parts[1] in routes.builtin_groups())
             asked = format_of_document(headers, routed=routed)
             content = write(msgspec.json.encode(found), asked.media, pretty=asked.pretty)
-            return http.Response(200, [("content-type", asked.media)], content)
+            return http.HTTPResponse(200, [("content-type", asked.media)], content)
         if (parts[0] == "api" and len(parts) == 2) or (len(parts) == 3 and parts[1] in routes.builtin_groups()):
             raise routes.no_resource()
         return None
@@ -98,7 +98,7 @@ class Documents:
                 return discovery.resources(mappings, GroupVersion(group, version), stored)
         return None
 
-    async def _openapi(self, parts: list[str], headers: http.Headers) -> http.Response | None:
+    async def _openapi(self, parts: list[str], headers: http.Headers) -> http.HTTPResponse | None:
         custom = await self._registry.custom_resources()
         match parts[1:]:
             case ["v2"]:
@@ -119,7 +119,7 @@ class Documents:
         content, digest = found
         return _tagged(headers, [JSON, _NO_CACHE, ("vary", "Accept")], content, digest)
 
-    async def _version_2(self, custom: Sequence[ResourceInfo], headers: http.Headers) -> http.Response:
+    async def _version_2(self, custom: Sequence[ResourceInfo], headers: http.Headers) -> http.HTTPResponse:
         media, write = _JSON_MEDIA, openapi.version_2_json
         if _prefers_protobuf(headers.get("accept")):
             media, write = protobuf.MEDIA, openapi.version_2_protobuf
@@ -143,18 +143,20 @@ def _size(custom: Sequence[ResourceInfo]) -> int:
     return sum(info.definition_bytes for info in custom) + 65536
 
 
-def _indented(document: dict[str, Any]) -> http.Response:
+def _indented(document: dict[str, Any]) -> http.HTTPResponse:
     """The documents that kube-apiserver writes for people."""
-    return http.Response(200, [JSON], msgspec.json.format(msgspec.json.encode(document), indent=2))
+    return http.HTTPResponse(200, [JSON], msgspec.json.format(msgspec.json.encode(document), indent=2))
 
 
-def _json(document: dict[str, Any]) -> http.Response:
-    return http.Response(200, [JSON], msgspec.json.encode(document))
+def _json(document: dict[str, Any]) -> http.HTTPResponse:
+    return http.HTTPResponse(200, [JSON], msgspec.json.encode(document))
 
 
-def _tagged(headers: http.Headers, answer: list[tuple[str, str]], content: bytes, digest: str = "") -> http.Response:
+def _tagged(
+    headers: http.Headers, answer: list[tuple[str, str]], content: bytes, digest: str = ""
+) -> http.HTTPResponse:
     """An answer with an ETag; 304 without the content for a client that has it."""
     tag = f'"{digest or hashlib.sha512(content).hexdigest().upper()}"'
     answer.append(("etag", tag))
     known = [each.strip().removeprefix("W/") for each in headers.get("if-none-match").split(",")]
-    return http.Response(304, answer, b"") if tag in known else http.Response(200, answer, content)
+    return http.HTTPResponse(304, answer, b"") if tag in known else http.HTTPResponse(200, answer, content)

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 from pilotage.errors import ApiError, NotAcceptable, Status, StatusDetails
 from pilotage.http.messages import Headers
 from pilotage.rest.negotiation import JSON, MEDIA_TYPES, PROTOBUF, YAML, Format, negotiate
-from pilotage.rest.request import Form, Request, Verb
+from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.server.resources import ResourceInfo
 
 STREAMS = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
@@ -17,7 +17,7 @@ _PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 
 
-def format_of(headers: Headers, target: str, info: ResourceInfo, request: Request) -> Format:
+def format_of(headers: Headers, target: str, info: ResourceInfo, request: APIRequest) -> Format:
     """The format of the answer to a request for a resource. Raises NotAcceptable."""
     accept = headers.get("accept")
     collection = request.verb in (Verb.LIST, Verb.WATCH)

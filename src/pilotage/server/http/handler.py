@@ -19,7 +19,7 @@ from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.meta.causes import internal_error
 from pilotage.rest import response
 from pilotage.rest.negotiation import JSON, PROTOBUF, Format
-from pilotage.rest.request import Form, Request, User, Verb
+from pilotage.rest.request import APIRequest, Form, User, Verb
 from pilotage.rest.users import ANONYMOUS
 from pilotage.server import routes
 from pilotage.server.access.authentication import ADMIN, Authenticator
@@ -88,13 +88,15 @@ class HTTPHandler:
         self._flows = Flows(registry.context.storage, registry.context.prefix, _loop_time)
         self._metrics = ServerMetrics(registry.context)
 
-    async def __call__(self, incoming: http.Request) -> http.Response | http.StreamingResponse:
+    async def __call__(self, incoming: http.HTTPRequest) -> http.HTTPResponse | http.StreamingResponse:
         """An `http.Handler`."""
         if self._auditor is None:
             return await self._handle(incoming, None)
         return await self._auditor.answer(incoming, self._handle, self._authenticator, self._registry.context)
 
-    async def _handle(self, incoming: http.Request, audit: Audit | None) -> http.Response | http.StreamingResponse:
+    async def _handle(
+        self, incoming: http.HTTPRequest, audit: Audit | None
+    ) -> http.HTTPResponse | http.StreamingResponse:
         flow: list[tuple[str, str]] = []
         try:
             # Health is answered even if the storage cannot be reached.
@@ -108,22 +110,22 @@ class HTTPHandler:
             _log.warning("Request failed", method=incoming.method, path=incoming.target.partition("?")[0], error=error)
             answer = self._failure(incoming, internal_error(str(error)), audit)
         headers = _complete(answer.headers, incoming, flow, audit)
-        if isinstance(answer, http.Response):
-            return http.Response(answer.status, headers, answer.body)
+        if isinstance(answer, http.HTTPResponse):
+            return http.HTTPResponse(answer.status, headers, answer.body)
         return replace(answer, headers=headers)
 
-    def _failure(self, incoming: http.Request, error: ApiError, audit: Audit | None) -> http.Response:
+    def _failure(self, incoming: http.HTTPRequest, error: ApiError, audit: Audit | None) -> http.HTTPResponse:
         if audit is not None:
             note_error(audit, error)
         return failure(error, format_of_error(incoming.headers, incoming.target))
 
-    def _health_of(self, incoming: http.Request) -> HealthHandler | None:
+    def _health_of(self, incoming: http.HTTPRequest) -> HealthHandler | None:
         """What answers a request for the health of the server, or for one of its checks."""
         return self._health.get("/" + incoming.target.partition("?")[0].lstrip("/").partition("/")[0])
 
     async def _answer(
-        self, incoming: http.Request, flow: list[tuple[str, str]], audit: Audit | None, seconds: float | None
-    ) -> http.Response | http.StreamingResponse:
+        self, incoming: http.HTTPRequest, flow: list[tuple[str, str]], audit: Audit | None, seconds: float | None
+    ) -> http.HTTPResponse | http.StreamingResponse:
         """The answer; the headers about its flow schema go into `flow` as soon as they are known."""
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
         user = await self._user(incoming) if route not in OPEN else ANONYMOUS
@@ -157,8 +159,8 @@ class HTTPHandler:
             return await self._metrics.measured(request, self._served(incoming, request, info, audit))
 
     async def _served(
-        self, incoming: http.Request, request: Request, info: ResourceInfo, audit: Audit | None
-    ) -> http.Response | http.StreamingResponse:
+        self, incoming: http.HTTPRequest, request: APIRequest, info: ResourceInfo, audit: Audit | None
+    ) -> http.HTTPResponse | http.StreamingResponse:
         """The answer to a request for a resource."""
         asked = format_of(incoming.headers, incoming.target, info, request)
         request = structs.replace(request, form=_registry_form(asked, request))
@@ -176,7 +178,7 @@ class HTTPHandler:
             return await self._sent(incoming, 200, asked, body, page.warnings)
         result = await self._registry.call(request, info)
         if result.code == 204:
-            return http.Response(204, [], b"")
+            return http.HTTPResponse(204, [], b"")
         check_shape(asked, info, collection=False)
         body = await offload(len(result.body), renderer.object, result.body)
         if audit is not None:
@@ -185,14 +187,14 @@ class HTTPHandler:
         return await self._sent(incoming, result.code, asked, body, result.warnings)
 
     async def _sent(
-        self, incoming: http.Request, code: int, asked: Format, body: bytes, warnings: tuple[str, ...]
-    ) -> http.Response:
+        self, incoming: http.HTTPRequest, code: int, asked: Format, body: bytes, warnings: tuple[str, ...]
+    ) -> http.HTTPResponse:
         """An answer, compressed if it is large and the client can read it so."""
         headers = [("content-type", asked.media), *warning_headers(warnings)]
         if len(body) > _COMPRESSED_FROM and _takes_gzip(incoming.headers):
             body = await offload(len(body), _compressed, body)
             headers += [("content-encoding", "gzip"), ("vary", "Accept-Encoding")]
-        return http.Response(code, headers, body)
+        return http.HTTPResponse(code, headers, body)
 
     def authenticate(self, headers: http.Headers, peer: http.Peer) -> bool:
         """An `http.Authenticate`."""
@@ -202,7 +204,7 @@ class HTTPHandler:
     def _authorizer(self) -> Authorizer:
         return self._registry.context.authorizer
 
-    async def _user(self, incoming: http.Request) -> User:
+    async def _user(self, incoming: http.HTTPRequest) -> User:
         """Who sends the request, or whom it is sent on behalf of. Raises Unauthorized and Forbidden."""
         user = await self._authenticator.user_of(incoming.headers, incoming.peer)
         target = impersonated(incoming.headers)
@@ -213,7 +215,7 @@ class HTTPHandler:
         return target
 
     async def _watch(
-        self, request: Request, info: ResourceInfo, asked: Format, renderer: Renderer
+        self, request: APIRequest, info: ResourceInfo, asked: Format, renderer: Renderer
     ) -> http.StreamingResponse:
         exits = AsyncExitStack()
         events = await exits.enter_async_context(self._registry.watch(request, info))
@@ -232,22 +234,22 @@ async def _chunks(
             yield renderer.event(event)
 
 
-def failure(error: ApiError, asked: Format = _PLAIN) -> http.Response:
+def failure(error: ApiError, asked: Format = _PLAIN) -> http.HTTPResponse:
     """An error as HTTP: a Status, or plain text where the path itself is unknown."""
     headers = list(warning_headers(error.warnings))
     if error.retry_after_seconds:
         headers.append(("retry-after", str(error.retry_after_seconds)))
     if isinstance(error, NotFound) and error.status.details is None:
         plain = [("content-type", "text/plain; charset=utf-8"), _NO_SNIFFING]
-        return http.Response(404, plain, b"404 page not found\n")
+        return http.HTTPResponse(404, plain, b"404 page not found\n")
     if isinstance(error, AccessDenied | BadImpersonation):
         headers.append(_NO_SNIFFING)
     body = write(msgspec.json.encode(error.status.document()), asked.media, pretty=asked.pretty)
-    return http.Response(error.status.code, [("content-type", asked.media), *headers], body)
+    return http.HTTPResponse(error.status.code, [("content-type", asked.media), *headers], body)
 
 
 def _complete(
-    headers: Sequence[tuple[str, str]], incoming: http.Request, flow: Sequence[tuple[str, str]], audit: Audit | None
+    headers: Sequence[tuple[str, str]], incoming: http.HTTPRequest, flow: Sequence[tuple[str, str]], audit: Audit | None
 ) -> list[tuple[str, str]]:
     """The headers of an answer, with those that every answer has."""
     audit_id = audit.audit_id if audit is not None else audit_id_of(incoming)
@@ -259,7 +261,7 @@ def _loop_time() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _printed(asked: Format, info: ResourceInfo, request: Request) -> ResourceInfo:
+def _printed(asked: Format, info: ResourceInfo, request: APIRequest) -> ResourceInfo:
     """What is read for a Table or metadata: the stored version. Others may have more, or in another order."""
     is_read = request.verb in (Verb.GET, Verb.LIST, Verb.WATCH) and not request.subresource
     if asked.form is Form.OBJECT or not is_read or info.custom or request.options.include_object == "Object":
@@ -267,7 +269,7 @@ def _printed(asked: Format, info: ResourceInfo, request: Request) -> ResourceInf
     return info.stored if info.stored.group_resource == info.group_resource else info
 
 
-def _registry_form(asked: Format, request: Request) -> Form:
+def _registry_form(asked: Format, request: APIRequest) -> Form:
     """What the registry is asked for: metadata where it can leave out the rest; the renderer does all else."""
     deleting = request.verb in (Verb.DELETE, Verb.DELETE_COLLECTION)
     return Form.METADATA if asked.form is Form.METADATA and not deleting else Form.OBJECT

@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 
 from pilotage.errors import ApiError
 from pilotage.http import messages as http
-from pilotage.rest.request import PatchType, Request, Verb
+from pilotage.rest.request import APIRequest, PatchType, Verb
 from pilotage.server.context import RegistryContext
 from pilotage.telemetry import process
 from pilotage.telemetry.metrics import CONTENT_TYPE, Registry
@@ -51,8 +51,8 @@ class ServerMetrics:
         process.register(self._registry)
 
     async def measured(
-        self, request: Request, answer: Awaitable[http.Response | http.StreamingResponse]
-    ) -> http.Response | http.StreamingResponse:
+        self, request: APIRequest, answer: Awaitable[http.HTTPResponse | http.StreamingResponse]
+    ) -> http.HTTPResponse | http.StreamingResponse:
         """Count a request while it is answered."""
         reads = request.verb in (Verb.GET, Verb.LIST, Verb.WATCH)
         in_flight = self._in_flight.labels("readOnly" if reads else "mutating")
@@ -68,7 +68,7 @@ class ServerMetrics:
         finally:
             in_flight.dec()
 
-    def _observe(self, request: Request, code: int, seconds: float) -> None:
+    def _observe(self, request: APIRequest, code: int, seconds: float) -> None:
         group, version, resource = request.resource
         verb = "APPLY" if request.content_type == PatchType.APPLY.value else _VERBS[request.verb]
         scope = "resource" if request.name else "namespace" if request.namespace else "cluster"
@@ -79,10 +79,10 @@ class ServerMetrics:
         if request.verb is not Verb.WATCH:
             self._seconds.labels(*labels).observe(seconds)
 
-    async def page(self) -> http.Response:
+    async def page(self) -> http.HTTPResponse:
         """The metrics in Prometheus' text format."""
         await self._count_objects()
-        return http.Response(200, [("content-type", CONTENT_TYPE)], self._registry.render().encode())
+        return http.HTTPResponse(200, [("content-type", CONTENT_TYPE)], self._registry.render().encode())
 
     async def _count_objects(self) -> None:
         prefix = self._context.prefix

@@ -11,7 +11,7 @@ from pilotage.http import messages as http
 from pilotage.meta.text import gojson
 from pilotage.meta.times import Duration
 from pilotage.rest import path, query
-from pilotage.rest.request import Request, User
+from pilotage.rest.request import APIRequest, User
 from pilotage.server import deadlines, routes
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.registry import Registry
@@ -27,7 +27,7 @@ def serves_any_method(route: str) -> bool:
     return parts[0] in ("", "openapi") or (parts[0] == "apis" and len(parts) < 3)
 
 
-def attributes_of_path(incoming: http.Request, user: User) -> AccessAttributes:
+def attributes_of_path(incoming: http.HTTPRequest, user: User) -> AccessAttributes:
     """What a request does, as its method and path say it: a verb on a resource, or a method on another path."""
     route = incoming.target.partition("?")[0]
     try:
@@ -41,7 +41,7 @@ def attributes_of_path(incoming: http.Request, user: User) -> AccessAttributes:
     return AccessAttributes(user, verb, group, resource, subresource, name, namespace)
 
 
-def requested_seconds(incoming: http.Request) -> float | None:
+def requested_seconds(incoming: http.HTTPRequest) -> float | None:
     """How long the client waits at most, by the parameter `timeout`; None if it is not given. Raises BadRequest."""
     text = incoming.target.partition("?")[2]
     if "timeout=" not in text:
@@ -58,13 +58,13 @@ def requested_seconds(incoming: http.Request) -> float | None:
 
 
 async def resolve(
-    registry: Registry, incoming: http.Request, user: User, seconds: float | None = None
-) -> tuple[Request, ResourceInfo]:
+    registry: Registry, incoming: http.HTTPRequest, user: User, seconds: float | None = None
+) -> tuple[APIRequest, ResourceInfo]:
     """The request value of an HTTP request, and what it is about. Raises ApiError.
 
     `seconds` is how long the client waits at most.
     """
-    received = path.HTTPRequest(incoming.method, incoming.target, tuple(incoming.headers), incoming.body)
+    received = path.EncodedRequest(incoming.method, incoming.target, tuple(incoming.headers), incoming.body)
     try:
         request = path.parse(received)
     except MethodNotSupported:
@@ -83,11 +83,11 @@ async def resolve(
     return request, info
 
 
-async def _no_method(registry: Registry, received: path.HTTPRequest, user: User) -> MethodNotSupported:
+async def _no_method(registry: Registry, received: path.EncodedRequest, user: User) -> MethodNotSupported:
     """The 405 for a method that no resource has. Raises NotFound where the path leads nowhere."""
     route = received.target.partition("?")[0]
-    asked = path.parse(path.HTTPRequest("DELETE", route))
+    asked = path.parse(path.EncodedRequest("DELETE", route))
     if user.name:
-        await registry.context.authorizer.check(attributes_of_path(http.Request("", route), user))
+        await registry.context.authorizer.check(attributes_of_path(http.HTTPRequest("", route), user))
     info = await registry.describe(asked)
     return routes.no_verb(info, "") if info.custom else routes.no_method()

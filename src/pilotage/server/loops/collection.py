@@ -13,7 +13,7 @@ from contextlib import suppress
 from pilotage.errors import Conflict, NotFound, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.rest.request import DeleteOptions, Request, User, Verb
+from pilotage.rest.request import APIRequest, DeleteOptions, User, Verb
 from pilotage.server.catalogue import DEFINITIONS, EVENTS, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.ownerevents import record_invalid_owner
@@ -288,8 +288,8 @@ def _set(metadata: Document, name: str, value: list[object]) -> None:
         metadata.pop(name, None)
 
 
-def _request(verb: Verb, info: ResourceInfo, metadata: Metadata, options: DeleteOptions | None = None) -> Request:
-    return Request(
+def _request(verb: Verb, info: ResourceInfo, metadata: Metadata, options: DeleteOptions | None = None) -> APIRequest:
+    return APIRequest(
         verb,
         info.gvr,
         namespace=metadata.namespace if info.namespaced else "",

@@ -13,7 +13,7 @@ from pilotage.errors import ApiError, Conflict, NotFound
 from pilotage.meta import times
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import DeleteOptions, Request, Verb
+from pilotage.rest.request import APIRequest, DeleteOptions, Verb
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogReader, Note
@@ -90,7 +90,7 @@ class PodRemover:
         if await self._context.storage.get(f"{self._context.prefix}core/nodes/{node}") is not None:
             return  # its kubelet removes it
         options = DeleteOptions(grace_period_seconds=0, uid=metadata["uid"])
-        request = Request(Verb.DELETE, _PODS, namespace=metadata["namespace"], name=metadata["name"], delete=options)
+        request = APIRequest(Verb.DELETE, _PODS, namespace=metadata["namespace"], name=metadata["name"], delete=options)
         try:
             response = await self._deleter.delete(await self._context.catalogue.find(_PODS), request)
         except (NotFound, Conflict):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.storage.interface import Entry, Event, Storage, Watch
 
-Note = Callable[[Request, bytes], None]
+Note = Callable[[APIRequest, bytes], None]
 """Called with each write of a background loop, and its answer."""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pilotage.errors import ApiError, NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogReader, Note
@@ -122,7 +122,7 @@ class Protector:
     async def _remove_finalizer(self, document: Document, finalizer: str) -> None:
         metadata = document["metadata"]
         gvr = _RESOURCES[document["kind"]]
-        request = Request(Verb.PATCH, gvr, namespace=metadata.get("namespace", ""), name=metadata["name"])
+        request = APIRequest(Verb.PATCH, gvr, namespace=metadata.get("namespace", ""), name=metadata["name"])
 
         def next_state(old: Document, _: bytes) -> tuple[Document, list[str]]:
             left = [one for one in old["metadata"].get("finalizers", ()) if one != finalizer]

@@ -6,7 +6,7 @@ import msgspec
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import PatchType, Request, Verb, WriteOptions
+from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import Note
 
@@ -29,7 +29,7 @@ async def apply_status(
         "metadata": {"name": metadata["name"], "uid": metadata["uid"]},
         "status": status,
     }
-    request = Request(
+    request = APIRequest(
         Verb.PATCH,
         resource,
         name=metadata["name"],

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pilotage.errors import NotFound, PilotageError, RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import DeleteOptions, Request, Verb
+from pilotage.rest.request import APIRequest, DeleteOptions, Verb
 from pilotage.server import records, store
 from pilotage.server.catalogue import DEFINITIONS, NAMESPACES
 from pilotage.server.context import RegistryContext
@@ -136,7 +136,7 @@ class Terminator:
         info = await self._context.catalogue.find(gvr)
         if finished(info.strategy, document) or records.encode(document) != entry.value:
             data = await store.update(self._context, info, document, entry, dry_run=False)
-            self._note(Request(Verb.UPDATE, gvr, name=document["metadata"]["name"]), data)
+            self._note(APIRequest(Verb.UPDATE, gvr, name=document["metadata"]["name"]), data)
 
     async def _delete_all(self, info: ResourceInfo, prefix: str) -> list[list[str]]:
         """Delete each object under the prefix. Returns the finalizers of each that is left."""
@@ -147,7 +147,7 @@ class Terminator:
             if records.terminating(entry.value):
                 left.append(metadata.get("finalizers", []))
                 continue
-            request = Request(
+            request = APIRequest(
                 Verb.DELETE,
                 info.gvr,
                 namespace=metadata.get("namespace", ""),

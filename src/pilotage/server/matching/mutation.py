@@ -7,7 +7,7 @@ from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document, same
 from pilotage.meta.fields import managers as managing
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.admission import Attributes
 from pilotage.server.matching.criteria import Match
@@ -23,7 +23,7 @@ _INVALID_MANAGED_FIELDS = (
     "admission controller; please fix your requests: {}"
 )
 _OPERATIONS = ("add", "copy", "move", "remove", "replace", "test")
-_PATCH = Request(Verb.PATCH, GroupVersionResource("", "v1", ""))
+_PATCH = APIRequest(Verb.PATCH, GroupVersionResource("", "v1", ""))
 """The object is decoded as that of a patch, whose errors say why, and no more."""
 
 

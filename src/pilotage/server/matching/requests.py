@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.rest.request import DeleteOptions, Request, User
+from pilotage.rest.request import APIRequest, DeleteOptions, User
 from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.matching.criteria import Match
@@ -77,7 +77,7 @@ def _options(attributes: Attributes) -> Document | None:
     return head | _write_options(attributes.request)
 
 
-def _write_options(request: Request) -> Document:
+def _write_options(request: APIRequest) -> Document:
     write, options = request.write, Document()
     if write.dry_run:
         options["dryRun"] = ["All"]

@@ -15,7 +15,7 @@ from pilotage.meta.fields.tracking import Writer, updated
 from pilotage.meta.redaction import LAST_APPLIED
 from pilotage.meta.text import jsontext
 from pilotage.meta.validation import MAX_ANNOTATIONS
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.server.ownership import configuration, kinds
 from pilotage.server.ownership.track import written_at
 from pilotage.server.resources import ResourceInfo
@@ -25,7 +25,9 @@ KUBECTL = "kubectl"
 """The manager that may take over what kubectl's client-side apply has set, which an annotation records."""
 
 
-def applied(info: ResourceInfo, request: Request, live: Document, config: Document, now: str) -> tuple[Document, bool]:
+def applied(
+    info: ResourceInfo, request: APIRequest, live: Document, config: Document, now: str
+) -> tuple[Document, bool]:
     """The live object after an apply, with its managed fields, and whether more than those changes.
 
     The live document becomes a part of it.
@@ -55,7 +57,7 @@ def applied(info: ResourceInfo, request: Request, live: Document, config: Docume
 class _Application:
     """One apply: the live object, the configuration and who applies it."""
 
-    def __init__(self, info: ResourceInfo, request: Request, live: Document, config: Document, now: str) -> None:
+    def __init__(self, info: ResourceInfo, request: APIRequest, live: Document, config: Document, now: str) -> None:
         self._info = info
         self._live = live
         self._config = config
@@ -124,7 +126,7 @@ class _Application:
         return sets.difference(sets.difference(content.fields_of(field_type, last), since.written), since.removed)
 
 
-def _conflict(error: ConflictsError, request: Request) -> Conflict:
+def _conflict(error: ConflictsError, request: APIRequest) -> Conflict:
     if request.subresource == "scale":
         error = ConflictsError([_of_scale(conflict) for conflict in error.conflicts])
     causes = tuple(

@@ -10,13 +10,13 @@ from pilotage.meta.documents import Document
 from pilotage.meta.fields import typecheck
 from pilotage.meta.kinds import GroupKind, GroupVersionKind
 from pilotage.meta.text import jsontext, yamltext
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.server.ownership import kinds
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.bodies import yaml_error
 
 
-def check_manager(request: Request) -> None:
+def check_manager(request: APIRequest) -> None:
     """An apply names its manager."""
     if not request.write.field_manager:
         cause = required("fieldManager", "is required for apply patch")
@@ -77,7 +77,7 @@ def unconvertible(configuration: Document, reason: str) -> ApiError:
     return ApiError(status=Status(500, "", f"{where}: unable to convert unstructured object to {kind}: {reason}"))
 
 
-def report_duplicates(request: Request, duplicates: list[str]) -> list[str]:
+def report_duplicates(request: APIRequest, duplicates: list[str]) -> list[str]:
     """The warnings about keys that are there twice. Raises BadRequest where the request asked to be strict."""
     if not duplicates or request.write.field_validation == "Ignore":
         return []

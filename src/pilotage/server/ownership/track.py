@@ -13,7 +13,7 @@ from pilotage.meta.fields.managers import Manager, Managers, Owned
 from pilotage.meta.fields.sets import FieldSet
 from pilotage.meta.fields.tracking import Writer
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.server.ownership import kinds
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.transaction import MAX_VALUE_BYTES
@@ -24,7 +24,7 @@ _ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 _UNOWNED = ("apiVersion", "kind")
 
 
-def track_create(info: ResourceInfo, request: Request, document: Document, *, now: str) -> None:
+def track_create(info: ResourceInfo, request: APIRequest, document: Document, *, now: str) -> None:
     """Set the managed fields of a new object, in place: the writer owns what it has."""
     metadata = document["metadata"]
     given = metadata.pop(MANAGED_FIELDS, None)
@@ -64,7 +64,7 @@ def _created_fields(ownership: kinds.Ownership, empty: Document, document: Docum
     return sets.without(written, ignored) if ignored else written
 
 
-def track_update(info: ResourceInfo, request: Request, document: Document, old: Document, *, now: str) -> None:
+def track_update(info: ResourceInfo, request: APIRequest, document: Document, old: Document, *, now: str) -> None:
     """Set the managed fields of the next state of an object, in place: the writer owns what it changes.
 
     A write may set them itself, or reset them, except through a subresource. An object without any is not tracked.
@@ -138,13 +138,13 @@ def owns(entry: Document, path: tuple[str, ...]) -> bool:
     return fields is not None
 
 
-def update_manager(api_version: str, request: Request) -> Manager:
+def update_manager(api_version: str, request: APIRequest) -> Manager:
     """The manager of a request that is not an apply: named by the request, or by its user agent."""
     name = request.write.field_manager or managing.name_of_user_agent(request.user_agent)
     return Manager(name or managing.UNKNOWN, managing.UPDATE, api_version, request.subresource)
 
 
-def written_at(request: Request, now: str) -> str:
+def written_at(request: APIRequest, now: str) -> str:
     """The time of an entry. Those of a scale have none, because a Scale is tracked as an object of its own."""
     return "" if request.subresource == "scale" else now
 
@@ -160,7 +160,7 @@ def _given(entries: Any, otherwise: Managers) -> Managers:
 class _Write:
     """A write that is not an apply: the object before and after it, and who writes."""
 
-    def __init__(self, info: ResourceInfo, request: Request, old: Document, new: Document, now: str) -> None:
+    def __init__(self, info: ResourceInfo, request: APIRequest, old: Document, new: Document, now: str) -> None:
         self._old = old
         self._new = new
         ownership = kinds.ownership_of(info, request.subresource)

@@ -8,7 +8,7 @@ from pilotage.errors import BadRequest
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.catalogue import body_info
@@ -44,7 +44,7 @@ class Actions:
         self._scheduling = Scheduling(context)
         self._tokens = TokenRequests(context)
 
-    async def call(self, info: ResourceInfo, request: Request) -> Response:
+    async def call(self, info: ResourceInfo, request: APIRequest) -> Response:
         """Answer a request whose path and verb have been checked."""
         if info.gvr == BINDINGS:
             return await self._create_binding(info, request)
@@ -69,7 +69,7 @@ class Actions:
                     await self._evictions.evict(info, request, document)
         return Response(SUCCESS, 201, warnings)
 
-    async def _connect(self, info: ResourceInfo, request: Request, action: str) -> Response:
+    async def _connect(self, info: ResourceInfo, request: APIRequest, action: str) -> Response:
         kind = connection_kind(info, action)
         warnings: tuple[str, ...] = ()
         if kind is not None:
@@ -79,7 +79,7 @@ class Actions:
             response = await self._connections.open(info, request, action)
         return replace(response, warnings=(*response.warnings, *warnings))
 
-    async def _create_binding(self, info: ResourceInfo, request: Request) -> Response:
+    async def _create_binding(self, info: ResourceInfo, request: APIRequest) -> Response:
         """The older form of `pods/binding`: the Pod has the name of the binding."""
         bodies.check_options(request)
         document = _read(request, _BODIES["binding"])
@@ -96,7 +96,7 @@ class Actions:
 async def admit(
     context: RegistryContext,
     info: ResourceInfo,
-    request: Request,
+    request: APIRequest,
     document: Document,
     body: ResourceInfo,
     operation: Operation = Operation.CREATE,
@@ -119,14 +119,14 @@ def _unstored(kind: GroupVersionKind) -> ResourceInfo:
     return ResourceInfo(mapping=mapping, strategy=Strategy(), compile_schema=lambda: None, custom=True)
 
 
-def _read(request: Request, kind: GroupVersionKind) -> Document:
+def _read(request: APIRequest, kind: GroupVersionKind) -> Document:
     info = body_info(kind)
     document, problems = bodies.read(request, info)
     problems.report(request, info)
     return document
 
 
-def _check_name(request: Request, document: Document, kind: str) -> None:
+def _check_name(request: APIRequest, document: Document, kind: str) -> None:
     name = document["metadata"].get("name", "")
     if name and name != request.name:
         raise BadRequest(f"name in URL does not match name in {kind} object")

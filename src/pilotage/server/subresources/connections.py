@@ -7,7 +7,7 @@ from pilotage.meta.causes import forbidden, invalid, invalid_error
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersionKind
 from pilotage.rest.query import integer
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
@@ -33,7 +33,7 @@ def connection_kind(info: ResourceInfo, action: str) -> GroupVersionKind | None:
     return GroupVersionKind("", "v1", kind) if kind else None
 
 
-def connection_options(kind: GroupVersionKind, request: Request) -> Document:
+def connection_options(kind: GroupVersionKind, request: APIRequest) -> Document:
     """The options of a connection, from the query of its request."""
     options: Document = {"kind": kind.kind, "apiVersion": kind.api_version}
     if kind.kind.endswith("ProxyOptions"):
@@ -57,7 +57,7 @@ class Connections:
     def __init__(self, context: RegistryContext) -> None:
         self._context = context
 
-    async def open(self, info: ResourceInfo, request: Request, action: str) -> Response:
+    async def open(self, info: ResourceInfo, request: APIRequest, action: str) -> Response:
         """The answer to a request for a connection. Raises what a cluster without nodes answers."""
         if action == "proxy":
             return await self._proxy(info, request)
@@ -80,7 +80,7 @@ class Connections:
         if await self._context.storage.get(f"{self._context.prefix}core/nodes/{name}") is None:
             raise NotFound(f'pods "{name}" not found', details=StatusDetails(name=name, kind="pods"))
 
-    async def _proxy(self, info: ResourceInfo, request: Request) -> Response:
+    async def _proxy(self, info: ResourceInfo, request: APIRequest) -> Response:
         parts = request.name.split(":")  # [scheme:]name[:port]
         name = parts[1] if len(parts) == 3 else parts[0]
         if len(parts) > 3 or (len(parts) == 3 and parts[0] not in _SCHEMES):
@@ -95,14 +95,14 @@ class Connections:
             raise ApiError(status=Status(500, "", "no preferred addresses found; known addresses: []"))
         raise ApiError(status=Status(503, "ServiceUnavailable", "error trying to reach service: there is no network"))
 
-    async def _object(self, info: ResourceInfo, request: Request, name: str) -> Document:
+    async def _object(self, info: ResourceInfo, request: APIRequest, name: str) -> Document:
         entry = await self._context.storage.get(self._context.key(info, request.namespace, name))
         if entry is None:
             raise info.not_found(name)
         return records.decode(entry.value)
 
 
-def _check_log_options(request: Request) -> None:
+def _check_log_options(request: APIRequest) -> None:
     given = request.parameters
     causes = []
     if "sinceSeconds" in given and "sinceTime" in given:

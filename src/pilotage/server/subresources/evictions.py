@@ -8,7 +8,7 @@ from pilotage.errors import ApiError, Cause, Forbidden, Status, StatusDetails, T
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.selectors.selectors import Selector
-from pilotage.rest.request import DeleteOptions, Request, Verb, WriteOptions
+from pilotage.rest.request import APIRequest, DeleteOptions, Verb, WriteOptions
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
@@ -31,7 +31,7 @@ class Evictions:
         self._deleter = Deleter(context)
         self._updater = Updater(context)
 
-    async def evict(self, info: ResourceInfo, request: Request, eviction: Document) -> None:
+    async def evict(self, info: ResourceInfo, request: APIRequest, eviction: Document) -> None:
         """Delete the Pod of a request. Raises TooManyRequests if that would violate its budget."""
         options = _options(request, eviction)
         entry = await self._context.entry(info, request)
@@ -57,7 +57,7 @@ class Evictions:
     async def _spend(self, budget: Document, pod: str, *, dry_run: bool) -> None:
         """Take one disruption from a budget. Raises TooManyRequests or Forbidden if there is none."""
         metadata = budget["metadata"]
-        request = Request(
+        request = APIRequest(
             Verb.UPDATE,
             _BUDGETS,
             namespace=metadata["namespace"],
@@ -76,7 +76,7 @@ class Evictions:
         if not dry_run:
             await self._updater.change(await self._context.catalogue.find(_BUDGETS), request, next_state)
 
-    async def _mark_disrupted(self, info: ResourceInfo, request: Request) -> None:
+    async def _mark_disrupted(self, info: ResourceInfo, request: APIRequest) -> None:
         """Set the condition DisruptionTarget."""
         now = self._context.now()
         condition = {
@@ -95,7 +95,7 @@ class Evictions:
         await self._updater.change(info, change, next_state, tracked=True, admitted=True)
 
 
-def _options(request: Request, eviction: Document) -> DeleteOptions:
+def _options(request: APIRequest, eviction: Document) -> DeleteOptions:
     given = eviction.get("deleteOptions") or {}
     preconditions = given.get("preconditions") or {}
     return DeleteOptions(

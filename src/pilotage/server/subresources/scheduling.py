@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilotage.errors import ApiError, BadRequest, Cause, Conflict, RevisionConflict, Status, StatusDetails
 from pilotage.meta.causes import not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.server import records, store
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
@@ -17,7 +17,7 @@ class Scheduling:
     def __init__(self, context: RegistryContext) -> None:
         self._context = context
 
-    async def bind(self, info: ResourceInfo, request: Request, binding: Document) -> None:
+    async def bind(self, info: ResourceInfo, request: APIRequest, binding: Document) -> None:
         """Assign the Pod of a request to the node of a binding. Raises Conflict if it has one already."""
         if binding["metadata"].get("name") != request.name:
             raise BadRequest("name in URL does not match name in Binding object")

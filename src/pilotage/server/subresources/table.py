@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 
 BINDINGS = GroupVersionResource("", "v1", "bindings")
 _CREATE = frozenset((Verb.CREATE,))
@@ -26,7 +26,7 @@ ACTIONS: Mapping[tuple[GroupResource, str], frozenset[Verb]] = {
 }
 
 
-def action_of(request: Request) -> str:
+def action_of(request: APIRequest) -> str:
     """The action that a request is about; empty if it is about an object or a part of one."""
     if not request.subresource:
         return ""
@@ -35,6 +35,6 @@ def action_of(request: Request) -> str:
     return action if known and (action == request.subresource or action == "proxy") else ""
 
 
-def verbs_of(request: Request) -> frozenset[Verb]:
+def verbs_of(request: APIRequest) -> frozenset[Verb]:
     """The verbs of the action of a request."""
     return ACTIONS.get((request.resource.group_resource, action_of(request)), frozenset())

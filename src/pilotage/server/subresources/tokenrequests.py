@@ -9,7 +9,7 @@ from pilotage.meta import times
 from pilotage.meta.causes import invalid, invalid_error
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersionResource
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records
 from pilotage.server.access.serviceaccounts import ISSUER
@@ -30,7 +30,7 @@ class TokenRequests:
     def __init__(self, context: RegistryContext) -> None:
         self._context = context
 
-    async def create(self, info: ResourceInfo, request: Request, document: Document) -> Response:
+    async def create(self, info: ResourceInfo, request: APIRequest, document: Document) -> Response:
         """The token request with its token."""
         account = records.decode((await self._context.entry(info, request)).value)
         spec = document["spec"]
@@ -54,7 +54,7 @@ class TokenRequests:
         }
         return Response(msgspec.json.encode(answer), 201)
 
-    async def _bound(self, request: Request, reference: Document | None) -> Document | None:
+    async def _bound(self, request: APIRequest, reference: Document | None) -> Document | None:
         """The object that a token is bound to, with its uid. Raises NotFound or BadRequest."""
         if reference is None:
             return None
@@ -87,7 +87,7 @@ def default_token_request(document: Document) -> None:
     spec["expirationSeconds"] = spec.get("expirationSeconds") or _DEFAULT_SECONDS
 
 
-def _check_metadata(request: Request, document: Document) -> None:
+def _check_metadata(request: APIRequest, document: Document) -> None:
     for field, wanted in (("name", request.name), ("namespace", request.namespace)):
         found = document["metadata"].get(field)
         if found and found != wanted:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from pilotage.errors import AlreadyExists, NotFound
 from pilotage.meta.documents import Document
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records, steps
 from pilotage.server.context import RegistryContext
@@ -30,7 +30,7 @@ class Applier:
 
     context: RegistryContext
 
-    async def apply(self, info: ResourceInfo, request: Request, view: View | None = None) -> Response:
+    async def apply(self, info: ResourceInfo, request: APIRequest, view: View | None = None) -> Response:
         bodies.check_options(request)
         configuration.check_manager(request)
         config, duplicates = await offload(len(request.body), configuration.read, request.body)
@@ -55,7 +55,9 @@ class Applier:
             except AlreadyExists:
                 continue  # another writer was faster: apply to what is there now
 
-    async def _create(self, info: ResourceInfo, request: Request, config: Document, duplicates: list[str]) -> Response:
+    async def _create(
+        self, info: ResourceInfo, request: APIRequest, config: Document, duplicates: list[str]
+    ) -> Response:
         now, size = self.context.now(), len(request.body)
         document, problems, _ = await self.context.converter.run_async(
             lambda: offload(size, _next_state, info, request, kinds.empty_object(info), config, now)
@@ -70,7 +72,7 @@ class Applier:
 
 
 def _next_state(
-    info: ResourceInfo, request: Request, live: Document, config: Document, now: str
+    info: ResourceInfo, request: APIRequest, live: Document, config: Document, now: str
 ) -> tuple[Document, FieldProblems, bool]:
     problems = FieldProblems()
     document, changed = applied(info, request, live, config, now)

@@ -19,7 +19,7 @@ from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
 from pilotage.meta.text import gojson, jsontext
 from pilotage.rest.negotiation import PROTOBUF, YAML
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.embedded import normalize_embedded
@@ -75,7 +75,7 @@ class _Metadata(ObjectMeta):
     managed_fields: list[_Entry] = []  # type: ignore[assignment]
 
 
-def check_options(request: Request) -> None:
+def check_options(request: APIRequest) -> None:
     """Refuse options that no write knows."""
     write = request.write
     name = write.field_manager
@@ -94,7 +94,7 @@ def check_options(request: Request) -> None:
         raise invalid_error(GroupKind("meta.k8s.io", _OPTIONS[request.verb]), "", causes)
 
 
-def read(request: Request, info: ResourceInfo) -> tuple[Document, FieldProblems]:
+def read(request: APIRequest, info: ResourceInfo) -> tuple[Document, FieldProblems]:
     """The document of a create or an update. It is of the kind that `served` serves, and has metadata."""
     problems = FieldProblems()
     try:
@@ -113,7 +113,7 @@ def read(request: Request, info: ResourceInfo) -> tuple[Document, FieldProblems]
 
 
 def fitted(
-    document: Document, info: ResourceInfo, request: Request, problems: FieldProblems, *, stored: bool = False
+    document: Document, info: ResourceInfo, request: APIRequest, problems: FieldProblems, *, stored: bool = False
 ) -> Document:
     """The document in the form that strategies work on, with metadata; unknown fields of built-in kinds are noted.
 
@@ -159,7 +159,7 @@ def _take_entries(document: Document, *, stored: bool) -> list[Document] | None:
     return cast("list[Document]", entries)
 
 
-def _decoded(request: Request, info: ResourceInfo, problems: FieldProblems) -> Any:
+def _decoded(request: APIRequest, info: ResourceInfo, problems: FieldProblems) -> Any:
     media = request.content_type or "application/json"
     if media == "application/json":
         document = gojson.read(request.body)
@@ -198,7 +198,7 @@ def yaml_error(message: str) -> str:
     return f"yaml: {f'line {line}: ' if line else ''}{found[1]}"
 
 
-def _protobuf(request: Request, info: ResourceInfo) -> Document:
+def _protobuf(request: APIRequest, info: ResourceInfo) -> Document:
     """The document of a message. Of a kind that is not known here only its name is, which is then refused."""
     from pilotage.types import protobuf  # most programs in process send none
 
@@ -212,7 +212,7 @@ def _protobuf(request: Request, info: ResourceInfo) -> Document:
         raise unhandled(info, str(error), envelope.kind, envelope.api_version.rpartition("/")[2]) from None
 
 
-def check_kind(document: Document, info: ResourceInfo, request: Request) -> None:
+def check_kind(document: Document, info: ResourceInfo, request: APIRequest) -> None:
     """apiVersion and kind must be those of the path; a built-in kind may leave them out."""
     if document.get("kind") == info.gvk.kind and document.get("apiVersion") == info.api_version:
         return
@@ -234,7 +234,7 @@ def check_kind(document: Document, info: ResourceInfo, request: Request) -> None
     document["apiVersion"], document["kind"] = info.gvk.api_version, info.gvk.kind
 
 
-def _check_builtin_kind(api_version: str, kind: str, info: ResourceInfo, request: Request) -> None:
+def _check_builtin_kind(api_version: str, kind: str, info: ResourceInfo, request: APIRequest) -> None:
     if (api_version, kind) == (info.gvk.api_version, info.gvk.kind):
         return
     _check_api_version(api_version, info, request)
@@ -249,7 +249,9 @@ def _check_builtin_kind(api_version: str, kind: str, info: ResourceInfo, request
     raise unhandled(info, reason, kind, gvk.version)
 
 
-def _check_custom_kind(api_version: str, kind: str, document: Document, info: ResourceInfo, request: Request) -> None:
+def _check_custom_kind(
+    api_version: str, kind: str, document: Document, info: ResourceInfo, request: APIRequest
+) -> None:
     expected = info.gvk.api_version
     causes = []
     if api_version != expected:
@@ -267,14 +269,14 @@ def _check_custom_kind(api_version: str, kind: str, document: Document, info: Re
         raise invalid_error(GroupKind(info.gvk.group, kind), str(name), causes)
 
 
-def _check_api_version(api_version: str, info: ResourceInfo, request: Request) -> None:
+def _check_api_version(api_version: str, info: ResourceInfo, request: APIRequest) -> None:
     try:
         GroupVersion.parse(api_version or "v1")
     except ValueError as error:
         raise unrecognized(info, str(error), request.body) from None
 
 
-def normalize_metadata(document: Document, info: ResourceInfo, request: Request, problems: FieldProblems) -> None:
+def normalize_metadata(document: Document, info: ResourceInfo, request: APIRequest, problems: FieldProblems) -> None:
     """Metadata is there, has the right types and nothing unknown in it."""
     metadata = document.get("metadata")
     if metadata is None:
@@ -305,7 +307,7 @@ def _drop_empty_and_unknown(metadata: Document, problems: FieldProblems) -> None
             problems.unknown.append(f"metadata.{key}")
 
 
-def _check_empty_types(metadata: Document, info: ResourceInfo, request: Request) -> None:
+def _check_empty_types(metadata: Document, info: ResourceInfo, request: APIRequest) -> None:
     """What is empty is dropped, but must be of the right type: no labels are `{}`, not `false`."""
     empty = {key: value for key, value in metadata.items() if not value and value is not None}
     try:
@@ -314,7 +316,7 @@ def _check_empty_types(metadata: Document, info: ResourceInfo, request: Request)
         raise undecodable(info, request, mismatch(str(error), "metadata")) from None
 
 
-def _retry_without_nulls(metadata: Document, info: ResourceInfo, request: Request) -> None:
+def _retry_without_nulls(metadata: Document, info: ResourceInfo, request: APIRequest) -> None:
     """A null among labels or annotations is an empty text; anything else that does not fit is an error."""
     for part in ("labels", "annotations"):
         texts = metadata.get(part)

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from pilotage.errors import ConnectionLost, NotFound, PilotageError, StatusDetails
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Page, Response
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
@@ -31,7 +31,7 @@ class Components:
     def __init__(self, context: RegistryContext) -> None:
         self._context = context
 
-    async def get(self, info: ResourceInfo, request: Request) -> Response:
+    async def get(self, info: ResourceInfo, request: APIRequest) -> Response:
         """One component. Raises NotFound if a control plane has no component of this name."""
         name = request.name
         if name not in (*PORTS, STORAGE):
@@ -39,7 +39,7 @@ class Components:
             raise NotFound(message, details=StatusDetails(name=name, kind="componentstatus"))
         return Response(shaped(info, await self._status(name), request.form), warnings=info.warnings)
 
-    async def list(self, info: ResourceInfo, request: Request) -> Page:
+    async def list(self, info: ResourceInfo, request: APIRequest) -> Page:
         """All components that the request selects; they have no version."""
         selection = Selection.of(info, request.options, check_list_options)
         found = [shaped(info, data, request.form) async for data in self._selected(selection)]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from pilotage.errors import AlreadyExists, ApiError
 from pilotage.meta.documents import Document, copied
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import steps, store
 from pilotage.server.admission import Attributes, Operation, ResourceAdmission
@@ -33,7 +33,7 @@ class Creator:
 
     context: RegistryContext
 
-    async def create(self, info: ResourceInfo, request: Request) -> Response:
+    async def create(self, info: ResourceInfo, request: APIRequest) -> Response:
         bodies.check_options(request)
         document, problems = await offload(len(request.body), bodies.read, request, info)
         meta.wipe(document["metadata"])
@@ -42,7 +42,7 @@ class Creator:
     async def create_document(
         self,
         info: ResourceInfo,
-        request: Request,
+        request: APIRequest,
         document: Document,
         problems: FieldProblems,
         *,
@@ -71,7 +71,7 @@ class Creator:
             error.warnings = (*warnings, *error.warnings)
             raise
 
-    async def _track_converted(self, info: ResourceInfo, request: Request, document: Document, now: str) -> None:
+    async def _track_converted(self, info: ResourceInfo, request: APIRequest, document: Document, now: str) -> None:
         def tracked() -> Document:  # on a copy: it may be interrupted by a conversion, and begins again
             copy: Document = document | {"metadata": dict(document["metadata"])}
             track_create(info, request, copy, now=now)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from pilotage.errors import NotFound, RevisionConflict
-from pilotage.rest.request import Form, Request
+from pilotage.rest.request import APIRequest, Form
 from pilotage.rest.response import Page, Response
 from pilotage.server import fencing, records, store
 from pilotage.server.admission import Attributes, Operation
@@ -27,7 +27,7 @@ class Deleter:
     context: RegistryContext
 
     async def delete(
-        self, info: ResourceInfo, request: Request, *, collection: bool = False, admitted: bool = False
+        self, info: ResourceInfo, request: APIRequest, *, collection: bool = False, admitted: bool = False
     ) -> Response:
         """Delete one object, as part of a `collection` or not. What is already `admitted` is not admitted again."""
         deletion.check_options(request.delete)
@@ -95,7 +95,7 @@ class Deleter:
                 await self._admit(info, replace(attributes, old=old))
         return await fencing.commit(self.context, fences, Delete(entry.key, expected=revision))
 
-    async def delete_collection(self, info: ResourceInfo, request: Request) -> Page:
+    async def delete_collection(self, info: ResourceInfo, request: APIRequest) -> Page:
         """Delete each selected object. The objects as they were are the answer."""
         Selection.of(info, request.options, check_list_options)  # its errors come before those of the delete options
         deletion.check_options(request.delete)

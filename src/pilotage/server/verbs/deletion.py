@@ -13,7 +13,7 @@ from pilotage.meta import times
 from pilotage.meta.causes import invalid_error, not_supported
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
-from pilotage.rest.request import PROPAGATION_POLICIES, DeleteOptions, Request
+from pilotage.rest.request import PROPAGATION_POLICIES, APIRequest, DeleteOptions
 from pilotage.server.records import encode, stamp
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.strategy import Strategy
@@ -63,7 +63,7 @@ def decide(info: ResourceInfo, document: Document, options: DeleteOptions, *, no
     return Remove(result, marked=True) if graceful else Remove(document)
 
 
-def with_grace_period(info: ResourceInfo, document: Document, request: Request) -> Request:
+def with_grace_period(info: ResourceInfo, document: Document, request: APIRequest) -> APIRequest:
     """A delete as admission sees it: with the grace period that the object gets, where its kind has one."""
     grace = rules.grace_seconds(info.group_resource, document, request.delete.grace_period_seconds)
     if grace is None or grace == request.delete.grace_period_seconds:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from pilotage.meta.text import gojson, jsontext
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.refusals import undecodable
 
@@ -28,7 +28,7 @@ class FieldProblems(msgspec.Struct):
     repeated: list[str] = []
     """What the YAML reader says of keys that are there twice."""
 
-    def report(self, request: Request, info: ResourceInfo) -> list[str]:
+    def report(self, request: APIRequest, info: ResourceInfo) -> list[str]:
         """The warnings to give. Raises BadRequest where the request asked to be strict."""
         if not (self.unknown or self.duplicate or self.repeated):
             return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilotage.meta.documents import Document
 from pilotage.rest.negotiation import JSON, YAML
-from pilotage.rest.request import PatchType, Request, Verb
+from pilotage.rest.request import APIRequest, PatchType, Verb
 from pilotage.server.codec import verbatim
 from pilotage.server.resources import ResourceInfo
 
@@ -12,7 +12,7 @@ _BY_KEYS = (YAML, PatchType.STRATEGIC.value, PatchType.APPLY.value)
 """Where kube-apiserver decodes the whole object into maps, and writes them with their keys in order."""
 
 
-def keep_sent_texts(document: Document, info: ResourceInfo, request: Request) -> None:
+def keep_sent_texts(document: Document, info: ResourceInfo, request: APIRequest) -> None:
     """Give free-form values of immutable fields their text, in place: the one sent, or what Go makes of it."""
     paths = verbatim.paths_of(info.api_version, info.gvk.kind)
     if not paths:

@@ -12,7 +12,7 @@ from pilotage.errors import (
 from pilotage.meta.causes import invalid, invalid_error
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 
 if TYPE_CHECKING:
     from pilotage.server.resources import ResourceInfo
@@ -23,7 +23,7 @@ _LAST_REVISION = 2**63 - 1
 _OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
 
-def set_namespace(info: ResourceInfo, request: Request, metadata: Document) -> None:
+def set_namespace(info: ResourceInfo, request: APIRequest, metadata: Document) -> None:
     """The namespace of the path is the object's; another one in the object is an error."""
     if not info.namespaced:
         metadata.pop("namespace", None)
@@ -33,7 +33,7 @@ def set_namespace(info: ResourceInfo, request: Request, metadata: Document) -> N
         metadata["namespace"] = request.namespace
 
 
-def check_identity(info: ResourceInfo, request: Request, document: Document) -> None:
+def check_identity(info: ResourceInfo, request: APIRequest, document: Document) -> None:
     """The name and the namespace in a body must be those of the path."""
     metadata = document["metadata"]
     name = metadata.get("name", "")
@@ -47,7 +47,7 @@ def check_identity(info: ResourceInfo, request: Request, document: Document) -> 
         raise BadRequest(_OTHER_NAMESPACE)
 
 
-def check_uid(info: ResourceInfo, request: Request, document: Document, current: Document) -> None:
+def check_uid(info: ResourceInfo, request: APIRequest, document: Document, current: Document) -> None:
     """The uid in a body must be that of the stored object."""
     uid = document["metadata"].get("uid")
     if uid and uid != (known := current["metadata"]["uid"]) and info.strategy.uid_precondition:

@@ -27,7 +27,7 @@ from pilotage.meta.models import METADATA_FIELDS
 from pilotage.meta.patches import json_patch, merge, strategic
 from pilotage.meta.text import gojson, jsontext
 from pilotage.meta.text.gotext import go_text
-from pilotage.rest.request import PatchType, Request
+from pilotage.rest.request import APIRequest, PatchType
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.bodies import sorted_keys
 from pilotage.server.verbs.fieldproblems import FieldProblems, duplicate_fields
@@ -46,7 +46,7 @@ May be called again, with what is there by then.
 """
 
 
-def reader(info: ResourceInfo, request: Request) -> Patch:
+def reader(info: ResourceInfo, request: APIRequest) -> Patch:
     """The patch of a request that is not an apply. Raises ApiError for what is no patch."""
     kind = patch_type(info, request)
     if request.write.force is not None:
@@ -68,7 +68,7 @@ def reader(info: ResourceInfo, request: Request) -> Patch:
     return apply
 
 
-def undecodable(info: ResourceInfo, request: Request, reason: str, patched: Document) -> Invalid:
+def undecodable(info: ResourceInfo, request: APIRequest, reason: str, patched: Document) -> Invalid:
     """The 422 for a patch whose result the kind cannot hold.
 
     As in Kubernetes, it shows the result (or a strategic patch) without a kind and a name; nothing of a Secret.
@@ -86,7 +86,7 @@ def undecodable(info: ResourceInfo, request: Request, reason: str, patched: Docu
     return invalid_error(GroupKind("", ""), "", [invalid("patch", value, reason)])
 
 
-def _in_order(patched: Document, request: Request) -> Document:
+def _in_order(patched: Document, request: APIRequest) -> Document:
     """As kube-apiserver writes the result of a patch: sorted, but for metadata that the patch leaves as it is."""
     shown: Document = sorted_keys(patched)
     metadata = shown.get("metadata")
@@ -100,7 +100,7 @@ def _in_order(patched: Document, request: Request) -> Document:
     return shown
 
 
-def patch_type(info: ResourceInfo, request: Request) -> PatchType:
+def patch_type(info: ResourceInfo, request: APIRequest) -> PatchType:
     """The kind of patch that a request is. Raises UnsupportedMediaType."""
     accepted, kind = info.strategy.patch_types, _PATCH_TYPES.get(request.content_type)
     if kind in accepted:
@@ -123,7 +123,7 @@ def _refused(error: PatchError, kind: PatchType) -> ApiError:
     return ApiError(status=Status(500, "", str(error))) if code == 500 else Invalid(str(error), details=StatusDetails())
 
 
-def _read(request: Request, kind: PatchType) -> Any:
+def _read(request: APIRequest, kind: PatchType) -> Any:
     prefix = "" if kind is PatchType.STRATEGIC else "error decoding patch: "
     try:
         patch = gojson.read(request.body)

@@ -21,7 +21,7 @@ from pilotage.errors import (
 from pilotage.meta.causes import forbidden, invalid_error, not_supported
 from pilotage.meta.kinds import GroupKind
 from pilotage.meta.values import Value
-from pilotage.rest.request import Form, ListOptions, Request
+from pilotage.rest.request import APIRequest, Form, ListOptions
 from pilotage.rest.response import Page, Response
 from pilotage.server import records
 from pilotage.server.verbs import tokens
@@ -52,7 +52,7 @@ class ReadContext(Protocol):
     @property
     def converter(self) -> Converter: ...
 
-    async def entry(self, info: ResourceInfo, request: Request) -> Entry:
+    async def entry(self, info: ResourceInfo, request: APIRequest) -> Entry:
         """The object that a request names. Raises NotFound."""
 
 
@@ -61,7 +61,7 @@ class Reader(Value, frozen=True):
 
     context: ReadContext
 
-    async def get(self, info: ResourceInfo, request: Request) -> Response:
+    async def get(self, info: ResourceInfo, request: APIRequest) -> Response:
         version = request.options.resource_version
         if version and version != "0":
             await self.reached(version_number(version))
@@ -70,7 +70,7 @@ class Reader(Value, frozen=True):
             entry = (await self.context.converter.entries([entry], info))[0]
         return Response(shaped(info, records.view(entry, info), request.form), warnings=info.warnings)
 
-    async def list(self, info: ResourceInfo, request: Request) -> Page:
+    async def list(self, info: ResourceInfo, request: APIRequest) -> Page:
         options = request.options
         selection = Selection.of(info, options, check_list_options)
         prefix = self.context.prefix + info.prefix(request.namespace)
@@ -87,7 +87,7 @@ class Reader(Value, frozen=True):
             raise too_large(error.revision, error.current) from error
         return self._answer(info, request, page, prefix)
 
-    def _answer(self, info: ResourceInfo, request: Request, page: _Selected, prefix: str) -> Page:
+    def _answer(self, info: ResourceInfo, request: APIRequest, page: _Selected, prefix: str) -> Page:
         token = ""
         if page.next_key:
             token = tokens.write(tokens.ContinueToken(page.revision, page.next_key[len(prefix) :]))

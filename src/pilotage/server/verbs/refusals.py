@@ -14,7 +14,7 @@ from pilotage.errors import (
     Invalid,
     StatusDetails,
 )
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.resources import ResourceInfo
 
 TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -64,7 +64,7 @@ class Undecodable(Invalid):
         self.why = reason
 
 
-def undecodable(info: ResourceInfo, request: Request, reason: str) -> ApiError:
+def undecodable(info: ResourceInfo, request: APIRequest, reason: str) -> ApiError:
     """The error for content that the kind cannot hold: a 400, or a 422 where a patch made it so."""
     if request.verb is not Verb.PATCH:
         return unhandled(info, reason)

@@ -11,7 +11,7 @@ from pilotage.errors import BadRequest
 from pilotage.meta.causes import internal_error, invalid_error
 from pilotage.meta.documents import Document
 from pilotage.meta.validation import object_meta_causes
-from pilotage.rest.request import Form, PatchType, Request, Verb
+from pilotage.rest.request import APIRequest, Form, PatchType, Verb
 from pilotage.rest.response import Response
 from pilotage.server import records, routes, steps
 from pilotage.server.context import RegistryContext
@@ -47,7 +47,7 @@ class Scaler:
 
     context: RegistryContext
 
-    async def call(self, info: ResourceInfo, request: Request) -> Response:
+    async def call(self, info: ResourceInfo, request: APIRequest) -> Response:
         paths = info.strategy.scale
         assert paths is not None, "a resource without a scale has no such subresource"
         if request.verb is Verb.GET:
@@ -77,7 +77,7 @@ class Scaler:
         response = await Updater(self.context).change(info, _whole(request), next_state, view=_view(info, paths))
         return _answer(info, response, paths)
 
-    async def _get(self, info: ResourceInfo, request: Request, paths: ScalePaths) -> Response:
+    async def _get(self, info: ResourceInfo, request: APIRequest, paths: ScalePaths) -> Response:
         entry = await self.context.entry(info, request)
         data = await self.context.converter.view(entry, info)
         document = records.decode(data)
@@ -86,7 +86,7 @@ class Scaler:
             raise internal_error(problem)
         return _answer(info, Response(data, warnings=info.warnings), paths)
 
-    async def _apply(self, info: ResourceInfo, request: Request, paths: ScalePaths) -> Response:
+    async def _apply(self, info: ResourceInfo, request: APIRequest, paths: ScalePaths) -> Response:
         """A Scale is applied as the part of the object that it stands for."""
         config, _ = configuration.read(request.body)
         of_scale = _scale_info(info)
@@ -101,7 +101,7 @@ class Scaler:
         return _answer(info, response, paths)
 
 
-def _reader_of_body(info: ResourceInfo, request: Request) -> NextScale:
+def _reader_of_body(info: ResourceInfo, request: APIRequest) -> NextScale:
     document, problems = bodies.read(request, info)
     document["metadata"].pop("managedFields", None)  # those of the object are not set through its Scale
     warnings = problems.report(request, info)
@@ -114,7 +114,7 @@ def _reader_of_body(info: ResourceInfo, request: Request) -> NextScale:
     return read
 
 
-def _reader_of_patch(info: ResourceInfo, request: Request) -> NextScale:
+def _reader_of_patch(info: ResourceInfo, request: APIRequest) -> NextScale:
     patch = patching.reader(info, request)
 
     def read(current: Document, _: Document) -> tuple[Document, list[str]]:
@@ -177,7 +177,7 @@ def _show_managers(info: ResourceInfo, scale: Document, document: Document, now:
         scale["metadata"]["managedFields"] = entries
 
 
-def _whole(request: Request) -> Request:
+def _whole(request: APIRequest) -> APIRequest:
     """The request for the object, whatever form of its Scale was asked for."""
     return replace(request, form=Form.OBJECT)
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from pilotage.errors import ApiError, Cause, RevisionConflict
 from pilotage.meta.documents import Document, same
-from pilotage.rest.request import Request
+from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records, steps, store
 from pilotage.server.access.rbac import attributes_of
@@ -52,7 +52,7 @@ class Updater:
 
     context: RegistryContext
 
-    async def update(self, info: ResourceInfo, request: Request) -> Response:
+    async def update(self, info: ResourceInfo, request: APIRequest) -> Response:
         bodies.check_options(request)
         if info.strategy.create_on_update and not request.subresource and await self._missing(info, request):
             return await self._create(info, request)
@@ -68,10 +68,10 @@ class Updater:
 
         return await self.change(info, request, next_state)
 
-    async def _missing(self, info: ResourceInfo, request: Request) -> bool:
+    async def _missing(self, info: ResourceInfo, request: APIRequest) -> bool:
         return await self.context.storage.get(self.context.key(info, request.namespace, request.name)) is None
 
-    async def _create(self, info: ResourceInfo, request: Request) -> Response:
+    async def _create(self, info: ResourceInfo, request: APIRequest) -> Response:
         if request.user.name:
             await self.context.authorizer.check(replace(attributes_of(request), verb="create", name=""))
         document, problems = await offload(len(request.body), bodies.read, request, info)
@@ -80,7 +80,7 @@ class Updater:
             raise info.conflict(request.name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: ")
         return await Creator(self.context).create_document(info, request, document, problems)
 
-    async def patch(self, info: ResourceInfo, request: Request) -> Response:
+    async def patch(self, info: ResourceInfo, request: APIRequest) -> Response:
         bodies.check_options(request)
         patch = patching.reader(info, request)
         # The documents of custom resources have no other form than that of their bytes.
@@ -125,7 +125,7 @@ class Updater:
     async def change(
         self,
         info: ResourceInfo,
-        request: Request,
+        request: APIRequest,
         next_state: NextState,
         *,
         tracked: bool = False,
@@ -173,7 +173,7 @@ class Updater:
 
 def _attributes(
     info: ResourceInfo,
-    request: Request,
+    request: APIRequest,
     new: Document,
     old: Document,
     warnings: list[str],
@@ -190,7 +190,7 @@ def _attributes(
     return Attributes(Operation.UPDATE, request, seen, before, warnings, info, view.info)
 
 
-def _decode(info: ResourceInfo, request: Request) -> tuple[Document, list[str]]:
+def _decode(info: ResourceInfo, request: APIRequest) -> tuple[Document, list[str]]:
     document, problems = bodies.read(request, info)
     return document, steps.default(info, request, document, problems)
 
@@ -211,7 +211,7 @@ class _Write(NamedTuple):
     """What a request makes of an object."""
 
     info: ResourceInfo
-    request: Request
+    request: APIRequest
     wants: NextState
     tracked: bool
     now: str
@@ -232,7 +232,7 @@ class _Write(NamedTuple):
 
 
 def _prepare(
-    info: ResourceInfo, request: Request, entry: Entry, wanted: Document, old: Document
+    info: ResourceInfo, request: APIRequest, entry: Entry, wanted: Document, old: Document
 ) -> tuple[Document, bool, list[str]]:
     """The next state as it is stored, whether it is what is stored already, and the warnings. Raises Invalid."""
     document, warnings = steps.prepare_update(info, request, wanted, old)

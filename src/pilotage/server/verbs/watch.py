@@ -16,7 +16,7 @@ from pilotage.meta.causes import forbidden, invalid_error, not_supported
 from pilotage.meta.documents import same
 from pilotage.meta.kinds import GroupKind
 from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
-from pilotage.rest.request import Form, ListOptions, Request
+from pilotage.rest.request import APIRequest, Form, ListOptions
 from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
@@ -44,7 +44,7 @@ class Watcher:
     bookmark_seconds: float = BOOKMARK_SECONDS
 
     @asynccontextmanager
-    async def open(self, info: ResourceInfo, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def open(self, info: ResourceInfo, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         """An open watch; what is wrong with the request is raised before the block is entered."""
         request = replace(request, options=_with_defaults(request.options))
         selection = Selection.of(info, request.options, check_watch_options)
@@ -61,7 +61,7 @@ class Watcher:
 class _Stream:
     """One watch, from its first event to its last. `begin` decides with which events it starts."""
 
-    def __init__(self, watcher: Watcher, info: ResourceInfo, request: Request, selection: Selection) -> None:
+    def __init__(self, watcher: Watcher, info: ResourceInfo, request: APIRequest, selection: Selection) -> None:
         self.awaited = 0
         """A version in the future with which the watch begins once it is reached."""
         self._reader = Reader(watcher.context)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pilotage.errors import DecodeError, InvalidDefinition
 from pilotage.http.limits import MEBIBYTE
-from pilotage.http.messages import Request as HTTPRequest
+from pilotage.http.messages import HTTPRequest
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
 from pilotage.telemetry.logs import logger

@@ -19,7 +19,7 @@ from pilotage.device.wire import Generation, health, providerservice, reflection
 from pilotage.device.wire.health import ServingStatus
 from pilotage.errors import Status
 from pilotage.grpc.rpc import Call, Code, Handlers, Peer, Reply, RPCError
-from pilotage.rest import ListOptions, PatchType, Request, Response, Verb
+from pilotage.rest import APIRequest, ListOptions, PatchType, Response, Verb
 from pilotage.telemetry.lines import Event
 
 from ..fakes import Out, api, condition, gpu, registry, status
@@ -40,7 +40,7 @@ class ReadinessGate:
         call = Call(path, {key.replace("_", "-"): value for key, value in metadata.items()}, peer or Peer(uid=0))
         return await self.handlers.unary[path](call, message)
 
-    async def ask(self, request: Request, package: str = wire.PACKAGES[0], **more: Any) -> bytes:
+    async def ask(self, request: APIRequest, package: str = wire.PACKAGES[0], **more: Any) -> bytes:
         call = wire.encode_request(self.generation, request)
         more |= call.metadata
         return (await self.unary(wire.method_path(call.method, package), call.message, **more)).message
@@ -65,17 +65,17 @@ async def serving(
         yield gate
 
 
-def create(name: str = "gpu-0", **more: Any) -> Request:
+def create(name: str = "gpu-0", **more: Any) -> APIRequest:
     import json
 
-    return Request(Verb.CREATE, wire.RESOURCE, body=json.dumps(gpu(name, **more)).encode())
+    return APIRequest(Verb.CREATE, wire.RESOURCE, body=json.dumps(gpu(name, **more)).encode())
 
 
 @pytest.mark.parametrize("package", wire.PACKAGES)
 async def test_the_service_answers_under_both_names(package: str) -> None:
     async with serving() as here:
         await here.ask(create(status=status(condition())), package)
-        page = wire.decode_page(Generation.V6, await here.ask(Request(Verb.LIST, wire.RESOURCE), package))
+        page = wire.decode_page(Generation.V6, await here.ask(APIRequest(Verb.LIST, wire.RESOURCE), package))
         assert len(page.items) == 1
         out = Out()
         path = wire.method_path("WatchGpus", package)
@@ -98,7 +98,7 @@ async def test_the_service_answers_under_both_names(package: str) -> None:
 async def test_another_generation_is_spoken_on_request(generation: Generation) -> None:
     async with serving(generation) as here:
         await api(here.registry).create(gpu(status=status(condition())))
-        page = wire.decode_page(generation, await here.ask(Request(Verb.LIST, wire.RESOURCE)))
+        page = wire.decode_page(generation, await here.ask(APIRequest(Verb.LIST, wire.RESOURCE)))
         assert b'"gpu-0"' in bytes(page.items[0])
         methods = {path.rpartition("/")[2] for path in here.handlers.unary if "GpuService" in path}
         assert ("CreateGpu" in methods) is generation.writes
@@ -109,7 +109,7 @@ async def test_another_generation_is_spoken_on_request(generation: Generation) -
 async def test_an_error_carries_the_whole_status() -> None:
     async with serving() as here:
         with pytest.raises(RPCError) as raised:
-            await here.ask(Request(Verb.GET, wire.RESOURCE, name="gpu-9"))
+            await here.ask(APIRequest(Verb.GET, wire.RESOURCE, name="gpu-9"))
         assert raised.value.code is Code.NOT_FOUND
         import json
 
@@ -121,13 +121,13 @@ async def test_an_error_carries_the_whole_status() -> None:
 async def test_a_failure_of_the_server_is_reported_without_its_text(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def broken(request: Request) -> Response:
+    async def broken(request: APIRequest) -> Response:
         raise RuntimeError("secret")
 
     async with serving() as here:
         monkeypatch.setattr(here.registry.api, "call", broken)
         with pytest.raises(RPCError) as raised:
-            await here.ask(Request(Verb.GET, wire.RESOURCE, name="gpu-0"))
+            await here.ask(APIRequest(Verb.GET, wire.RESOURCE, name="gpu-0"))
         assert raised.value.code is Code.INTERNAL
         assert "secret" not in raised.value.message
         assert "secret" in caplog.text
@@ -139,10 +139,10 @@ async def test_every_write_leaves_a_line_that_says_who_what_and_how_it_ended(cap
         await here.ask(create(), provider_id="nvml", peer=Peer(uid=7, gid=7, pid=42))
         with pytest.raises(RPCError):
             await here.ask(create())
-        await here.ask(Request(Verb.GET, wire.RESOURCE, name="gpu-0"))
-        patch = Request(Verb.PATCH, wire.RESOURCE, name="gpu-0", body=b"{}", content_type=PatchType.MERGE.value)
+        await here.ask(APIRequest(Verb.GET, wire.RESOURCE, name="gpu-0"))
+        patch = APIRequest(Verb.PATCH, wire.RESOURCE, name="gpu-0", body=b"{}", content_type=PatchType.MERGE.value)
         await here.ask(patch)
-        await here.ask(Request(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
+        await here.ask(APIRequest(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
     lines = [record.msg.fields for record in caplog.records if isinstance(record.msg, Event)]
     found = [(line["method"], line["name"], line["code"], line["provider"]) for line in lines if "method" in line]
     assert found == [
@@ -160,7 +160,7 @@ async def test_who_may_not_is_refused_and_that_is_logged(caplog: pytest.LogCaptu
         with pytest.raises(RPCError) as raised:
             await here.ask(create())
         assert raised.value.code is Code.PERMISSION_DENIED
-        await here.ask(Request(Verb.LIST, wire.RESOURCE))
+        await here.ask(APIRequest(Verb.LIST, wire.RESOURCE))
         out = Out()
         path = wire.method_path("WatchGpus")
         with pytest.raises(RPCError):
@@ -176,7 +176,7 @@ async def test_calls_are_counted_by_method_and_code() -> None:
     missing = metrics.HANDLED.labels(*labels, "NOT_FOUND").value
     async with serving() as here:
         with pytest.raises(RPCError):
-            await here.ask(Request(Verb.GET, wire.RESOURCE, name="gpu-9"))
+            await here.ask(APIRequest(Verb.GET, wire.RESOURCE, name="gpu-9"))
     assert metrics.STARTED.labels(*labels).value == started + 1
     assert metrics.HANDLED.labels(*labels, "NOT_FOUND").value == missing + 1
     assert metrics.HANDLING_SECONDS.labels(*labels).count > 0
@@ -189,7 +189,7 @@ async def test_writes_are_counted_by_what_they_do() -> None:
         own = api(here.registry)
         await own.create(gpu())
         await own.set_status("gpu-0", condition())
-        await here.ask(Request(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
+        await here.ask(APIRequest(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
     assert [metrics.UPDATES.labels(operation).value for operation in operations] == [value + 1 for value in before]
 
 
@@ -215,14 +215,14 @@ async def test_callers_at_one_address_do_not_use_up_the_watches_of_another() -> 
 async def test_readers_wait_at_the_gate_and_providers_do_not() -> None:
     async with serving(gate_seconds=30) as here:
         with pytest.raises(RPCError) as raised:
-            await here.ask(Request(Verb.LIST, wire.RESOURCE))
+            await here.ask(APIRequest(Verb.LIST, wire.RESOURCE))
         assert raised.value.code is Code.UNAVAILABLE
         path = wire.method_path("WatchGpus")
         with pytest.raises(RPCError):
             await here.handlers.stream[path](Call(path), b"", Out())
-        await here.ask(Request(Verb.LIST, wire.RESOURCE), provider_id="nvml")
+        await here.ask(APIRequest(Verb.LIST, wire.RESOURCE), provider_id="nvml")
         here.registry.inventory_complete()
-        await here.ask(Request(Verb.LIST, wire.RESOURCE))
+        await here.ask(APIRequest(Verb.LIST, wire.RESOURCE))
 
 
 async def test_options_that_the_message_cannot_hold_come_as_metadata() -> None:
@@ -230,7 +230,7 @@ async def test_options_that_the_message_cannot_hold_come_as_metadata() -> None:
         for name, labels in (("gpu-0", {"tier": "gold"}), ("gpu-1", {})):
             await api(here.registry).create(gpu(name, metadata={"labels": labels}))
         options = ListOptions(label_selector="tier=gold")
-        page = wire.decode_page(Generation.V6, await here.ask(Request(Verb.LIST, wire.RESOURCE, options=options)))
+        page = wire.decode_page(Generation.V6, await here.ask(APIRequest(Verb.LIST, wire.RESOURCE, options=options)))
         assert len(page.items) == 1
 
 

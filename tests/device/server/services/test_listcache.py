@@ -17,7 +17,7 @@ from pilotage.device.server.services.listcache import ListCache
 from pilotage.device.server.storageversion import GPUS
 from pilotage.device.wire import Generation
 from pilotage.errors import BadRequest, ServiceUnavailable, Timeout
-from pilotage.rest import ListOptions, Request, Verb
+from pilotage.rest import APIRequest, ListOptions, Verb
 from pilotage.server.verbs import read
 from pilotage.storage.interface import Snapshot
 from pilotage.storage.memory import MemoryStorage
@@ -25,10 +25,10 @@ from pilotage.storage.sqlite import SqliteStorage
 
 from ..fakes import FIRST, api, condition, gpu, registry
 
-LIST = Request(Verb.LIST, GPUS)
+LIST = APIRequest(Verb.LIST, GPUS)
 
 
-async def names(kept: ListCache, request: Request = LIST) -> list[str]:
+async def names(kept: ListCache, request: APIRequest = LIST) -> list[str]:
     page = wire.decode_page(Generation.V6, (await kept.answer(Caller(), request)).message)
     return [wire.documents.read(item).metadata.name for item in page.items]
 
@@ -40,7 +40,7 @@ async def test_nothing_is_encoded_again_while_nothing_changes() -> None:
         first = (await kept.answer(Caller(), LIST)).message
         with mock.patch.object(wire, "encode_page", side_effect=AssertionError("encoded again")):
             assert (await kept.answer(Caller(), LIST)).message is first
-            again = Request(Verb.LIST, GPUS, options=ListOptions(resource_version="0"))
+            again = APIRequest(Verb.LIST, GPUS, options=ListOptions(resource_version="0"))
             assert (await kept.answer(Caller("other"), again)).message is first
 
 
@@ -64,7 +64,7 @@ async def test_a_list_at_a_version_that_is_not_reached_is_answered_with_the_newe
     async with registry() as opened:
         await api(opened).create(gpu())
         kept = ListCache(opened, generation)
-        ahead = Request(Verb.LIST, GPUS, options=ListOptions(resource_version="9" * 18))
+        ahead = APIRequest(Verb.LIST, GPUS, options=ListOptions(resource_version="9" * 18))
         page = wire.decode_page(generation, (await kept.answer(Caller(), ahead)).message)
         assert len(page.items) == 1
         assert int(page.resource_version) == opened.context.storage.revision
@@ -78,14 +78,14 @@ async def test_a_list_that_must_match_a_version_that_is_not_reached_is_refused(
     async with registry() as opened:
         ahead = ListOptions(resource_version="9" * 18, resource_version_match=match)
         with pytest.raises(Timeout, match="Too large resource version"):
-            await ListCache(opened, Generation.V6).answer(Caller(), Request(Verb.LIST, GPUS, options=ahead))
+            await ListCache(opened, Generation.V6).answer(Caller(), APIRequest(Verb.LIST, GPUS, options=ahead))
 
 
 async def test_a_list_at_what_is_no_version_is_refused() -> None:
     async with registry() as opened:
         with pytest.raises(BadRequest, match="invalid resource version"):
             await names(
-                ListCache(opened, Generation.V6), Request(Verb.LIST, GPUS, options=ListOptions(resource_version="x"))
+                ListCache(opened, Generation.V6), APIRequest(Verb.LIST, GPUS, options=ListOptions(resource_version="x"))
             )
 
 
@@ -111,7 +111,7 @@ async def test_a_list_with_options_is_made_for_who_asks() -> None:
         await caller.create(gpu("a", metadata={"labels": {"tier": "gold"}}))
         await caller.create(gpu("b"))
         assert await names(kept) == ["a", "b"]
-        gold = Request(Verb.LIST, GPUS, options=ListOptions(label_selector="tier=gold"))
+        gold = APIRequest(Verb.LIST, GPUS, options=ListOptions(label_selector="tier=gold"))
         assert await names(kept, gold) == ["a"]
         assert await names(kept) == ["a", "b"]
 

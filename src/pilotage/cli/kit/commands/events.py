@@ -14,7 +14,7 @@ from pilotage.cli.terminal import YELLOW
 from pilotage.meta import times
 from pilotage.meta.documents import Document
 from pilotage.rest.answers import watch_error
-from pilotage.rest.request import ListOptions, Request, Verb
+from pilotage.rest.request import APIRequest, ListOptions, Verb
 
 
 async def run(session: Session, options: argparse.Namespace) -> int:
@@ -34,7 +34,7 @@ async def run(session: Session, options: argparse.Namespace) -> int:
         where = "." if options.all_namespaces else f" in {session.namespace} namespace."
         session.errors.line(f"No events found{where}")
     if options.watch:
-        await _watch(session, Request(Verb.WATCH, mapping.resource, namespace), version, wanted, shown)
+        await _watch(session, APIRequest(Verb.WATCH, mapping.resource, namespace), version, wanted, shown)
     return 0
 
 
@@ -107,10 +107,10 @@ async def _about(session: Session, options: argparse.Namespace) -> Document | No
     return {"kind": chosen[0].mapping.gvk.kind, "metadata": metadata}  # deleted: its events may still be there
 
 
-async def _watch(session: Session, request: Request, version: str, wanted: _Wanted, shown: _Shown) -> None:
+async def _watch(session: Session, request: APIRequest, version: str, wanted: _Wanted, shown: _Shown) -> None:
     while True:
         options = ListOptions(resource_version=version, allow_watch_bookmarks=True, frequent_bookmarks=False)
-        opened = Request(Verb.WATCH, request.resource, request.namespace, options=options)
+        opened = APIRequest(Verb.WATCH, request.resource, request.namespace, options=options)
         async with session.transport.watch(opened) as events:
             async for event in events:
                 if event.type == "ERROR":

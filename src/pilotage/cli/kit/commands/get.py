@@ -16,7 +16,7 @@ from pilotage.cli.kit.session import Session, decode
 from pilotage.errors import ApiError, BadRequest, NotFound, PilotageError, Status
 from pilotage.meta.documents import Document
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest.request import Form, ListOptions, Request, Verb
+from pilotage.rest.request import APIRequest, Form, ListOptions, Verb
 
 CHUNK = 500
 
@@ -132,7 +132,7 @@ async def _tables(
                 async for table in session.tables(mapping, scope(session, mapping, options), listing):
                     yield table
                 continue
-            request = Request(
+            request = APIRequest(
                 Verb.GET,
                 mapping.resource,
                 session.place(mapping, each.namespace),

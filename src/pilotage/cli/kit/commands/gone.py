@@ -8,7 +8,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.naming import kind_of
 from pilotage.cli.kit.selection import Selected
 from pilotage.cli.kit.session import Session
-from pilotage.rest.request import ListOptions, Request, Verb
+from pilotage.rest.request import APIRequest, ListOptions, Verb
 
 FOREVER = 7 * 24 * 3600.0
 
@@ -36,7 +36,7 @@ async def _wait(session: Session, each: Selected, uid: str) -> None:
             field_selector=f"metadata.name={each.name}", resource_version=found["metadata"]["resourceVersion"]
         )
         namespace = session.place(each.mapping, each.namespace)
-        request = Request(Verb.WATCH, each.mapping.resource, namespace, options=options)
+        request = APIRequest(Verb.WATCH, each.mapping.resource, namespace, options=options)
         async with session.transport.watch(request) as events:
             async for event in events:
                 if event.type in ("DELETED", "ERROR"):

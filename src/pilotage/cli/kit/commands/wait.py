@@ -17,7 +17,7 @@ from pilotage.cli.kit.session import Session, decode
 from pilotage.errors import PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.jsonpath import UnfitValueError
-from pilotage.rest.request import ListOptions, Request, Verb
+from pilotage.rest.request import APIRequest, ListOptions, Verb
 
 _PATH_AND_VALUE = re.compile(r"'?(\{.*\}|[^=]+)'?(?:=(.+))?", re.DOTALL)
 
@@ -137,7 +137,9 @@ async def _watched(
 ) -> Document | None:
     """The object when it is as it should be; `_AGAIN` when the watch has ended before."""
     options = ListOptions(field_selector=listing.field_selector, resource_version=version)
-    request = Request(Verb.WATCH, each.mapping.resource, session.place(each.mapping, each.namespace), options=options)
+    request = APIRequest(
+        Verb.WATCH, each.mapping.resource, session.place(each.mapping, each.namespace), options=options
+    )
     with session.errors.working(f"Waiting for {each.mapping.resource.resource}/{each.name}"):
         async with session.transport.watch(request) as events:
             async for event in events:

@@ -16,7 +16,7 @@ from pilotage.errors import Gone
 from pilotage.meta.documents import Document
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.answers import watch_error
-from pilotage.rest.request import Form, ListOptions, Request, Verb
+from pilotage.rest.request import APIRequest, Form, ListOptions, Verb
 from pilotage.rest.response import WatchEvent
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ class _Watching:
         self, session: Session, mapping: RESTMapping, namespace: str, listing: ListOptions, shown: _Lines | _Objects
     ) -> None:
         self._session = session
-        self._request = Request(Verb.LIST, mapping.resource, namespace, form=shown.form, options=listing)
+        self._request = APIRequest(Verb.LIST, mapping.resource, namespace, form=shown.form, options=listing)
         self._mapping = mapping
         self._shown = shown
 
@@ -86,7 +86,7 @@ class _Watching:
             allow_watch_bookmarks=True,
             frequent_bookmarks=False,
         )
-        request = Request(
+        request = APIRequest(
             Verb.WATCH, self._request.resource, self._request.namespace, form=self._shown.form, options=options
         )
         async with self._session.transport.watch(request) as events:

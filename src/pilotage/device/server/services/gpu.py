@@ -20,7 +20,7 @@ from pilotage.device.wire.health import CHECK, WATCH
 from pilotage.errors import TooManyRequests
 from pilotage.grpc.rpc import BidiHandler, Call, Handlers, Outgoing, Reply, StreamHandler, UnaryHandler, frame
 from pilotage.meta import objects
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.rest.response import WatchEvent
 
 
@@ -96,7 +96,7 @@ MAX_QUESTIONS = 1000
 _READS = ("GetGpu", "ListGpus")
 
 
-def _created(request: Request) -> str:
+def _created(request: APIRequest) -> str:
     """The name of the object to be created, for the audit log."""
     return objects.header(request.body).name if request.verb is Verb.CREATE else ""
 

@@ -10,7 +10,7 @@ from pilotage.device.server.resourceversions import check_version
 from pilotage.device.wire import Generation
 from pilotage.grpc.rpc import Reply
 from pilotage.rest import Transport
-from pilotage.rest.request import ListOptions, Request
+from pilotage.rest.request import APIRequest, ListOptions
 
 _WHOLE = (ListOptions(), ListOptions(resource_version="0"))
 """The usual options: the newest state of all GPUs."""
@@ -26,7 +26,7 @@ class ListCache:
         self._revision = -1
         self._kept = b""
 
-    async def answer(self, caller: Caller, request: Request) -> Reply:
+    async def answer(self, caller: Caller, request: APIRequest) -> Reply:
         """The response: the message, and as metadata what it has no field for. Raises ApiError."""
         transport = self._registry.transport(caller)
         request = self._at_most_newest(request)
@@ -35,7 +35,7 @@ class ListCache:
         page = await transport.list(request)
         return Reply(wire.encode_page(self._generation, page), wire.page_metadata(page))
 
-    async def _whole(self, transport: Transport, caller: Caller, request: Request) -> bytes:
+    async def _whole(self, transport: Transport, caller: Caller, request: APIRequest) -> bytes:
         self._registry.check(request, caller)
         if await self._current() != self._revision:
             page = await transport.list(request)
@@ -45,7 +45,7 @@ class ListCache:
             self._revision, self._kept = int(page.resource_version), made
         return self._kept
 
-    def _at_most_newest(self, request: Request) -> Request:
+    def _at_most_newest(self, request: APIRequest) -> APIRequest:
         """Replace a future resource version by none: the response is the newest state.
 
         kube-apiserver answers "Too large resource version", and client-go's reflector then lists without a version.

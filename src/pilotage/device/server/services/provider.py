@@ -12,7 +12,7 @@ from pilotage.device.wire import KIND, RESOURCE
 from pilotage.device.wire import providerservice as messages
 from pilotage.errors import AlreadyExists, NotFound
 from pilotage.grpc.rpc import Call, Reply, UnaryHandler
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.rest.response import Response
 
 _Answer = Callable[[Call, bytes, Outcome], Awaitable[bytes]]
@@ -54,11 +54,11 @@ class ProviderService:
         transport = self._registry.transport(caller_of(call, asked.provider_id))
         created = True
         try:
-            response = await transport.call(Request(Verb.CREATE, RESOURCE, body=_body(document)))
+            response = await transport.call(APIRequest(Verb.CREATE, RESOURCE, body=_body(document)))
         except AlreadyExists:
             created = False
             if asked.initial_status is None:
-                response = await self._registry.api.call(Request(Verb.GET, RESOURCE, name=asked.name))
+                response = await self._registry.api.call(APIRequest(Verb.GET, RESOURCE, name=asked.name))
             else:
                 response = await transport.call(_status_update(asked.name, document))
                 outcome.warnings = response.warnings
@@ -68,7 +68,7 @@ class ProviderService:
         asked = messages.UnregisterGPU.decode(message)
         outcome.name = asked.name
         try:
-            await self._registry.transport(caller_of(call)).call(Request(Verb.DELETE, RESOURCE, name=asked.name))
+            await self._registry.transport(caller_of(call)).call(APIRequest(Verb.DELETE, RESOURCE, name=asked.name))
         except NotFound:
             return messages.Unregistered(False).encode()
         return messages.Unregistered(True).encode()
@@ -97,8 +97,8 @@ class ProviderService:
         return messages.Acknowledged(heard and await self._registry.knows(asked.gpu_names)).encode()
 
 
-def _status_update(name: str, document: Mapping[str, object]) -> Request:
-    return Request(Verb.UPDATE, RESOURCE, name=name, subresource="status", body=_body(document))
+def _status_update(name: str, document: Mapping[str, object]) -> APIRequest:
+    return APIRequest(Verb.UPDATE, RESOURCE, name=name, subresource="status", body=_body(document))
 
 
 def _body(document: Mapping[str, object]) -> bytes:

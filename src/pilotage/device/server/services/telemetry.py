@@ -12,7 +12,7 @@ from pilotage.device.wire import telemetry as messages
 from pilotage.errors import ServiceUnavailable
 from pilotage.grpc.rpc import Call, Reply, UnaryHandler
 from pilotage.meta import objects
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import APIRequest, Verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class TelemetryService:
     async def _get(self, call: Call, message: bytes) -> Reply:
         with handled(call, self.allows):
             name = messages.decode_get(message)
-            await self.registry.transport(caller_of(call)).call(Request(Verb.GET, RESOURCE, name=name))
+            await self.registry.transport(caller_of(call)).call(APIRequest(Verb.GET, RESOURCE, name=name))
             [found] = await self.registry.telemetry.read([name])
             if found.unavailable:
                 raise ServiceUnavailable(f"no telemetry of GPU {name}: {found.unavailable}")
@@ -39,7 +39,7 @@ class TelemetryService:
     async def _list(self, call: Call, message: bytes) -> Reply:
         with handled(call, self.allows):
             messages.check_list(message)
-            page = await self.registry.transport(caller_of(call)).list(Request(Verb.LIST, RESOURCE))
+            page = await self.registry.transport(caller_of(call)).list(APIRequest(Verb.LIST, RESOURCE))
             names = [objects.header(item).name for item in page.items]
             return Reply(messages.encode_listed(await self.registry.telemetry.read(names)))
 
