@@ -80,7 +80,7 @@ def _metadata(document: dict[str, object]) -> pt.ObjectMeta:
 
 
 def names(cluster: pt.LightCluster, **options: object) -> list[str]:
-    found = cluster.run(cluster.client.list(Todo, **options))  # type: ignore[call-overload]
+    found = cluster.run(cluster.client.list(Todo, **options))  # type: ignore[arg-type]
     return [one.metadata.name for one in found]
 
 

@@ -11,6 +11,7 @@ from typing import Literal, assert_type
 
 import pilotage as pt
 from pilotage.client.watching import WatchedEvent
+from pilotage.meta.objectlist import ObjectList
 from pilotage.types.core.v1 import ConfigMap, Pod
 
 POD = pt.GroupVersionKind("", "v1", "Pod")
@@ -150,3 +151,20 @@ def events(event: pt.Event[Pod], informed: pt.InformerEvent[Pod], watched: Watch
         ...
     if watched.type == "added":  # type: ignore[comparison-overlap]
         ...
+
+
+async def reads(client: pt.Client, cache: pt.Cache, factory: pt.SharedInformerFactory) -> None:
+    assert_type(await client.get(Pod, "a"), Pod)
+    assert_type(await client.get(POD, "a"), pt.Unstructured)
+    assert_type(await client.get(pt.metadata_only(Pod), "a"), pt.PartialObjectMetadata)
+    assert_type(await client.find(Pod, "a"), Pod | None)
+    assert_type(await client.list(POD), ObjectList[pt.Unstructured])
+    assert_type(await client.patch(Pod, {}, name="a"), Pod)
+    assert_type(await cache.get(pt.metadata_only(POD), "a"), pt.PartialObjectMetadata)
+    assert_type(await cache.list(Pod), ObjectList[Pod])
+    assert_type(factory.lister(Pod).get("a"), Pod)
+    async with client.watch(Pod) as events:
+        assert_type([event.object async for event in events], list[Pod])
+    await client.get(int, "a")  # type: ignore[type-var]
+    await client.list("Pod")  # type: ignore[arg-type]
+    await client.delete(int, "a")  # type: ignore[type-var]

@@ -8,7 +8,7 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, overload
+from typing import Any
 
 from pilotage.cache.errors import CacheNotStarted, NoIndex, NotCached
 from pilotage.cache.group import InformerGroup
@@ -18,19 +18,16 @@ from pilotage.cache.lister import Lister
 from pilotage.cache.options import InformerOptions
 from pilotage.cache.plan import CacheOptions, NamespaceConfig, Namespaces, Plan, configs_of, plan
 from pilotage.errors import BadRequest, InvalidDefinition, NoMatch
-from pilotage.meta.forms import Kind, KindOf, O, gvk_of, untyped
+from pilotage.meta.forms import Kind, KindOf, O, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.models import Resource
 from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.scheme import Scheme
 from pilotage.meta.selectors.selection import Fields, Labels
-from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
+from pilotage.meta.unstructured import MetadataOnly
 from pilotage.rest.listing import ListerWatcher
 from pilotage.rest.refusal import MissingPermission
 from pilotage.tasks import OwnedTasks
 from pilotage.telemetry.logs import logger
-
-R = TypeVar("R", bound=Resource)
 
 log = logger("pilotage.cache")
 
@@ -79,71 +76,26 @@ class Cache:
 
     # Reading
 
-    @overload
-    async def get(self, kind: type[R], name: str, *, namespace: str = "") -> R: ...
-    @overload
-    async def get(self, kind: GroupVersionKind, name: str, *, namespace: str = "") -> Unstructured: ...
-    @overload
-    async def get(self, kind: MetadataOnly, name: str, *, namespace: str = "") -> PartialObjectMetadata: ...
-    async def get(self, kind: Kind, name: str, *, namespace: str = "") -> Any:
+    async def get(self, kind: KindOf[O], name: str, *, namespace: str = "") -> O:
         """The object in its last known state; raises NotFound."""
-        lister = self._listers.get(kind) or await self._make_lister(kind, namespace)
+        lister: Lister[O] = self._listers.get(kind) or await self._make_lister(kind, namespace)
         return lister.get(name, namespace=namespace)
 
-    @overload
-    async def find(self, kind: type[R], name: str, *, namespace: str = "") -> R | None: ...
-    @overload
-    async def find(self, kind: GroupVersionKind, name: str, *, namespace: str = "") -> Unstructured | None: ...
-    @overload
-    async def find(self, kind: MetadataOnly, name: str, *, namespace: str = "") -> PartialObjectMetadata | None: ...
-    async def find(self, kind: Kind, name: str, *, namespace: str = "") -> Any:
+    async def find(self, kind: KindOf[O], name: str, *, namespace: str = "") -> O | None:
         """The object, or None if it does not exist."""
-        lister = self._listers.get(kind) or await self._make_lister(kind, namespace)
+        lister: Lister[O] = self._listers.get(kind) or await self._make_lister(kind, namespace)
         return lister.find(name, namespace=namespace)
 
-    @overload
     async def list(
         self,
-        kind: type[R],
+        kind: KindOf[O],
         *,
         namespace: str = "",
         labels: Labels = None,
         fields: Fields = None,
         limit: int = 0,
         continue_token: str = "",
-    ) -> ObjectList[R]: ...
-    @overload
-    async def list(
-        self,
-        kind: GroupVersionKind,
-        *,
-        namespace: str = "",
-        labels: Labels = None,
-        fields: Fields = None,
-        limit: int = 0,
-        continue_token: str = "",
-    ) -> ObjectList[Unstructured]: ...
-    @overload
-    async def list(
-        self,
-        kind: MetadataOnly,
-        *,
-        namespace: str = "",
-        labels: Labels = None,
-        fields: Fields = None,
-        limit: int = 0,
-        continue_token: str = "",
-    ) -> ObjectList[PartialObjectMetadata]: ...
-    async def list(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        labels: Labels = None,
-        fields: Fields = None,
-        limit: int = 0,
-        continue_token: str = "",
-    ) -> ObjectList[Any]:
+    ) -> ObjectList[O]:
         """The objects of a kind, decoded on use; with a `limit`, at most so many of them.
 
         `labels` is a label selector; `fields` are names of `index_field` with the values they must have. There are no
@@ -151,7 +103,7 @@ class Cache:
         """
         if continue_token:
             raise BadRequest("a cache returns whole lists, not pages: omit continue_token, or read live")
-        lister = self._listers.get(kind) or await self._make_lister(kind, namespace)
+        lister: Lister[O] = self._listers.get(kind) or await self._make_lister(kind, namespace)
         try:
             return lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
         except NoIndex as error:
@@ -190,11 +142,11 @@ class Cache:
 
     def index_field(self, kind: KindOf[O], name: str, function: IndexFunction[O]) -> None:
         """Index the objects of a kind by the values that `function` returns, for `list(kind, fields={name: value})`."""
-        gvk = gvk_of(untyped(kind))
+        gvk = gvk_of(kind)
         known = self._indexes.setdefault(gvk, {})
         if name in known:
             raise InvalidDefinition(f"{gvk.kind} has an index {name!r} already: use another name")
-        known[name] = (untyped(kind), function)
+        known[name] = (kind, function)
         for slot, informer in self._informers.items():
             if slot[0] == gvk:
                 informer.add_index(name, function, kind=kind)

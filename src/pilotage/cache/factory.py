@@ -6,20 +6,15 @@ import asyncio
 from collections.abc import Awaitable
 from functools import partial
 from types import TracebackType
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Protocol
 
 from pilotage.cache.informer import Informer
 from pilotage.cache.lister import Lister
 from pilotage.cache.options import InformerOptions
 from pilotage.errors import InvalidDefinition
-from pilotage.meta.forms import Kind, gvk_of
-from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.models import Resource
-from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
+from pilotage.meta.forms import Kind, KindOf, O, gvk_of
 from pilotage.rest.listing import ListerWatcher
 from pilotage.tasks import OwnedTasks
-
-R = TypeVar("R", bound=Resource)
 
 
 class HasListerWatchers(Protocol):
@@ -44,13 +39,7 @@ class SharedInformerFactory:
         self._tasks: list[asyncio.Task[None]] = []
         self._stopped = False
 
-    @overload
-    def informer(self, kind: type[R]) -> Informer[R]: ...
-    @overload
-    def informer(self, kind: GroupVersionKind) -> Informer[Unstructured]: ...
-    @overload
-    def informer(self, kind: MetadataOnly) -> Informer[PartialObjectMetadata]: ...
-    def informer(self, kind: Kind) -> Informer[Any]:
+    def informer(self, kind: KindOf[O]) -> Informer[O]:
         """The informer of a kind, created on first use; it starts with the factory, or at once if that runs."""
         found = self._informers.get(kind)
         if found is None:
@@ -62,13 +51,7 @@ class SharedInformerFactory:
             self._start(found)
         return found
 
-    @overload
-    def lister(self, kind: type[R]) -> Lister[R]: ...
-    @overload
-    def lister(self, kind: GroupVersionKind) -> Lister[Unstructured]: ...
-    @overload
-    def lister(self, kind: MetadataOnly) -> Lister[PartialObjectMetadata]: ...
-    def lister(self, kind: Any) -> Lister[Any]:
+    def lister(self, kind: KindOf[O]) -> Lister[O]:
         """The lister of a kind, which reads from the store of its informer without waiting."""
         return self.informer(kind).lister(kind)
 

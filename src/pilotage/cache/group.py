@@ -26,7 +26,7 @@ class GroupRegistration:
         self._group = group
         self._listener = listener
         self.resync: float | None = None
-        self.kind: KindOf[Any] | None = None
+        self.kind: Kind | None = None
         self._parts: dict[Informer[Any], Registration] = {}
 
     @property
@@ -66,7 +66,7 @@ class InformerGroup(Reads[T]):
         self.informers: tuple[Informer[T], ...] = ()
         """In the order in which they were added; another tuple after each change."""
         self.registrations: set[GroupRegistration] = set()
-        self._indexes: dict[str, tuple[IndexFunction[Any], KindOf[Any] | None]] = {}
+        self._indexes: dict[str, tuple[IndexFunction[Any], Kind | None]] = {}
         self._stores: dict[str, Store] = {}  # shared with listers, which read it from any thread
         self._removed: set[str] = set()
         self._turn = asyncio.Lock()
@@ -113,7 +113,7 @@ class InformerGroup(Reads[T]):
     def add_index(self, name: str, function: IndexFunction[T]) -> None: ...
     @overload
     def add_index(self, name: str, function: IndexFunction[O], *, kind: KindOf[O]) -> None: ...
-    def add_index(self, name: str, function: IndexFunction[Any], *, kind: KindOf[Any] | None = None) -> None:
+    def add_index(self, name: str, function: IndexFunction[Any], *, kind: Kind | None = None) -> None:
         if name in self._indexes:
             raise InvalidDefinition(f"there is an index {name!r} already: use another name")
         for one in self.informers:
@@ -142,7 +142,7 @@ class InformerGroup(Reads[T]):
         listener: Callable[[InformerEvent[Any]], None],
         *,
         resync: float | None = None,
-        kind: KindOf[Any] | None = None,
+        kind: Kind | None = None,
     ) -> GroupRegistration:
         registration = GroupRegistration(self, listener)
         registration.resync, registration.kind = resync, kind
@@ -222,9 +222,7 @@ class InformerGroup(Reads[T]):
         return {key: text for one in self.informers for key, text in one.undecodable.items()}
 
 
-def _add_index(
-    informer: Informer[Any], name: str, function: IndexFunction[Any], kind: KindOf[Any] | None = None
-) -> None:
+def _add_index(informer: Informer[Any], name: str, function: IndexFunction[Any], kind: Kind | None = None) -> None:
     if kind is None:
         informer.add_index(name, function)
     else:

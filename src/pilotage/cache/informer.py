@@ -20,7 +20,7 @@ from pilotage.cache.replays import PORTION, Replays
 from pilotage.cache.store import Store
 from pilotage.errors import DecodeError, InvalidDefinition, NotFound, PilotageError
 from pilotage.meta import objects, times
-from pilotage.meta.forms import Kind, KindOf, O, untyped
+from pilotage.meta.forms import Kind, KindOf, O
 from pilotage.meta.mapper import not_served
 from pilotage.meta.typevars import T
 from pilotage.reflector.backoff import BackoffManager
@@ -98,12 +98,12 @@ class Informer(Reads[T]):
     def add_index(self, name: str, function: IndexFunction[T]) -> None: ...
     @overload
     def add_index(self, name: str, function: IndexFunction[O], *, kind: KindOf[O]) -> None: ...
-    def add_index(self, name: str, function: IndexFunction[Any], *, kind: KindOf[Any] | None = None) -> None:
+    def add_index(self, name: str, function: IndexFunction[Any], *, kind: Kind | None = None) -> None:
         """Index by the values that a function of the object returns; InvalidDefinition if the name is in use.
 
         The function gets objects in the informer's form, or in that of `kind`.
         """
-        read: Callable[[bytes], Any] = self._read if kind is None else reader_of(untyped(kind))
+        read: Callable[[bytes], Any] = self._read if kind is None else reader_of(kind)
         self._store.add_index(name, lambda data: function(read(data)))
 
     @property
@@ -133,7 +133,7 @@ class Informer(Reads[T]):
         listener: Callable[[InformerEvent[Any]], None],
         *,
         resync: float | None = None,
-        kind: KindOf[Any] | None = None,
+        kind: Kind | None = None,
     ) -> Registration:
         """Call a plain function with every InformerEvent, first with one for every object in the store.
 
@@ -146,7 +146,7 @@ class Informer(Reads[T]):
         self,
         listener: Callable[[InformerEvent[Any]], None],
         resync: float | None,
-        kind: KindOf[Any] | None,
+        kind: Kind | None,
         first: int | None = None,
     ) -> Registration:
         """As `subscribe`, with at most `first` objects of the store at once and the others later: for groups."""
@@ -154,7 +154,7 @@ class Informer(Reads[T]):
             raise InvalidDefinition(f"the informer of {self.options.gvk} has stopped: it delivers no more events")
         period = self.options.resync if resync is None else resync
         now = asyncio.get_running_loop().time() if period > 0 else 0.0
-        registration = self._listeners.add(listener, period, now, None if kind is None else reader_of(untyped(kind)))
+        registration = self._listeners.add(listener, period, now, None if kind is None else reader_of(kind))
         self._replays.begin(registration, first)
         return registration
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from pilotage.cache.errors import NamespaceRemoved, NotCached
 from pilotage.cache.index import Key
@@ -13,6 +13,7 @@ from pilotage.errors import BadRequest, DecodeError, NotFound, StatusDetails
 from pilotage.meta import objects
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import Resource
 from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_of
 from pilotage.meta.selectors.selectors import FieldSelector, Selector
@@ -151,7 +152,7 @@ def reader_of(kind: Kind) -> Callable[[Bytes], Any]:
         return partial(PartialObjectMetadata.from_bytes, kind.gvk)
     if isinstance(kind, GroupVersionKind):
         return Unstructured.from_bytes
-    return partial(objects.decode, kind)
+    return partial(objects.decode, cast("type[Resource]", kind))
 
 
 def exact_terms(fields: Fields) -> dict[str, str]:

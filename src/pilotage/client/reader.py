@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from typing import Any, TypeVar, overload
+from typing import Any
 
 from pilotage.client.session import Session, about
 from pilotage.client.watching import WatchedEvent, watched
 from pilotage.errors import NotFound
-from pilotage.meta.forms import Kind, Object, ObjectKey, key_of
-from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.models import Resource
+from pilotage.meta.forms import Kind, KindOf, O, ObjectKey, key_of
 from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text
-from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest import ListOptions, Verb
-
-R = TypeVar("R", bound=Resource)
 
 
 class Reader:
@@ -26,57 +21,33 @@ class Reader:
 
     _session: Session
 
-    @overload
     async def get(
-        self, kind: type[R], name: str | ObjectKey, *, namespace: str = "", resource_version: str = ""
-    ) -> R: ...
-    @overload
-    async def get(
-        self, kind: GroupVersionKind, name: str | ObjectKey, *, namespace: str = "", resource_version: str = ""
-    ) -> Unstructured: ...
-    @overload
-    async def get(
-        self, kind: MetadataOnly, name: str | ObjectKey, *, namespace: str = "", resource_version: str = ""
-    ) -> PartialObjectMetadata: ...
-    async def get(
-        self, kind: Kind, name: str | ObjectKey, *, namespace: str = "", resource_version: str = ""
-    ) -> Object:
+        self, kind: KindOf[O], name: str | ObjectKey, *, namespace: str = "", resource_version: str = ""
+    ) -> O:
         """The object, as it is now; raises NotFound. With a `resource_version`, one that is not older than that.
 
         A reconciler's request stands for the name and the namespace: `get(Database, request)`.
         """
         namespace, key = key_of(name, namespace)
-        return await self._get(kind, key, namespace, resource_version)
+        found: O = await self._get(kind, key, namespace, resource_version)
+        return found
 
-    async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Object:
+    async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Any:
         place = await self._session.place(kind, namespace, name)
         options = ListOptions(resource_version=resource_version)
         request = self._session.request(place, verb=Verb.GET, name=name, options=options)
-        found: Object = place.target.read((await self._session.call(place, request)).body)
-        return found
+        return place.target.read((await self._session.call(place, request)).body)
 
-    @overload
-    async def find(self, kind: type[R], name: str | ObjectKey, *, namespace: str = "") -> R | None: ...
-    @overload
-    async def find(
-        self, kind: GroupVersionKind, name: str | ObjectKey, *, namespace: str = ""
-    ) -> Unstructured | None: ...
-    @overload
-    async def find(
-        self, kind: MetadataOnly, name: str | ObjectKey, *, namespace: str = ""
-    ) -> PartialObjectMetadata | None: ...
-    async def find(self, kind: Any, name: str | ObjectKey, *, namespace: str = "") -> Object | None:
+    async def find(self, kind: KindOf[O], name: str | ObjectKey, *, namespace: str = "") -> O | None:
         """As `get`, but None if the object does not exist. A kind that is not served is still an error."""
         try:
-            found: Object = await self.get(kind, name, namespace=namespace)
+            return await self.get(kind, name, namespace=namespace)
         except NotFound:
             return None
-        return found
 
-    @overload
     async def list(
         self,
-        kind: type[R],
+        kind: KindOf[O],
         *,
         namespace: str = "",
         labels: Labels = None,
@@ -85,45 +56,7 @@ class Reader:
         continue_token: str = "",
         resource_version: str = "",
         resource_version_match: str = "",
-    ) -> ObjectList[R]: ...
-    @overload
-    async def list(
-        self,
-        kind: GroupVersionKind,
-        *,
-        namespace: str = "",
-        labels: Labels = None,
-        fields: Fields = None,
-        limit: int = 0,
-        continue_token: str = "",
-        resource_version: str = "",
-        resource_version_match: str = "",
-    ) -> ObjectList[Unstructured]: ...
-    @overload
-    async def list(
-        self,
-        kind: MetadataOnly,
-        *,
-        namespace: str = "",
-        labels: Labels = None,
-        fields: Fields = None,
-        limit: int = 0,
-        continue_token: str = "",
-        resource_version: str = "",
-        resource_version_match: str = "",
-    ) -> ObjectList[PartialObjectMetadata]: ...
-    async def list(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        labels: Labels = None,
-        fields: Fields = None,
-        limit: int = 0,
-        continue_token: str = "",
-        resource_version: str = "",
-        resource_version_match: str = "",
-    ) -> ObjectList[Any]:
+    ) -> ObjectList[O]:
         """The objects of a kind, in one namespace or in all, as one snapshot.
 
         `labels` and `fields` are selectors. With a `limit` it is one page; pass its `continue_token` for the next one,
@@ -151,10 +84,9 @@ class Reader:
             remaining_item_count=page.remaining_item_count,
         )
 
-    @overload
     def watch(
         self,
-        kind: type[R],
+        kind: KindOf[O],
         *,
         namespace: str = "",
         labels: Labels = None,
@@ -162,42 +94,7 @@ class Reader:
         resource_version: str = "",
         allow_bookmarks: bool = False,
         timeout_seconds: int | None = None,
-    ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[R]]]: ...
-    @overload
-    def watch(
-        self,
-        kind: GroupVersionKind,
-        *,
-        namespace: str = "",
-        labels: Labels = None,
-        fields: Fields = None,
-        resource_version: str = "",
-        allow_bookmarks: bool = False,
-        timeout_seconds: int | None = None,
-    ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[Unstructured]]]: ...
-    @overload
-    def watch(
-        self,
-        kind: MetadataOnly,
-        *,
-        namespace: str = "",
-        labels: Labels = None,
-        fields: Fields = None,
-        resource_version: str = "",
-        allow_bookmarks: bool = False,
-        timeout_seconds: int | None = None,
-    ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[PartialObjectMetadata]]]: ...
-    def watch(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        labels: Labels = None,
-        fields: Fields = None,
-        resource_version: str = "",
-        allow_bookmarks: bool = False,
-        timeout_seconds: int | None = None,
-    ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[Any]]]:
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[O]]]:
         """Changes after `resource_version` (a list's), for the length of the block.
 
         Without a version the watch begins with an ADDED event for each object there is. With the selectors `labels` and

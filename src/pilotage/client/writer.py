@@ -11,15 +11,13 @@ from pilotage.client.session import ANSWERED_WHOLE, Place, Session, about
 from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
 from pilotage.meta import objects
-from pilotage.meta.forms import Kind, Object, ObjectKey, key_of
-from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.forms import Kind, KindOf, O, Object, ObjectKey, key_of
 from pilotage.meta.models import Resource
 from pilotage.meta.scheme import Scheme
 from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text
-from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
+from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured
 from pilotage.rest import DeleteOptions, ListOptions, PatchType, Verb, WriteOptions
 
-R = TypeVar("R", bound=Resource)
 W = TypeVar("W", bound=Resource | Unstructured)
 P = TypeVar("P", bound=Object)
 
@@ -99,7 +97,7 @@ class Writer:
     @overload
     async def patch(
         self,
-        obj: type[R],
+        obj: KindOf[O],
         patch: AnyPatch,
         *,
         name: str | ObjectKey,
@@ -108,33 +106,7 @@ class Writer:
         dry_run: bool = False,
         field_owner: str = "",
         field_validation: str = "",
-    ) -> R: ...
-    @overload
-    async def patch(
-        self,
-        obj: GroupVersionKind,
-        patch: AnyPatch,
-        *,
-        name: str | ObjectKey,
-        namespace: str = "",
-        subresource: str = "",
-        dry_run: bool = False,
-        field_owner: str = "",
-        field_validation: str = "",
-    ) -> Unstructured: ...
-    @overload
-    async def patch(
-        self,
-        obj: MetadataOnly,
-        patch: AnyPatch,
-        *,
-        name: str | ObjectKey,
-        namespace: str = "",
-        subresource: str = "",
-        dry_run: bool = False,
-        field_owner: str = "",
-        field_validation: str = "",
-    ) -> PartialObjectMetadata: ...
+    ) -> O: ...
     async def patch(
         self,
         obj: Object | Kind,
@@ -198,7 +170,7 @@ class Writer:
 
     async def delete(
         self,
-        obj: Object | Kind,
+        obj: Object | KindOf[O],
         name: str | ObjectKey = "",
         *,
         namespace: str = "",
@@ -231,7 +203,7 @@ class Writer:
 
     async def delete_all_of(
         self,
-        kind: Kind,
+        kind: KindOf[O],
         *,
         namespace: str = "",
         labels: Labels = None,

@@ -14,7 +14,7 @@ from pilotage.client.session import Place, about
 from pilotage.cluster.readbarrier import ReadBarrier
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import ApiError
-from pilotage.meta.forms import Kind, Object, gvk_of
+from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.objectlist import ObjectList
 from pilotage.rest import ListOptions
 
@@ -60,17 +60,16 @@ class CachedClient(Client):
         """Whether a kind is always read from the server."""
         return bool(self._live_kinds) and gvk_of(kind) in self._live_kinds
 
-    async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Object:
+    async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Any:
         if resource_version or (self._live_kinds and gvk_of(kind) in self._live_kinds):
             return await super()._get(kind, name, namespace, resource_version)
         place = await self._session.place(kind, namespace, name)
         if not self._is_current(kind):
             await self._wait_for_writes(kind, place)
         try:
-            found: Object = await self.cache.get(kind, name, namespace=place.namespace)
+            return await self.cache.get(kind, name, namespace=place.namespace)
         except ApiError as error:
             raise about(error, place) from error.__cause__
-        return found
 
     async def _list(self, kind: Kind, namespace: str, options: ListOptions) -> ObjectList[Any]:
         paged = options.limit or options.continue_token or options.resource_version or options.resource_version_match

@@ -6,7 +6,7 @@ from typing import Any
 
 from pilotage.cluster.cachedclient import CachedClient
 from pilotage.cluster.recording import recorder
-from pilotage.meta.forms import Kind, Object
+from pilotage.meta.forms import Kind
 from pilotage.meta.objectlist import ObjectList
 from pilotage.rest import ListOptions
 
@@ -14,7 +14,7 @@ from pilotage.rest import ListOptions
 class RecordedCachedClient(CachedClient):
     """Notes the line of each read. The informer itself is made once, by whichever line reads first."""
 
-    async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Object:
+    async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Any:
         await self._note(kind, namespace)
         return await super()._get(kind, name, namespace, resource_version)
 

@@ -75,7 +75,7 @@ class ControllerBuilder(Generic[Q_co]):
                 f"for_ was called already, with {self._for.kind}; use watches(…) or owns(…) for "
                 f"{kind_name(kind)}, or a second controller"
             )
-        self._for_kind = forms.untyped(kind)
+        self._for_kind = kind
         self._for = forms.gvk_of(self._for_kind)
         self._watch("for", kind, lambda: enqueue_request_for_object, predicates, only_metadata)
         return cast("ControllerBuilder[Request[O]]", self)
@@ -129,7 +129,7 @@ class ControllerBuilder(Generic[Q_co]):
         predicates: Sequence[Predicate[PartialObjectMetadata]] = (),
     ) -> Self:
         """Another kind, of which only the metadata is kept."""
-        return self.watches(MetadataOnly(forms.gvk_of(forms.untyped(kind))), handler, predicates=predicates)
+        return self.watches(MetadataOnly(forms.gvk_of(kind)), handler, predicates=predicates)
 
     def watches_raw_source(self, source: Source) -> Self:
         """Any other source. It has its own predicates: `with_event_filter` does not apply to it."""
@@ -220,9 +220,7 @@ class ControllerBuilder(Generic[Q_co]):
         only_metadata: bool,
         cluster: MemberCluster | None = None,
     ) -> Self:
-        plain = forms.untyped(kind)
-        gvk = forms.gvk_of(plain)
-        form = MetadataOnly(gvk) if only_metadata else plain
+        form = MetadataOnly(forms.gvk_of(kind)) if only_metadata else kind
         self._watches.append(_Watch(relation, form, handler, tuple(predicates), stack.caller(), cluster))
         return self
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pilotage.cache.cache import Cache
 from pilotage.errors import InvalidDefinition
-from pilotage.meta.forms import KindOf, gvk_of, untyped
+from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupKind
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ class Beginning:
         if self.checkpoint is not None:
             await self.checkpoint.save()
 
-    def begin_with(self, kind: KindOf[Any], name: str, namespace: str, running: Iterable[Any]) -> None:
+    def begin_with(self, kind: Kind, name: str, namespace: str, running: Iterable[Any]) -> None:
         """Begin with an object. Controllers that run already get a request for it."""
-        self.only.append(OneObject(gvk_of(untyped(kind)).group_kind, name, namespace))
+        self.only.append(OneObject(gvk_of(kind).group_kind, name, namespace))
         for controller in running:
             controller.reconcile_object(name, namespace)
 
@@ -66,9 +66,9 @@ class Beginning:
         return f"{self.caches[cache]}: " if cache in self.caches else ""
 
 
-def reconcilers_of(kind: KindOf[Any], runnables: Iterable[object]) -> list[Any]:
+def reconcilers_of(kind: Kind, runnables: Iterable[object]) -> list[Any]:
     """The controllers with `for_(kind)`. Raises InvalidDefinition if there is none."""
-    wanted = gvk_of(untyped(kind)).group_kind
+    wanted = gvk_of(kind).group_kind
     controllers = [one for one in runnables if hasattr(one, "reconcile_object")]
     kinds = {one: own.group_kind for one in controllers if (own := getattr(one, "kind", None)) is not None}
     found = [one for one, own in kinds.items() if own == wanted]

@@ -44,7 +44,7 @@ from pilotage.manager.supervision.liveness import EVENT_LOOP
 from pilotage.manager.supervision.supervisor import has_threads
 from pilotage.manager.supervision.tasks import Supervision
 from pilotage.manager.work import WorkTracker
-from pilotage.meta.forms import KindOf, untyped
+from pilotage.meta.forms import Kind
 from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.scheme import Scheme
 from pilotage.net.sockets import parse_bind_address
@@ -342,7 +342,7 @@ class Manager:
         self.beginning.mark_idle()
 
     async def run_once(
-        self, kind: KindOf[Any], name: str, *, namespace: str = "", timeout: float | None = None, horizon: float = 0
+        self, kind: Kind, name: str, *, namespace: str = "", timeout: float | None = None, horizon: float = 0
     ) -> None:
         """Reconcile one object, by name and `namespace`, and what follows from it: events of this run, not all objects.
 
@@ -352,7 +352,7 @@ class Manager:
         if self._lifecycle.launched and not self.beginning.only:
             raise AlreadyStarted("run_once comes too late: the manager has started with all objects; create another")
         controllers = reconcilers_of(kind, [entry.runnable for entry in self._lifecycle.groups.entries()])
-        await self.cluster.client.get(untyped(kind), name, namespace=namespace)
+        await self.cluster.client.get(kind, name, namespace=namespace)
         self.beginning.begin_with(kind, name, namespace, controllers if self._lifecycle.launched else ())
         await self.run_until_idle(timeout, horizon)
 

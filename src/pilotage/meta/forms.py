@@ -4,6 +4,7 @@ decoded."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol, TypeAlias, cast
 
 import msgspec
@@ -18,9 +19,6 @@ from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unst
 
 Object = Resource | Unstructured | PartialObjectMetadata
 """An object in one of its three forms."""
-
-Kind = type[Resource] | GroupVersionKind | MetadataOnly
-"""What asks for a form: a class, a kind's name for the document, `metadata_only` of either for the metadata."""
 
 
 class ObjectKey(Protocol):
@@ -43,7 +41,11 @@ class ObjectForm(Protocol[T_co]):
 
 
 KindOf: TypeAlias = type[O] | ObjectForm[O]
-"""A `Kind` whose objects have the type O, so that a function of them can be checked against it."""
+"""What asks for a form of an object: a class, a GroupVersionKind for the document, `metadata_only` of either for the
+metadata. O is the type of the objects, so that what is made of the kind can be checked against it."""
+
+Kind: TypeAlias = KindOf[Any]
+"""The same, where the type of the objects does not matter."""
 
 
 def gvk_of(kind: Kind | Object) -> GroupVersionKind:
@@ -88,18 +90,13 @@ def kind_of(obj: Object) -> Kind:
     return obj.gvk if isinstance(obj, Unstructured) else type(obj)
 
 
-def untyped(kind: KindOf[Any]) -> Kind:
-    """The same kind, for what does not depend on the type of its objects."""
-    return cast(Kind, kind)
-
-
 def reader_of(kind: Kind) -> Callable[[Bytes], Any]:
     """The function that decodes bytes into an object of the requested form."""
     if isinstance(kind, MetadataOnly):
         return lambda data: PartialObjectMetadata.from_bytes(kind.gvk, data)
     if isinstance(kind, GroupVersionKind):
         return lambda data: Unstructured.from_bytes(typed(kind, data))
-    return lambda data: objects.decode(kind, data)
+    return partial(objects.decode, cast("type[Resource]", kind))
 
 
 def typed(gvk: GroupVersionKind, data: Bytes) -> Bytes:

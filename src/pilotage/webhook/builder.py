@@ -76,7 +76,7 @@ class WebhookBuilder(Generic[O]):
             raise InvalidDefinition(
                 f"for_ was called already, with {forms.gvk_of(self._kind).kind}; use a second WebhookBuilder"
             )
-        self._kind = forms.untyped(kind)
+        self._kind = kind
         forms.gvk_of(self._kind)  # raises if it is not a kind
         return cast("WebhookBuilder[K]", self)
 

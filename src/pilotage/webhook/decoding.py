@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from pilotage.errors import DecodeError
-from pilotage.meta import forms, objects
+from pilotage.meta import objects
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.forms import KindOf, O
 from pilotage.meta.models import Resource
@@ -22,11 +22,10 @@ def decoded(document: Document | None, kind: KindOf[O], field: str = "object") -
     """
     if not document:
         raise DecodeError(f"there is no content to decode: the request has no {field}")
-    plain = forms.untyped(kind)
-    if not (isinstance(plain, type) and issubclass(plain, Resource)):
+    if not (isinstance(kind, type) and issubclass(kind, Resource)):
         return cast("O", Unstructured(copied(document)))  # so that the request still has the state before
-    check_kind(document, plain, field)
-    return cast("O", objects.decode(plain, msgspec.json.encode(document)))
+    check_kind(document, kind, field)
+    return cast("O", objects.decode(kind, msgspec.json.encode(document)))
 
 
 def decode_raw(data: bytes | Document, kind: KindOf[O]) -> O:

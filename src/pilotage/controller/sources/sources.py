@@ -156,7 +156,7 @@ class Kind(_InformerBacked):
         debounce: Debounce | Debouncer | None = None,
     ) -> None:
         super().__init__(handler, predicates, low_priority, debounce)
-        self.kind = forms.untyped(kind)
+        self.kind = kind
         self.cache = cache
         self._gvk = forms.gvk_of(self.kind)
         self._subscribing: asyncio.Task[None] | None = None

@@ -33,7 +33,7 @@ async def migrate_storage_version(client: Client, kind: KindOf[forms.O]) -> Migr
     Then the CRD's `status.storedVersions` is that version alone, and the versions before may be removed from the CRD.
     It may be stopped and started again at any time. Objects that other clients write meanwhile are not overwritten.
     """
-    gvk = forms.gvk_of(forms.untyped(kind))
+    gvk = forms.gvk_of(kind)
     mapping = await client.rest_mapper.lookup(gvk)
     name = f"{mapping.resource.resource}.{gvk.group}"
     definition = await client.get(DEFINITION, name)
