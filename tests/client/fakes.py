@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest import APIRequest, Page, Response, WatchEvent, WatchEventType
 
 

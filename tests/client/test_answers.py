@@ -10,7 +10,7 @@ import pytest
 from pilotage.client.client import Client
 from pilotage.errors import UnexpectedAnswer
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured, metadata_only
 from pilotage.rest import Page

@@ -9,7 +9,7 @@ import pytest
 from pilotage.errors import BadRequest, Invalid
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta
-from pilotage.meta.times import MicroTime
+from pilotage.meta.scalars.times import MicroTime
 from pilotage.meta.unstructured import Unstructured
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
 from pilotage.types.core.v1 import ConfigMap, Event, ObjectReference, Secret

@@ -13,7 +13,7 @@ from pilotage.client import Client, merge_from, raw_patch, strategic_merge_from
 from pilotage.client.warnings import LoggedOnce, ServerWarning
 from pilotage.errors import BadRequest, Gone, InvalidDefinition, NoMatch, NotFound, StatusDetails
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.meta.models import Model, ObjectMeta, Resource
 from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured, metadata_only
 from pilotage.rest import Form, PatchType, Response, Verb
@@ -330,7 +330,7 @@ def test_the_memory_for_warnings_is_bounded(caplog: pytest.LogCaptureFixture) ->
 
 
 def test_a_kind_prints_in_the_error_as_it_is_written() -> None:
-    from pilotage.meta.mapper import not_served
+    from pilotage.meta.mapping.mapper import not_served
 
     text = str(not_served(GroupVersionKind("", "v1", "Thing")))
     assert text.startswith("the server does not serve Thing of v1: install its CustomResourceDefinition")

@@ -11,7 +11,7 @@ import pytest
 from pilotage.client import discovery
 from pilotage.errors import DecodeError, UnexpectedAnswer
 from pilotage.meta.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 
 WIDGETS = RESTMapping(
     gvk=GroupVersionKind("demo.example.com", "v1", "Widget"),

@@ -12,9 +12,9 @@ from pilotage.client.patch import Patch
 from pilotage.errors import BadRequest
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
+from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.models import Model, ObjectMeta, Resource, resource
-from pilotage.meta.scheme import Scheme
 from pilotage.meta.unstructured import Unstructured, metadata_only
 from pilotage.rest import PatchType
 from pilotage.types.apps.v1 import Deployment

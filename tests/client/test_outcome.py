@@ -12,7 +12,7 @@ from pilotage.client.outcome import Outcome, create_or_patch, create_or_update
 from pilotage.errors import AlreadyExists, BadRequest, Conflict, Invalid, InvalidDefinition, NotFound
 from pilotage.meta.models import ObjectMeta, OwnerReference
 from pilotage.meta.owners import AlreadyOwned, controller_of
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import APIRequest, Response, Transport, TransportWrapper, Verb
 from pilotage.types.apps.v1 import StatefulSet, StatefulSetSpec

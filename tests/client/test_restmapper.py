@@ -10,7 +10,7 @@ import pytest
 from pilotage.client.restmapper import DynamicRESTMapper
 from pilotage.errors import ConnectionLost, NoMatch
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.testing import loop
 from pilotage.workqueue.limiters import BucketRateLimiter
 

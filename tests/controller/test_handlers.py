@@ -16,7 +16,7 @@ from pilotage.controller import (
 )
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapper, RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
 
 from .fakes import Fleet, Widget, owner, widget
 

@@ -12,7 +12,7 @@ import pytest
 from pilotage.controller import Event, Request, Result, TerminalError
 from pilotage.controller.result import is_terminal
 from pilotage.errors import DecodeError, InvalidDefinition
-from pilotage.meta.times import Duration
+from pilotage.meta.scalars.times import Duration
 from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured
 
 from .fakes import Widget, widget

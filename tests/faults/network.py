@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import TypeVar
 
 from pilotage.cluster import Cluster
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest import APIRequest, Page, Response, Transport, Verb, WatchEvent
 
 R = TypeVar("R", Response, Page)

@@ -22,7 +22,7 @@ from pilotage.cluster.fencing import Fences
 from pilotage.cluster.routing import Aggregation
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest import APIRequest, Verb
 from pilotage.rest.fence import check_all
 

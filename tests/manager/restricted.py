@@ -9,8 +9,8 @@ from typing import Any
 from pilotage.client.client import Client
 from pilotage.cluster import Cluster
 from pilotage.cluster.apiserver import EmbeddedAPIServer
-from pilotage.meta import times
 from pilotage.meta.models import ObjectMeta
+from pilotage.meta.scalars import times
 from pilotage.rest import Transport
 from pilotage.rest.users import ActingTransport, acting_user
 from pilotage.types.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRule, RoleRef, Subject

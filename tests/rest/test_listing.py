@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.listing import ListerWatcher, RestListerWatcher
 from pilotage.rest.request import APIRequest, Form, ListOptions, Verb
 from pilotage.rest.response import Page, Response, WatchEvent

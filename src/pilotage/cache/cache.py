@@ -20,8 +20,8 @@ from pilotage.cache.plan import CacheOptions, NamespaceConfig, Namespaces, Plan,
 from pilotage.errors import BadRequest, InvalidDefinition, NoMatch
 from pilotage.meta.forms import Kind, KindOf, O, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.objectlist import ObjectList
-from pilotage.meta.scheme import Scheme
 from pilotage.meta.selectors.selection import Fields, Labels
 from pilotage.meta.unstructured import MetadataOnly
 from pilotage.rest.listing import ListerWatcher

@@ -19,9 +19,10 @@ from pilotage.cache.progress import Progress
 from pilotage.cache.replays import PORTION, Replays
 from pilotage.cache.store import Store
 from pilotage.errors import DecodeError, InvalidDefinition, NotFound, PilotageError
-from pilotage.meta import objects, times
+from pilotage.meta import objects
 from pilotage.meta.forms import Kind, KindOf, O
-from pilotage.meta.mapper import not_served
+from pilotage.meta.mapping.mapper import not_served
+from pilotage.meta.scalars import times
 from pilotage.meta.typevars import T
 from pilotage.reflector.backoff import BackoffManager
 from pilotage.reflector.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 
 
 class Progress:

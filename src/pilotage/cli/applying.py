@@ -12,7 +12,7 @@ from pilotage.client.client import Client
 from pilotage.errors import ApiError, DecodeError, NoMatch
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.meta.text import yamltext
 from pilotage.meta.unstructured import Unstructured
 

@@ -46,8 +46,8 @@ def checked(found: Sequence[Any], source: str) -> list[Document]:
 
 
 def _definitions(data: bytes, source: str) -> list[Document]:
-    from pilotage.meta.limits import Limits
     from pilotage.meta.text import yamltext
+    from pilotage.meta.text.limits import Limits
 
     try:
         documents = [yamltext.read(part, limits=Limits(_MOST_BYTES), aliases=True) for part in _parts(data)]
@@ -80,7 +80,7 @@ def _has_versions(document: Document) -> bool:
 
 def _is_version(version: Any) -> bool:
     """Whether it has a name of a version, which may become the name of a file."""
-    from pilotage.meta.names import dns_1035_label
+    from pilotage.meta.validation.names import dns_1035_label
 
     name = version.get("name") if isinstance(version, dict) else None
     return isinstance(name, str) and not dns_1035_label(name)

@@ -36,7 +36,7 @@ def seconds(text: str) -> float:
 
 def size(text: str) -> int:
     """A number of bytes, as Kubernetes writes quantities."""
-    from pilotage.meta.quantity import Quantity
+    from pilotage.meta.scalars.quantity import Quantity
 
     try:
         found = Quantity(text).value()

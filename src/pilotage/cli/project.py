@@ -141,7 +141,7 @@ def object_name(name: str) -> str:
 
 
 def _label(path: Path, key: str, value: str, of: str = "in [tool.pilotage]") -> str:
-    from pilotage.meta.names import dns_1123_label
+    from pilotage.meta.validation.names import dns_1123_label
 
     if problems := dns_1123_label(value):
         raise CommandError(f"{path}: {key} {value!r} {of} is invalid: {problems[0]}")
@@ -149,7 +149,7 @@ def _label(path: Path, key: str, value: str, of: str = "in [tool.pilotage]") -> 
 
 
 def _check_group(path: Path, group: str) -> None:
-    from pilotage.meta.names import dns_1123_subdomain
+    from pilotage.meta.validation.names import dns_1123_subdomain
 
     problems = dns_1123_subdomain(group) or ([] if "." in group else ["must contain a dot, such as apps.example.com"])
     if problems:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 
 NONE = "-"
 _GAP = "   "

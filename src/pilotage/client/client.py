@@ -14,9 +14,9 @@ from pilotage.client.warnings import LoggedOnce, WarningHandler
 from pilotage.client.writer import Writer
 from pilotage.meta.forms import Kind, Object
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.mapper import RESTMapper, RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
+from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.models import Resource
-from pilotage.meta.scheme import Scheme
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import Transport
 from pilotage.rest.transport import SILENCE_SECONDS

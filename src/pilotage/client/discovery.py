@@ -9,7 +9,7 @@ import msgspec
 
 from pilotage.errors import DecodeError
 from pilotage.meta.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.answers import unexpected
 from pilotage.rest.negotiation import AGGREGATED_DISCOVERY
 

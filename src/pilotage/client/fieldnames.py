@@ -9,8 +9,8 @@ from pilotage.client.patch import Patch
 from pilotage.client.session import Place, about
 from pilotage.errors import BadRequest, Cause, StatusDetails
 from pilotage.meta.forms import Kind, Object, gvk_of
+from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.models import Resource
-from pilotage.meta.scheme import Scheme
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest import PatchType
 

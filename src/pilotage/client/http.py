@@ -15,7 +15,7 @@ from pilotage.errors import ApiError, NotAcceptable, NotFound, UnexpectedAnswer
 from pilotage.http.limits import Limits, Timeouts
 from pilotage.http.messages import ClientResponse, Headers
 from pilotage.meta.kinds import GroupVersion
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest import APIRequest, EncodedRequest, Page, Response, WatchEvent, build
 from pilotage.rest.fence import check_all
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pilotage.errors import PilotageError, Timeout
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapper, RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
 from pilotage.rest import Transport
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue.limiters import BucketRateLimiter

@@ -13,7 +13,7 @@ from pilotage.client.warnings import ServerWarning, WarningHandler
 from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound, PilotageError
 from pilotage.meta.forms import Kind, Object, gvk_of, kind_of, reader_of
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapper, RESTMapping, not_served
+from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping, not_served
 from pilotage.meta.values import Value
 from pilotage.rest import APIRequest, Page, Response, Transport, Verb, WatchEvent, WriteOptions
 from pilotage.rest.request import form_of

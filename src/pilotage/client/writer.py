@@ -12,8 +12,8 @@ from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
 from pilotage.meta import objects
 from pilotage.meta.forms import Kind, KindOf, O, Object, ObjectKey, key_of
+from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.models import Resource
-from pilotage.meta.scheme import Scheme
 from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text
 from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured
 from pilotage.rest import DeleteOptions, ListOptions, PatchType, Verb, WriteOptions

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from pilotage.errors import InvalidDefinition
-from pilotage.meta import times
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
+from pilotage.meta.scalars import times
 from pilotage.rest import APIRequest, Page, Response, Verb, WatchEvent
 from pilotage.rest.listing import EMBEDDED_SILENCE_SECONDS, SILENCE_SECONDS
 

@@ -27,13 +27,13 @@ from pilotage.cluster.refusals import Refusals
 from pilotage.cluster.routing import Aggregation, RoutedTransport
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import InvalidDefinition
-from pilotage.meta import times
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
+from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.models import Resource
-from pilotage.meta.names import tenant_problem
-from pilotage.meta.scheme import Scheme
+from pilotage.meta.scalars import times
+from pilotage.meta.validation.names import tenant_problem
 from pilotage.rest.listing import ListerWatcher
 from pilotage.types import builtin
 

@@ -13,9 +13,10 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from pilotage.meta import names, times
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.scalars import times
 from pilotage.meta.tokenbucket import TokenBucket
+from pilotage.meta.validation import names
 from pilotage.meta.values import Value
 
 V = TypeVar("V")

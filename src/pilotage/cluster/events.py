@@ -14,8 +14,9 @@ from pilotage.cluster import series
 from pilotage.cluster.correlation import ObjectReference, Occurrence
 from pilotage.cluster.eventwriter import EventOptions, EventWriter
 from pilotage.errors import InvalidDefinition
-from pilotage.meta import names, times
 from pilotage.meta.owners import Owner
+from pilotage.meta.scalars import times
+from pilotage.meta.validation import names
 from pilotage.rest import Transport
 from pilotage.telemetry.logs import logger
 

@@ -17,9 +17,9 @@ from pilotage.cluster.cluster import Cluster
 from pilotage.cluster.installation import merged
 from pilotage.cluster.light import LightOptions
 from pilotage.errors import InvalidDefinition, NotFound
-from pilotage.meta import times
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.meta.models import Resource
+from pilotage.meta.scalars import times
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response
 from pilotage.schema.generate.crd import crds

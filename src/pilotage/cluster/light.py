@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from pilotage.cluster.immediate import run_now
 from pilotage.errors import InvalidDefinition, NoMatch, StorageError
-from pilotage.meta import times
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapper, RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
 from pilotage.meta.models import Resource
-from pilotage.meta.names import tenant_problem
+from pilotage.meta.scalars import times
+from pilotage.meta.validation.names import tenant_problem
 from pilotage.meta.values import Value
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
@@ -30,7 +30,7 @@ from pilotage.storage.interface import Storage
 if TYPE_CHECKING:  # loaded on use: this is what a short command waits for
     from pilotage.client.client import Client
     from pilotage.cluster.handover import FullServer
-    from pilotage.meta.scheme import Scheme
+    from pilotage.meta.mapping.scheme import Scheme
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest import APIRequest, Page, Response, Transport, WatchEvent
 from pilotage.rest.listing import ListerWatcher
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from pilotage.cluster.correlation import REMEMBERED, EventNames, Occurrence
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.meta.times import MicroTime
+from pilotage.meta.scalars.times import MicroTime
 
 API_VERSION = "events.k8s.io/v1"
 EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")

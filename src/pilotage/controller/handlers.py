@@ -15,7 +15,7 @@ from pilotage.controller.request import Request
 from pilotage.errors import NoMatch
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupKind, GroupVersion
-from pilotage.meta.mapper import RESTMapper
+from pilotage.meta.mapping.mapper import RESTMapper
 from pilotage.meta.models import OwnerReference
 from pilotage.meta.objects import Header
 from pilotage.meta.typevars import T

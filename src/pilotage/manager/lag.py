@@ -11,7 +11,7 @@ from pilotage.cluster.readbarrier import ReadBarrier, UnseenWrite
 from pilotage.cluster.writes import WriteTracker
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupResource
-from pilotage.meta.mapper import RESTMapper
+from pilotage.meta.mapping.mapper import RESTMapper
 
 
 class Lag:

@@ -45,8 +45,8 @@ from pilotage.manager.supervision.supervisor import has_threads
 from pilotage.manager.supervision.tasks import Supervision
 from pilotage.manager.work import WorkTracker
 from pilotage.meta.forms import Kind
-from pilotage.meta.mapper import RESTMapper
-from pilotage.meta.scheme import Scheme
+from pilotage.meta.mapping.mapper import RESTMapper
+from pilotage.meta.mapping.scheme import Scheme
 from pilotage.net.sockets import parse_bind_address
 from pilotage.rest import Fence
 from pilotage.rest.refusal import MissingPermission

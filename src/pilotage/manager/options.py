@@ -11,7 +11,7 @@ from pilotage.manager.election.elector import LeaderCallbacks
 from pilotage.manager.election.leasecandidate import CandidateOptions
 from pilotage.manager.election.resourcelock import LeaseTimings, ResourceLock
 from pilotage.manager.endpoints.server import METRICS_PATH
-from pilotage.meta.names import dns_1123_label
+from pilotage.meta.validation.names import dns_1123_label
 from pilotage.net.sockets import parse_bind_address
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from pilotage.meta import times
 from pilotage.meta.models import Condition
+from pilotage.meta.scalars import times
 
 Status = Literal["True", "False", "Unknown"]
 

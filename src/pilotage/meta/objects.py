@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from pilotage.errors import DecodeError, InvalidDefinition
-from pilotage.meta.difference import carry
-from pilotage.meta.hooks import Documented, dec_hook, enc_hook
+from pilotage.meta.differences.difference import carry
+from pilotage.meta.differences.normalization import normalized
 from pilotage.meta.models import Model, ObjectMeta, Origin, OwnerReference, Resource, omit
-from pilotage.meta.normalization import normalized
 from pilotage.meta.redaction import LAST_APPLIED, reason_of, shown_annotations
+from pilotage.meta.scalars.hooks import Documented, dec_hook, enc_hook
 
 R = TypeVar("R", bound=Resource)
 M = TypeVar("M", bound=Model)

@@ -9,11 +9,11 @@ import msgspec
 
 from pilotage.errors import DecodeError
 from pilotage.meta import objects
-from pilotage.meta.difference import carry
+from pilotage.meta.differences.difference import carry
 from pilotage.meta.documents import canonical
-from pilotage.meta.hooks import enc_hook
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta, Resource
+from pilotage.meta.scalars.hooks import enc_hook
 from pilotage.meta.values import Value
 
 

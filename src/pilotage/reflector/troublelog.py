@@ -6,7 +6,7 @@ import asyncio
 
 from pilotage.errors import Gone, NotFound
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.mapper import not_served
+from pilotage.meta.mapping.mapper import not_served
 from pilotage.reflector.change import Trouble
 from pilotage.rest.refusal import MissingPermission, refused
 from pilotage.telemetry.logs import Logger

@@ -12,7 +12,7 @@ from functools import cache
 from msgspec.structs import replace
 
 from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.schema.structural import StructuralSchema
 from pilotage.server import routes
 from pilotage.server.definitions import DEFINITIONS as DEFINITIONS

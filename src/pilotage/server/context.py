@@ -20,10 +20,10 @@ from pilotage.errors import (
     StorageUnavailable,
     Timeout,
 )
-from pilotage.meta import times
 from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document, copied
-from pilotage.meta.names import tenant_problem
+from pilotage.meta.scalars import times
+from pilotage.meta.validation.names import tenant_problem
 from pilotage.rest.request import APIRequest
 from pilotage.server import records
 from pilotage.server.access.escalation import GRANTING, EscalationCheck

@@ -9,7 +9,7 @@ from pilotage.errors import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pilotage.meta.documents import Document
-    from pilotage.meta.mapper import RESTMapping
+    from pilotage.meta.mapping.mapper import RESTMapping
     from pilotage.meta.models import Resource
 
 DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions/"
@@ -42,7 +42,7 @@ def is_established(definition: Document) -> bool:
 def mapping_of(definition: Document, version: Document) -> RESTMapping:
     """The resource of one version of a definition whose names are accepted."""
     from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-    from pilotage.meta.mapper import RESTMapping
+    from pilotage.meta.mapping.mapper import RESTMapping
 
     spec, names = definition["spec"], definition["status"]["acceptedNames"]
     group = spec["group"]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pilotage.errors import RequestTooLarge, RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest, PatchType, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import deadlines, records, routes, steps

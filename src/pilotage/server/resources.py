@@ -10,8 +10,8 @@ from pilotage.errors import AlreadyExists, Cause, Conflict, Forbidden, Invalid, 
 from pilotage.meta.causes import invalid_error
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
-from pilotage.meta.validation import MAX_CAUSES
+from pilotage.meta.mapping.mapper import RESTMapping
+from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.meta.values import Value
 from pilotage.rest.request import Verb
 from pilotage.server.definitions import collection_of, head_of

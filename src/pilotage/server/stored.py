@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
 
-from pilotage.meta import times
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.meta.models import Resource
+from pilotage.meta.scalars import times
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response
 from pilotage.server.definitions import DEFINITIONS, NeedsServer, ShownKind, is_established, is_plain, mapping_of

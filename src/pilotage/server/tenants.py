@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from pilotage.errors import InvalidDefinition, RevisionConflict
-from pilotage.meta.names import tenant_problem
+from pilotage.meta.validation.names import tenant_problem
 from pilotage.storage.interface import Delete, Storage
 from pilotage.storage.keys import behind_prefix
 

@@ -14,7 +14,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.meta.documents import Document
 from pilotage.meta.forms import Kind, gvk_of, key_of
 from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapper, RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import APIRequest, Page, PatchType, Response, Transport, TransportWrapper, Verb, WatchEvent
 

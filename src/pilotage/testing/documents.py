@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 
 from pilotage.errors import InvalidDefinition
-from pilotage.meta import times
 from pilotage.meta.documents import Document, copied
+from pilotage.meta.scalars import times
 from pilotage.schema.generate import known
 
 Values = Mapping[str, Callable[[Random], Any]]

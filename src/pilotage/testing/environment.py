@@ -26,7 +26,7 @@ from pilotage.manager.options import ManagerOptions
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.models import ObjectMeta, Resource
 from pilotage.meta.objects import copy_of
-from pilotage.meta.times import Clock
+from pilotage.meta.scalars.times import Clock
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import Transport
 from pilotage.testing import failures, waiting

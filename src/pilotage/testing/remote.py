@@ -18,8 +18,8 @@ from pilotage.cluster.writes import Write
 from pilotage.errors import ApiError, Conflict, NotFound, Timeout
 from pilotage.manager.options import ManagerOptions
 from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
-from pilotage.meta.times import system_clock
+from pilotage.meta.mapping.mapper import RESTMapping
+from pilotage.meta.scalars.times import system_clock
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import (
     APIRequest,

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.meta.models import Resource
 from pilotage.meta.values import Value
 

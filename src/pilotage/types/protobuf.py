@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from pilotage.meta import limits
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.protobuf import envelope
@@ -16,6 +15,7 @@ from pilotage.meta.protobuf.envelope import Enveloped
 from pilotage.meta.protobuf.messages import Message, Row
 from pilotage.meta.protobuf.special import special
 from pilotage.meta.protobuf.values import SCALARS, Value
+from pilotage.meta.text import limits
 from pilotage.types import builtin
 
 __all__ = ["decode", "encode", "has_message", "unwrap", "zero"]

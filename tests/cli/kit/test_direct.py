@@ -16,7 +16,7 @@ from pilotage import cli
 from pilotage.cli import kit
 from pilotage.cli.kit import direct
 from pilotage.cluster.immediate import run_now
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 from pilotage.server import records
 from pilotage.storage import Put
 from pilotage.storage.sqlite import DirectSqliteStorage

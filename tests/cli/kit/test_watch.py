@@ -16,7 +16,7 @@ from pilotage.cli.kit.embedded import PrintingTransport
 from pilotage.cli.kit.execution import command_function
 from pilotage.cli.kit.session import Session
 from pilotage.cli.terminal import Terminal
-from pilotage.meta.mapper import RESTMapper
+from pilotage.meta.mapping.mapper import RESTMapper
 from tests.cli.kit.tools import Todo, TodoSpec
 
 

@@ -18,7 +18,7 @@ from pilotage.device.wire import Generation
 from pilotage.errors import ApiError, ConnectionLost
 from pilotage.grpc.rpc import Code, Incoming, Reply, RPCError
 from pilotage.meta.models import Condition, ObjectMeta
-from pilotage.meta.times import Time
+from pilotage.meta.scalars.times import Time
 from pilotage.rest import APIRequest, Transport, Verb, WatchEvent
 
 SOMETIME = Time(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

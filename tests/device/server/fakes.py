@@ -18,8 +18,8 @@ from pilotage.device.server.storageversion import GPUS
 from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Code, RPCError
-from pilotage.meta import times
 from pilotage.meta.documents import Document
+from pilotage.meta.scalars import times
 from pilotage.rest import APIRequest, DeleteOptions, ListOptions, PatchType, Transport, Verb, WatchEvent
 from pilotage.storage.memory import MemoryStorage
 

@@ -18,7 +18,7 @@ from pilotage.manager.election.lease import LeaseLock, record_of, spec_of
 from pilotage.manager.election.resourcelock import LeaderElectionRecord, LeaseTimings
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.meta.models import ObjectMeta
-from pilotage.meta.times import MicroTime
+from pilotage.meta.scalars.times import MicroTime
 from pilotage.testing.loop import BEGINNING
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
 

@@ -17,7 +17,7 @@ from pilotage.manager.election.elector import LeaderElector
 from pilotage.manager.election.lease import LeaseLock
 from pilotage.manager.election.leasecandidate import RENEW_SECONDS, Candidacy, CandidateOptions, LeaseCandidate
 from pilotage.manager.election.resourcelock import LeaderElectionRecord
-from pilotage.meta.times import MicroTime
+from pilotage.meta.scalars.times import MicroTime
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
 
 from .test_elector import Board, Lock

@@ -8,7 +8,7 @@ from pilotage.errors import Conflict
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.manager.shards.leases import MemberLeases
 from pilotage.manager.shards.ownership import Member
-from pilotage.meta.times import system_clock
+from pilotage.meta.scalars.times import system_clock
 from pilotage.rest.fence import Term
 from pilotage.types.coordination.v1 import Lease
 

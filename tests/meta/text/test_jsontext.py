@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.errors import DecodeError
-from pilotage.meta.limits import Limits
 from pilotage.meta.text import jsontext
+from pilotage.meta.text.limits import Limits
 
 DOCUMENTS = st.recursive(
     st.none()

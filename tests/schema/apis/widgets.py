@@ -47,9 +47,9 @@ from pilotage.meta.markers import (
     XIntOrString,
 )
 from pilotage.meta.models import Condition, Model, ObjectMeta, Resource, omit, resource
-from pilotage.meta.quantity import Quantity
-from pilotage.meta.scalars import IntOrString
-from pilotage.meta.times import Duration, MicroTime
+from pilotage.meta.scalars.intorstring import IntOrString
+from pilotage.meta.scalars.quantity import Quantity
+from pilotage.meta.scalars.times import Duration, MicroTime
 from pilotage.meta.unstructured import Unstructured
 
 Port = Annotated[int, Minimum(1), Maximum(65535), Format("int32")]

@@ -9,8 +9,8 @@ import pytest
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import markers as m
 from pilotage.meta.models import Condition, Model, ModelMeta, ObjectMeta, Resource, omit, resource
-from pilotage.meta.quantity import Quantity
-from pilotage.meta.times import Duration
+from pilotage.meta.scalars.quantity import Quantity
+from pilotage.meta.scalars.times import Duration
 from pilotage.schema.generate.openapi import openapi
 from pilotage.types.core.v1 import PodTemplateSpec
 

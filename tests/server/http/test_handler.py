@@ -12,7 +12,7 @@ import pilotage
 from pilotage.client.discovery import aggregated
 from pilotage.errors import Gone, NotFound, Status, StatusDetails, TooManyRequests
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.server.http import handler as handlers
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage.sqlite import SqliteStorage

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from pilotage.errors import ApiError
 from pilotage.meta.documents import Document, copied
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest, Verb, WriteOptions
 from pilotage.server.assembly import cluster_context
 from pilotage.server.registry import Registry

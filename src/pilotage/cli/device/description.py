@@ -8,7 +8,7 @@ from datetime import datetime
 from pilotage.cli.table import Table, age, clean
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 
 NONE = "<none>"
 UNKNOWN = "<unknown>"

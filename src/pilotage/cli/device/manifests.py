@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pilotage.cli.manifests.settings import EXISTING_NAMESPACES
 from pilotage.device.client.target import DEFAULT, ENVIRONMENT, Target
 from pilotage.meta.models import ObjectMeta, Resource
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.types.apps.v1 import DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy, RollingUpdateDaemonSet
 from pilotage.types.core.v1 import (
     Capabilities,

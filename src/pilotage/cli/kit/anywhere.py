@@ -132,7 +132,7 @@ async def _opened(transport: Transport, options: argparse.Namespace, namespace: 
     from pilotage.cli.kit.logfile import log_file_of
     from pilotage.cli.kit.session import Session
     from pilotage.cli.terminal import standard_error, standard_output
-    from pilotage.meta.mapper import RESTMapper
+    from pilotage.meta.mapping.mapper import RESTMapper
 
     return Session(
         transport,

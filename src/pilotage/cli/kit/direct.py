@@ -18,7 +18,7 @@ from pilotage.cli.kit.naming import kind_of
 from pilotage.cli.kit.printers.output import is_table, printer_of
 from pilotage.cli.kit.printers.table import KindTables, printed
 from pilotage.errors import BadRequest, Record
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 from pilotage.server.definitions import NeedsServer
 from pilotage.server.plain import PlainReader, PlainResource
 from pilotage.storage.sqlite.parts import OpenFile

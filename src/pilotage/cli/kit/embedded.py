@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Response, WatchEvent
 from pilotage.rest.transport import Transport, TransportWrapper

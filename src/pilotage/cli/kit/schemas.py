@@ -8,7 +8,7 @@ from pilotage.cli.kit.session import Session, decode
 from pilotage.errors import ApiError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest, Verb
 
 NAMED = "x-pilotage-type"

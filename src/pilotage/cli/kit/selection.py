@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.session import Session
 from pilotage.errors import NoMatch
-from pilotage.meta.mapper import AmbiguousMatch, RESTMapping
+from pilotage.meta.mapping.mapper import AmbiguousMatch, RESTMapping
 from pilotage.meta.values import Value
 
 _NO_TYPE = "Required resource not specified: give TYPE, TYPE NAME or TYPE/NAME. `api-resources` lists the types."

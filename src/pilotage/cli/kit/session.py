@@ -12,7 +12,7 @@ from pilotage.cli.terminal import Terminal
 from pilotage.errors import NoMatch, NotFound, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.mapper import RESTMapper, RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
 from pilotage.rest.request import APIRequest, DeleteOptions, Form, ListOptions, PatchType, Verb, WriteOptions
 from pilotage.rest.response import Response
 from pilotage.rest.transport import Transport

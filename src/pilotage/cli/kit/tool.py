@@ -239,7 +239,7 @@ class Tool:
         from pilotage.cli.kit.session import Session
         from pilotage.cli.terminal import standard_error, standard_output
         from pilotage.meta.kinds import GroupKind
-        from pilotage.meta.mapper import RESTMapper
+        from pilotage.meta.mapping.mapper import RESTMapper
 
         shown = {kind.__resource__.gvk.group_kind for kind in self.kinds}
         shown |= {GroupKind("", "Namespace"), GroupKind("", "Event")}

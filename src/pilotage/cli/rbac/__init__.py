@@ -180,7 +180,7 @@ def _own_namespaces(declared: Declarations) -> tuple[str, ...]:
 
 
 def _name(text: str) -> str:
-    from pilotage.meta.names import dns_1123_label
+    from pilotage.meta.validation.names import dns_1123_label
 
     if problems := dns_1123_label(text):
         raise argparse.ArgumentTypeError(f"{text!r} {problems[0]}")

@@ -12,7 +12,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.project import FILE, Project, find_project
 from pilotage.cli.scaffold.source import CannotEdit, parsed
 from pilotage.cli.target import SETUP
-from pilotage.meta.versions import version_priority
+from pilotage.meta.mapping.versions import version_priority
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 
 from pilotage.cli.errors import CommandError
-from pilotage.meta.names import dns_1035_label, dns_1123_label, dns_1123_subdomain
+from pilotage.meta.validation.names import dns_1035_label, dns_1123_label, dns_1123_subdomain
 
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 _VERSION = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")

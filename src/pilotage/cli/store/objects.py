@@ -8,7 +8,7 @@ from pathlib import Path
 from pilotage.cli.applying import Applier
 from pilotage.client.client import Client
 from pilotage.meta.documents import Document
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.server.strategies.core import SYSTEM_NAMESPACES
 
 FIELD_OWNER = "pilotage-import"

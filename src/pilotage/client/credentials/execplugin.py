@@ -16,7 +16,7 @@ import msgspec
 from pilotage.client.credentials import process
 from pilotage.client.credentials.credentials import Certificate, Material
 from pilotage.errors import InvalidDefinition, NoCredentials
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 from pilotage.telemetry.logs import logger
 
 GROUP = "client.authentication.k8s.io"

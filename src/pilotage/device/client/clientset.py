@@ -21,7 +21,7 @@ from pilotage.device.wire import Generation
 from pilotage.errors import NoMatch
 from pilotage.grpc.rpc import Channel
 from pilotage.meta.forms import Kind, gvk_of
-from pilotage.meta.mapper import RESTMapper
+from pilotage.meta.mapping.mapper import RESTMapper
 from pilotage.rest.request import form_of
 from pilotage.telemetry.logs import Logger
 

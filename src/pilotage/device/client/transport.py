@@ -31,7 +31,7 @@ from pilotage.errors import (
 )
 from pilotage.grpc.rpc import Channel, Code, Incoming, Reply, RPCError
 from pilotage.meta import objects
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest import APIRequest, Page, Response, Verb, WatchEvent
 from pilotage.rest.fence import check_all
 from pilotage.rest.request import Form

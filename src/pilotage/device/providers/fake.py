@@ -23,7 +23,7 @@ from pilotage.device.providers.inventory import Inventory
 from pilotage.device.providers.telemetry import Meter
 from pilotage.device.telemetry import Telemetry
 from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition, ServiceUnavailable, TooManyRequests
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 from pilotage.telemetry.logs import logger
 
 MAX_COUNT = 1024

@@ -13,8 +13,8 @@ from pilotage.device.providers.actions import Vocabulary, spelled
 from pilotage.device.providers.conditions import Health, State
 from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
 from pilotage.errors import AlreadyExists, NotFound
-from pilotage.meta import times
 from pilotage.meta.models import Condition, ObjectMeta
+from pilotage.meta.scalars import times
 
 PROVIDER_LABEL = "pilotage.dev/provider"
 

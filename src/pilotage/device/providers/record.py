@@ -18,7 +18,7 @@ from pilotage.device.providers.nvml.opening import explanation, open_library
 from pilotage.device.providers.nvml.readings import read
 from pilotage.device.providers.recording import Recording, RecordingLibrary, anonymous
 from pilotage.errors import MissingExtra
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 
 
 def record(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilotage.meta import times
 from pilotage.meta.documents import Document
+from pilotage.meta.scalars import times
 
 PROVIDER_LOST = "ProviderLost"
 """The reason of conditions of a lost provider. Another provider may replace them."""

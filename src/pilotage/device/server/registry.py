@@ -37,10 +37,11 @@ from pilotage.errors import (
     TooManyRequests,
 )
 from pilotage.grpc.rpc import Peer
-from pilotage.meta import objects, times
+from pilotage.meta import objects
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
+from pilotage.meta.scalars import times
 from pilotage.rest import Transport
 from pilotage.rest.request import APIRequest, PatchType, User, Verb
 from pilotage.rest.response import Page, Response, WatchEvent

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pilotage.device.server.storageversion import public
 from pilotage.meta.documents import Document
-from pilotage.meta.names import NameForm
+from pilotage.meta.validation.names import NameForm
 from pilotage.rest.request import PatchType
 from pilotage.server.strategies.custom import CustomResourceStrategy
 

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from pilotage.device.wire.generation import KIND
 from pilotage.errors import DecodeError
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 from pilotage.rest.response import Bytes
 
 Integer: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]

@@ -14,7 +14,7 @@ from pilotage.device.wire.messages import classes, gpu_message, parsed
 from pilotage.device.wire.options import timeout
 from pilotage.errors import BadRequest
 from pilotage.grpc.protobuf import MessageClass
-from pilotage.meta.names import path_segment_name
+from pilotage.meta.validation.names import path_segment_name
 from pilotage.rest.request import ListOptions
 
 DEFAULT_NAMESPACE = "default"

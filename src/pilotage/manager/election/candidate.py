@@ -24,7 +24,7 @@ from pilotage.manager.election.leasecandidate import Candidacy
 from pilotage.manager.election.resourcelock import ResourceLock
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.supervision.tasks import Supervision
-from pilotage.meta.times import Clock
+from pilotage.meta.scalars.times import Clock
 
 if TYPE_CHECKING:
     from pilotage.rest.transport import Transport

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pilotage.client.client import Client
 from pilotage.errors import Conflict, InvalidDefinition, NotFound, PilotageError
 from pilotage.meta.models import Model, ObjectMeta, Resource, resource
-from pilotage.meta.names import dns_1123_subdomain
-from pilotage.meta.times import Clock, MicroTime
+from pilotage.meta.scalars.times import Clock, MicroTime
+from pilotage.meta.validation.names import dns_1123_subdomain
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.leaderelection")

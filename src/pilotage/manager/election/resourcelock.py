@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pilotage.errors import InvalidDefinition
-from pilotage.meta.times import MicroTime
+from pilotage.meta.scalars.times import MicroTime
 
 JITTER = 1.2
 """A standby waits between one and 1 + JITTER retry periods, so that standbys do not retry at the same time."""

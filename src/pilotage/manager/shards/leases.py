@@ -11,7 +11,7 @@ from pilotage.errors import AlreadyExists, Conflict, NotFound
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.manager.shards.ownership import Member
 from pilotage.meta.models import ObjectMeta
-from pilotage.meta.times import Clock, MicroTime
+from pilotage.meta.scalars.times import Clock, MicroTime
 from pilotage.rest import Fence, Term
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
 

@@ -16,7 +16,7 @@ from pilotage.manager.options import ManagerOptions
 from pilotage.manager.shards.leases import MemberLeases
 from pilotage.manager.shards.member import ShardMember
 from pilotage.manager.supervision.tasks import Supervision
-from pilotage.meta.times import Clock
+from pilotage.meta.scalars.times import Clock
 from pilotage.rest import Fence
 from pilotage.rest.refusal import MissingPermission
 

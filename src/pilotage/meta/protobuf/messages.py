@@ -12,9 +12,9 @@ from typing import Any
 
 from pilotage.errors import DecodeError
 from pilotage.meta.documents import Document
-from pilotage.meta.limits import DEFAULT
 from pilotage.meta.protobuf import wire
 from pilotage.meta.protobuf.values import SCALARS, Scalar, Value
+from pilotage.meta.text.limits import DEFAULT
 
 Row = tuple[int, str, str, str]
 """The number of a field, its JSON name, its flags and its type.

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pilotage.errors import DecodeError
-from pilotage.meta import times
 from pilotage.meta.documents import Document
 from pilotage.meta.protobuf import wire
 from pilotage.meta.protobuf.messages import Message, Resolve, Row
+from pilotage.meta.scalars import times
 from pilotage.meta.text import jsontext
 
 _META = "k8s.io.apimachinery.pkg.apis.meta.v1"

@@ -13,8 +13,8 @@ from typing import Any, Literal, NoReturn
 from msgspec.structs import force_setattr
 
 from pilotage.errors import BadRequest
-from pilotage.meta.names import label_value, qualified_name
 from pilotage.meta.selectors.language import Operator, bad, parse
+from pilotage.meta.validation.names import label_value, qualified_name
 from pilotage.meta.values import Value
 
 MAX_LENGTH = 4096

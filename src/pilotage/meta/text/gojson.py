@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from pilotage.errors import DecodeError
-from pilotage.meta.limits import DEFAULT, check_depth, check_size
 from pilotage.meta.text import jsontext
+from pilotage.meta.text.limits import DEFAULT, check_depth, check_size
 
 _INT64 = range(-(2**63), 2**63)
 _ESCAPED = re.compile("[\udc80-\udcff]")

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from pilotage.errors import DecodeError
-from pilotage.meta.hooks import enc_hook
-from pilotage.meta.limits import DEFAULT, Limits, check_depth, check_size
+from pilotage.meta.scalars.hooks import enc_hook
+from pilotage.meta.text.limits import DEFAULT, Limits, check_depth, check_size
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(enc_hook=enc_hook).encode

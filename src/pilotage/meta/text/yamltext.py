@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 import yaml
 
 from pilotage.errors import DecodeError
-from pilotage.meta.limits import DEFAULT, Limits, check_size
+from pilotage.meta.text.limits import DEFAULT, Limits, check_size
 from pilotage.meta.text.yamlscalars import plain_value, tagged_value
 
 MAX_NODES = 100_000

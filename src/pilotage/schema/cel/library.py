@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 
 Boxed = dict[str, str]
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

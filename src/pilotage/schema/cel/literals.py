@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from pilotage.meta import times
-from pilotage.meta.times import Duration
+from pilotage.meta.scalars import times
+from pilotage.meta.scalars.times import Duration
 from pilotage.schema.cel.ast import Call, Constant, Expr, MakeList, MakeMap, children, walk
 from pilotage.schema.cel.costs.estimate import Problem
 from pilotage.schema.cel.unevaluated import CONSTRUCTORS

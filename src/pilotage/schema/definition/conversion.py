@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.meta.clientconfig import ca_bundle_problem, client_config_causes
+from pilotage.meta.validation.clientconfig import ca_bundle_problem, client_config_causes
 from pilotage.schema.definition.names import label_rule
 
 _SERVICE = "spec.conversion.webhookClientConfig.service"

@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.meta.names import dns_1035_label
+from pilotage.meta.validation.names import dns_1035_label
 from pilotage.schema.structural.embedded import kind_rule
 
 

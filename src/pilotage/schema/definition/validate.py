@@ -12,7 +12,7 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.meta.names import dns_1123_subdomain
+from pilotage.meta.validation.names import dns_1123_subdomain
 from pilotage.schema.definition.approval import approval_causes
 from pilotage.schema.definition.conversion import ca_bundle_causes, conversion_causes
 from pilotage.schema.definition.defaults import default_causes

@@ -12,8 +12,8 @@ import msgspec
 
 from pilotage.errors import Cause, InvalidDefinition, MissingExtra
 from pilotage.meta.kinds import GroupKind
+from pilotage.meta.mapping.versions import version_priority
 from pilotage.meta.models import Resource, ResourceInfo
-from pilotage.meta.versions import version_priority
 from pilotage.schema.generate import names
 from pilotage.schema.generate.description import Description, ObjectOf, inside, invalid
 from pilotage.schema.generate.hints import describe, place_of

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from pilotage.meta.hooks import enc_hook
 from pilotage.meta.markers import Default, ListType, Marker, Optional, Required, Schemaless
 from pilotage.meta.models import Condition, Model, Resource
+from pilotage.meta.scalars.hooks import enc_hook
 from pilotage.meta.values import Value
 from pilotage.schema.generate import docstrings, known
 from pilotage.schema.generate.description import (

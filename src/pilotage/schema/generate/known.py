@@ -8,8 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from pilotage.meta.models import Condition, ObjectMeta
-from pilotage.meta.quantity import Quantity
-from pilotage.meta.times import Duration, MicroTime
+from pilotage.meta.scalars.quantity import Quantity
+from pilotage.meta.scalars.times import Duration, MicroTime
 from pilotage.meta.unstructured import Unstructured
 from pilotage.schema.generate.description import ScalarType
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pilotage.meta.models import ResourceInfo
-from pilotage.meta.names import dns_1035_label, dns_1123_subdomain
+from pilotage.meta.validation.names import dns_1035_label, dns_1123_subdomain
 
 _PROTECTED = ("k8s.io", "kubernetes.io")
 APPROVED = "api-approved.kubernetes.io"

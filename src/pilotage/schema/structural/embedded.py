@@ -9,8 +9,8 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.meta.kinds import GroupVersion
-from pilotage.meta.names import dns_1035_label
-from pilotage.meta.validation import object_meta_causes
+from pilotage.meta.validation.names import dns_1035_label
+from pilotage.meta.validation.objectmeta import object_meta_causes
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import Path, Problem, dotted, steps_of
 from pilotage.schema.structural.walk import Walk

@@ -17,8 +17,8 @@ from uuid import uuid4
 import msgspec
 
 from pilotage.errors import RevisionConflict
-from pilotage.meta import times
 from pilotage.meta.documents import Document
+from pilotage.meta.scalars import times
 from pilotage.rest.request import User
 from pilotage.server import records
 from pilotage.server.access.users import service_account

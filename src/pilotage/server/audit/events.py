@@ -12,7 +12,7 @@ import msgspec
 
 from pilotage.http import messages as http
 from pilotage.meta.documents import Document
-from pilotage.meta.times import MicroTime
+from pilotage.meta.scalars.times import MicroTime
 from pilotage.rest.request import AuditAnnotations, User
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.audit.policy import API_VERSION, LEVEL_NAMES, Level, Selection

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 from pilotage.telemetry.logs import logger
 
 STANDARD_OUTPUT = "-"

@@ -7,8 +7,8 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from pilotage.meta import times
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars import times
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.text.jsontext import json_type
 from pilotage.server.codec import base64text
 

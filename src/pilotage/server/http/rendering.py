@@ -9,7 +9,7 @@ import msgspec
 
 from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document
-from pilotage.meta.times import Clock
+from pilotage.meta.scalars.times import Clock
 from pilotage.rest.negotiation import JSON, PROTOBUF, YAML, Format
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Bytes, Page, WatchEvent

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from pilotage.errors import BadRequest, MethodNotSupported, NotFound
 from pilotage.http import messages as http
+from pilotage.meta.scalars.times import Duration
 from pilotage.meta.text import gojson
-from pilotage.meta.times import Duration
 from pilotage.rest import path, query
 from pilotage.rest.request import APIRequest, User
 from pilotage.server import deadlines, routes

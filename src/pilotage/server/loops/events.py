@@ -7,8 +7,8 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from pilotage.errors import RevisionConflict
-from pilotage.meta import times
 from pilotage.meta.documents import Document
+from pilotage.meta.scalars import times
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.strategies.events import LIFETIME

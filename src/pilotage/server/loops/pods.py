@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from pilotage.errors import ApiError, Conflict, NotFound
-from pilotage.meta import times
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.scalars import times
 from pilotage.rest.request import APIRequest, DeleteOptions, Verb
 from pilotage.server import records
 from pilotage.server.context import RegistryContext

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersion, GroupVersionKind
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import PatchType
 from pilotage.server.strategies.scaling import SCALE
 from pilotage.types import builtin

@@ -14,7 +14,7 @@ from pilotage.meta.fields.sets import FieldSet
 from pilotage.meta.fields.tracking import Writer, updated
 from pilotage.meta.redaction import LAST_APPLIED
 from pilotage.meta.text import jsontext
-from pilotage.meta.validation import MAX_ANNOTATIONS
+from pilotage.meta.validation.objectmeta import MAX_ANNOTATIONS
 from pilotage.rest.request import APIRequest
 from pilotage.server.ownership import configuration, kinds
 from pilotage.server.ownership.track import written_at

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilotage.meta.documents import Document
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, PluginContext, annotations_of, forbidden, section
 

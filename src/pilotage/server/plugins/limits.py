@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.meta.documents import Document
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins import podresources
 from pilotage.server.plugins.plugin import Plugin, forbidden, section

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pilotage.meta.documents import Document
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server.strategies.pods.containers.resources import Amounts, Kind, total
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pilotage.errors import RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins import podresources, quotausage

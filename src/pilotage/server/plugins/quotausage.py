@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server.plugins import podresources
 from pilotage.server.strategies.checks.resourcenames import HUGE_PAGES
 from pilotage.server.strategies.pods.containers.resources import Amounts

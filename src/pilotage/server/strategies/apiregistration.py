@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported, required, shown
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1035_label
+from pilotage.meta.validation.names import dns_1035_label
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.strategy import Strategy, copy_field

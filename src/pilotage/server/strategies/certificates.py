@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 from pilotage.errors import Cause
-from pilotage.meta import times
 from pilotage.meta.causes import duplicate, forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label, dns_1123_subdomain
+from pilotage.meta.scalars import times
+from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
 from pilotage.rest.request import User
 from pilotage.server.strategies.checks.choices import validate_choice, validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.validation import MAX_CAUSES
-from pilotage.meta.versions import version_priority
+from pilotage.meta.mapping.versions import version_priority
+from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.rest.request import PatchType
 from pilotage.schema.structural import StructuralSchema
 from pilotage.server.definitions import is_established, mapping_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_many
 from pilotage.meta.documents import Document, same
-from pilotage.meta.names import dns_1123_label, label_value, qualified_name
+from pilotage.meta.validation.names import dns_1123_label, label_value, qualified_name
 from pilotage.server.strategies.checks.addresses import (
     address,
     address_warnings,

@@ -9,7 +9,7 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import RULES, dns_1123_label
+from pilotage.meta.validation.names import RULES, dns_1123_label
 from pilotage.server.strategies import mandatoryflows
 from pilotage.server.strategies.checks.numbers import validate_in_range
 from pilotage.server.strategies.checks.texts import validate_text

@@ -8,7 +8,7 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document, canonical
-from pilotage.meta.validation import (
+from pilotage.meta.validation.objectmeta import (
     MAX_CAUSES,
     managed_fields_causes,
     object_meta_causes,

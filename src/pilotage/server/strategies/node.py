@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label
-from pilotage.meta.validation import labels_causes
+from pilotage.meta.validation.names import dns_1123_label
+from pilotage.meta.validation.objectmeta import labels_causes
 from pilotage.server.strategies.checks.immutable import validate_immutable
 from pilotage.server.strategies.checks.items import repeated
 from pilotage.server.strategies.checks.texts import validate_required_text

@@ -8,7 +8,7 @@ from typing import ClassVar
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import path_segment_name
+from pilotage.meta.validation.names import path_segment_name
 from pilotage.server.strategies.checks.labelselectors import matching, validate_label_selector
 from pilotage.server.strategies.checks.texts import validate_required_text
 from pilotage.server.strategies.strategy import Strategy

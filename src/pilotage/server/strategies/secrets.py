@@ -12,7 +12,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.text import gojson
-from pilotage.meta.validation import MAX_CAUSES
+from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.server.strategies.checks.texts import config_key
 from pilotage.server.strategies.strategy import Strategy, mapping
 

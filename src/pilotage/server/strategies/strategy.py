@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document, same
-from pilotage.meta.names import NameForm
+from pilotage.meta.validation.names import NameForm
 from pilotage.rest.request import PatchType, User
 from pilotage.server.strategies.metadatachecks import MetadataChecks
 from pilotage.server.strategies.scaling import ScalePaths

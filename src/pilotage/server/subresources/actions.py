@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from pilotage.errors import BadRequest
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server.admission import Attributes, Operation

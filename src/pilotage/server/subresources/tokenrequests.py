@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from pilotage.errors import BadRequest
-from pilotage.meta import times
 from pilotage.meta.causes import invalid, invalid_error
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersionResource
+from pilotage.meta.scalars import times
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 
 TYPE_CHECKING = False  # a command that prints a table loads this, and no typing
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from pilotage.errors import InvalidDefinition
-from pilotage.meta import times
 from pilotage.meta.jsonpath import UnfitValueError, parse
+from pilotage.meta.scalars import times
 from pilotage.server.tables import cells
 from pilotage.server.tables.cells import Cell, Printer
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pilotage.meta import times
 from pilotage.meta.documents import Document
+from pilotage.meta.scalars import times
 from pilotage.server.tables import cells
 from pilotage.server.tables.cells import Cell, Printer, items, part, text
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from pilotage.meta import times
 from pilotage.meta.documents import Document
+from pilotage.meta.scalars import times
 from pilotage.server.tables import cells
 from pilotage.server.tables.cells import NONE, UNKNOWN, Cell, Printer, items, part, text
 

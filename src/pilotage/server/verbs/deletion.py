@@ -9,10 +9,10 @@ import msgspec
 from msgspec.structs import replace
 
 from pilotage.errors import Conflict, StatusDetails
-from pilotage.meta import times
 from pilotage.meta.causes import invalid_error, not_supported
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
+from pilotage.meta.scalars import times
 from pilotage.rest.request import PROPAGATION_POLICIES, APIRequest, DeleteOptions
 from pilotage.server.records import encode, stamp
 from pilotage.server.resources import ResourceInfo

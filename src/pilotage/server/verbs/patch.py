@@ -19,13 +19,12 @@ from pilotage.errors import (
     StatusDetails,
     UnsupportedMediaType,
 )
-from pilotage.meta import limits
 from pilotage.meta.causes import forbidden, invalid, invalid_error, json_shown
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
 from pilotage.meta.models import METADATA_FIELDS
 from pilotage.meta.patches import json_patch, merge, strategic
-from pilotage.meta.text import gojson, jsontext
+from pilotage.meta.text import gojson, jsontext, limits
 from pilotage.meta.text.gotext import go_text
 from pilotage.rest.request import APIRequest, PatchType
 from pilotage.server.resources import ResourceInfo

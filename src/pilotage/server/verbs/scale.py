@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pilotage.errors import BadRequest
 from pilotage.meta.causes import internal_error, invalid_error
 from pilotage.meta.documents import Document
-from pilotage.meta.validation import object_meta_causes
+from pilotage.meta.validation.objectmeta import object_meta_causes
 from pilotage.rest.request import APIRequest, Form, PatchType, Verb
 from pilotage.rest.response import Response
 from pilotage.server import records, routes, steps

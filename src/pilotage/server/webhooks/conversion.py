@@ -14,7 +14,7 @@ from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.text.gotext import go_type
-from pilotage.meta.validation import annotations_causes, labels_causes
+from pilotage.meta.validation.objectmeta import annotations_causes, labels_causes
 from pilotage.server import records
 from pilotage.server.records import ConversionNeeded
 from pilotage.server.resources import ResourceInfo

@@ -8,7 +8,7 @@ from typing import Annotated
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge
 from pilotage.meta.models import Model, Resource, ResourceInfo
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.types.meta import v1 as meta_v1
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Model, Resource, ResourceInfo
-from pilotage.meta.times import MicroTime
+from pilotage.meta.scalars.times import MicroTime
 
 __all__ = [
     "Lease",

@@ -10,9 +10,9 @@ import msgspec
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, MapType, PatchMerge, Scale
 from pilotage.meta.models import Condition, Model, ObjectMeta, Resource, ResourceInfo
-from pilotage.meta.quantity import Quantity
-from pilotage.meta.scalars import IntOrString
-from pilotage.meta.times import MicroTime
+from pilotage.meta.scalars.intorstring import IntOrString
+from pilotage.meta.scalars.quantity import Quantity
+from pilotage.meta.scalars.times import MicroTime
 from pilotage.types.meta import v1 as meta_v1
 
 __all__ = [

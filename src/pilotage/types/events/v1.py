@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Model, Resource, ResourceInfo
-from pilotage.meta.times import MicroTime
+from pilotage.meta.scalars.times import MicroTime
 from pilotage.types.core import v1 as core_v1
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Annotated
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, MapType
 from pilotage.meta.models import Model, Resource, ResourceInfo
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.types.core import v1 as core_v1
 
 __all__ = [

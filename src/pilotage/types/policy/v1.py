@@ -8,7 +8,7 @@ from typing import Annotated
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge
 from pilotage.meta.models import Condition, Model, Resource, ResourceInfo
-from pilotage.meta.scalars import IntOrString
+from pilotage.meta.scalars.intorstring import IntOrString
 from pilotage.types.meta import v1 as meta_v1
 
 __all__ = [

@@ -10,7 +10,7 @@ import msgspec
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge
 from pilotage.meta.models import Condition, Model, ObjectMeta, Resource, ResourceInfo
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.types.core import v1 as core_v1
 
 __all__ = [

@@ -10,7 +10,7 @@ import msgspec
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge
 from pilotage.meta.models import Model, Resource, ResourceInfo
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.types.core import v1 as core_v1
 from pilotage.types.meta import v1 as meta_v1
 

@@ -13,7 +13,7 @@ from pilotage.device.providers.nvml.options import NVMLOptions
 from pilotage.device.providers.nvml.provider import NVMLProvider
 from pilotage.device.providers.nvml.worker import DriverHangs, WorkerThread
 from pilotage.device.v1alpha1 import GPU
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 
 from ..fakes import MockLibrary, device_api, name_of
 

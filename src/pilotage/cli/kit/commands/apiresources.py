@@ -9,7 +9,7 @@ from pilotage.cli.kit.printers.documents import as_json, as_yaml
 from pilotage.cli.kit.printers.table import Columns
 from pilotage.cli.kit.session import Session
 from pilotage.meta.documents import Document
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 
 FORMATS = ("", "json", "name", "wide", "yaml")
 

@@ -14,7 +14,7 @@ from pilotage.cli.kit.manifests import Manifest, read_manifests
 from pilotage.cli.kit.session import Session
 from pilotage.errors import ApiError, Conflict, PilotageError, Status
 from pilotage.meta.documents import Document
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import PatchType
 
 _MANAGER = re.compile(r'conflicts? with "([^"]*)"')

@@ -14,8 +14,8 @@ from pilotage.cli.kit.printers.tabs import aligned
 from pilotage.cli.kit.selection import Selected
 from pilotage.cli.kit.session import Session
 from pilotage.errors import ApiError, NoMatch, NotFound, PilotageError
-from pilotage.meta import times
 from pilotage.meta.documents import Document
+from pilotage.meta.scalars import times
 from pilotage.rest.request import ListOptions
 
 _ELSEWHERE = {"name", "namespace", "labels", "annotations", "managedFields"}

@@ -11,8 +11,8 @@ from pilotage.cli.kit.printers.table import Columns, cell_text
 from pilotage.cli.kit.selection import selected
 from pilotage.cli.kit.session import Session, decode
 from pilotage.cli.terminal import YELLOW
-from pilotage.meta import times
 from pilotage.meta.documents import Document
+from pilotage.meta.scalars import times
 from pilotage.rest.answers import watch_error
 from pilotage.rest.request import APIRequest, ListOptions, Verb
 

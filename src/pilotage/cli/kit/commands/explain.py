@@ -13,7 +13,7 @@ from pilotage.cli.kit.session import Session
 from pilotage.errors import NoMatch
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersion
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 
 _ENUMS = 4
 

@@ -9,7 +9,7 @@ from pilotage.cli.kit.manifests import Manifest, read_manifests
 from pilotage.cli.kit.selection import Selected
 from pilotage.cli.kit.session import Session, gvk_of
 from pilotage.errors import NoMatch
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 
 
 async def selected_by_files(session: Session, options: argparse.Namespace) -> list[Selected]:

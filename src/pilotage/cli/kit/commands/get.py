@@ -15,7 +15,7 @@ from pilotage.cli.kit.selection import Selected, selected
 from pilotage.cli.kit.session import Session, decode
 from pilotage.errors import ApiError, BadRequest, NotFound, PilotageError, Status
 from pilotage.meta.documents import Document
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest, Form, ListOptions, Verb
 
 CHUNK = 500

@@ -7,7 +7,7 @@ import argparse
 from pilotage.cli.kit.commands.written import is_server_dry_run
 from pilotage.cli.kit.session import Session, name_of
 from pilotage.meta.documents import Document
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import DeleteOptions, ListOptions
 
 

@@ -14,7 +14,7 @@ from pilotage.cli.kit.selection import Selected
 from pilotage.cli.kit.session import Session, decode
 from pilotage.errors import Gone
 from pilotage.meta.documents import Document
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.answers import watch_error
 from pilotage.rest.request import APIRequest, Form, ListOptions, Verb
 from pilotage.rest.response import WatchEvent

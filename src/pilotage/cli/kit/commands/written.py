@@ -7,7 +7,7 @@ import argparse
 from pilotage.cli.kit.session import Session, name_of
 from pilotage.cli.terminal import GREEN
 from pilotage.meta.documents import Document
-from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.mapping.mapper import RESTMapping
 
 DRY_RUN = {"": "", "none": "", "client": " (dry run)", "server": " (server dry run)"}
 """What follows an outcome that is none."""

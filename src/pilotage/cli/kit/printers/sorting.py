@@ -10,7 +10,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.printers.template import relaxed
 from pilotage.meta.documents import Document
 from pilotage.meta.jsonpath import UnfitValueError
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 
 
 def sort_key(path: str, documents: list[Document]) -> Callable[[Document], Any]:

@@ -16,7 +16,7 @@ from pilotage.device.providers.nvml.options import NVMLOptions
 from pilotage.device.providers.nvml.watch import Watch
 from pilotage.device.providers.nvml.worker import Worker, WorkerThread
 from pilotage.errors import ApiError, ConnectionLost
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 from pilotage.telemetry.logs import logger
 
 HEARTBEAT_SECONDS = 10.0

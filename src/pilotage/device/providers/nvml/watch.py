@@ -25,7 +25,7 @@ from pilotage.device.providers.nvml.readings import Reading, read
 from pilotage.device.providers.nvml.worker import DriverHangs, Worker
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import ApiError, ConnectionLost, MissingExtra
-from pilotage.meta import times
+from pilotage.meta.scalars import times
 from pilotage.telemetry.logs import logger
 
 EVENT_SECONDS = 1.0

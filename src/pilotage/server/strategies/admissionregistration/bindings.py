@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import path_segment_name
+from pilotage.meta.validation.names import path_segment_name
 from pilotage.server.strategies.admissionregistration.rules import (
     default_match_resources,
     name_warnings,

@@ -8,7 +8,7 @@ from pilotage.errors import Cause, InvalidDefinition
 from pilotage.meta import jsonpath
 from pilotage.meta.causes import invalid, required, too_many
 from pilotage.meta.documents import Document, same
-from pilotage.meta.names import dns_1035_label, dns_1123_subdomain
+from pilotage.meta.validation.names import dns_1035_label, dns_1123_subdomain
 from pilotage.schema.cel.admission import AdmissionCompiler
 from pilotage.schema.cel.source import is_identifier
 from pilotage.server.offload import COMPILED

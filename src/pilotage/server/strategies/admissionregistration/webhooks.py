@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, not_supported, required
-from pilotage.meta.clientconfig import client_config_causes
 from pilotage.meta.documents import Document, same
-from pilotage.meta.names import dns_1035_label, dns_1123_subdomain
+from pilotage.meta.validation.clientconfig import client_config_causes
+from pilotage.meta.validation.names import dns_1035_label, dns_1123_subdomain
 from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.admissionregistration.conditions import validate_match_conditions
 from pilotage.server.strategies.admissionregistration.rules import (

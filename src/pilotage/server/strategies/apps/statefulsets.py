@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document, same
-from pilotage.meta.names import dns_1123_label
-from pilotage.meta.validation import annotations_causes, labels_causes
+from pilotage.meta.validation.names import dns_1123_label
+from pilotage.meta.validation.objectmeta import annotations_causes, labels_causes
 from pilotage.server.strategies.apps.status import validate_collision_count, validate_parts
 from pilotage.server.strategies.apps.templates import (
     is_new_generation,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label
+from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.immutable import IMMUTABLE
 from pilotage.server.strategies.checks.labelselectors import (
     invalid_selector,

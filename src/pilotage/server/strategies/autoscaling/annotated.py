@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from pilotage.meta import times
 from pilotage.meta.causes import json_shown
 from pilotage.meta.documents import Document
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars import times
+from pilotage.meta.scalars.quantity import Quantity
 
 PREFIX = "autoscaling.alpha.kubernetes.io/"
 METRICS = f"{PREFIX}metrics"

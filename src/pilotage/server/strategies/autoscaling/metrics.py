@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label, path_segment_name
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
+from pilotage.meta.validation.names import dns_1123_label, path_segment_name
 from pilotage.server.strategies.checks.quantities import quantity
 from pilotage.server.strategies.checks.resourcenames import validate_container_resource_name
 from pilotage.server.strategies.checks.texts import validate_text

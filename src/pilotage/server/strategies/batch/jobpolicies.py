@@ -8,7 +8,7 @@ from itertools import pairwise
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_long, too_many
 from pilotage.meta.documents import Document
-from pilotage.meta.names import qualified_name
+from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.batch.indexes import count_indexes
 from pilotage.server.strategies.checks.choices import validate_optional_choice, validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document, copied, same
-from pilotage.meta.names import dns_1123_label
+from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.apps.templates import is_new_generation, name_warnings, validate_match
 from pilotage.server.strategies.batch.jobspecs import (
     default_counts,

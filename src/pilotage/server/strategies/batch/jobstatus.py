@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pilotage.errors import Cause
-from pilotage.meta import times
 from pilotage.meta.causes import duplicate, invalid, required
 from pilotage.meta.documents import Document
+from pilotage.meta.scalars import times
 from pilotage.server.strategies.batch.indexes import count_indexes, overlap
 from pilotage.server.strategies.checks.immutable import IMMUTABLE
 from pilotage.server.strategies.checks.numbers import validate_counts

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, required, too_long
 from pilotage.meta.documents import Document
-from pilotage.meta.names import qualified_name
+from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.checks.choices import validate_choice
 from pilotage.server.strategies.checks.texts import validate_text
 

@@ -8,9 +8,9 @@ from typing import Any
 from pilotage.errors import BadRequest, Cause
 from pilotage.meta.causes import forbidden, invalid, json_shown, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import label_value, qualified_name
 from pilotage.meta.selectors.selectors import Selector
-from pilotage.meta.validation import labels_causes
+from pilotage.meta.validation.names import label_value, qualified_name
+from pilotage.meta.validation.objectmeta import labels_causes
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.texts import validate_text
 

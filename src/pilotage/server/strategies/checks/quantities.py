@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 
 
 def quantity(value: Any) -> Quantity:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
-from pilotage.meta.names import qualified_name
+from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.checks.quantities import is_fractional, validate_quantity_not_negative
 
 _CONTAINER = ("cpu", "memory", "ephemeral-storage")

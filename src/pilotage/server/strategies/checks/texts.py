@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
-from pilotage.meta.names import NameRule, dns_1123_label, dns_1123_subdomain
+from pilotage.meta.validation.names import NameRule, dns_1123_label, dns_1123_subdomain
 
 _is_config_key = re.compile("[-._a-zA-Z0-9]+").fullmatch
 _is_header = re.compile("[-A-Za-z0-9]+").fullmatch

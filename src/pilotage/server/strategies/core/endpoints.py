@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import required
 from pilotage.meta.documents import Document, same
-from pilotage.meta.names import dns_1123_label, qualified_name
+from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.server.strategies.checks.addresses import validate_address, validate_reachable_address
 from pilotage.server.strategies.checks.choices import validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import qualified_name
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
+from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.checks.quantities import quantity
 from pilotage.server.strategies.checks.resourcenames import (
     can_be_overcommitted,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
-from pilotage.meta.validation import finalizers_causes
+from pilotage.meta.validation.objectmeta import finalizers_causes
 from pilotage.server.strategies.metadata import UNQUALIFIED, is_qualified
 from pilotage.server.strategies.strategy import Strategy, mapping
 

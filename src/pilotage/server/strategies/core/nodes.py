@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid
 from pilotage.meta.documents import Document
-from pilotage.meta.names import label_value, qualified_name
+from pilotage.meta.validation.names import label_value, qualified_name
 from pilotage.server.strategies.checks.addresses import network, network_warnings, validate_network
 from pilotage.server.strategies.checks.choices import validate_required_choice
 from pilotage.server.strategies.checks.items import repeated, validate_each

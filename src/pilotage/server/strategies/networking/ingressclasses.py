@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, not_supported, required, too_long
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label, path_segment_name
+from pilotage.meta.validation.names import dns_1123_label, path_segment_name
 from pilotage.server.strategies.checks.immutable import validate_immutable
 from pilotage.server.strategies.checks.texts import validate_domain_path, validate_required_text, validate_text
 from pilotage.server.strategies.strategy import Strategy

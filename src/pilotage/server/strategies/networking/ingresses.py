@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label, dns_1123_subdomain, path_segment_name, wildcard_subdomain
+from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain, path_segment_name, wildcard_subdomain
 from pilotage.server.strategies.checks.addresses import address, validate_address
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.numbers import validate_port_number

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label, label_value, qualified_name
+from pilotage.meta.validation.names import dns_1123_label, label_value, qualified_name
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.texts import validate_text

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label
+from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.addresses import validate_address
 from pilotage.server.strategies.checks.choices import validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each

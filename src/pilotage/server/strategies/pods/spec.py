@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, json_shown, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label, dns_1123_subdomain
-from pilotage.meta.validation import annotations_causes, labels_causes
+from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
+from pilotage.meta.validation.objectmeta import annotations_causes, labels_causes
 from pilotage.server.strategies.checks.choices import validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label, qualified_name
+from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.server.strategies.checks.addresses import address, address_warnings, validate_address
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.pods.annotations import validate_annotations, validate_annotations_update

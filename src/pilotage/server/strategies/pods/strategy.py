@@ -7,7 +7,7 @@ from itertools import islice
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document, same
-from pilotage.meta.validation import MAX_CAUSES
+from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.server.strategies.pods.defaults import default_pod
 from pilotage.server.strategies.pods.preparation import apply_apparmor, prepare_pod
 from pilotage.server.strategies.pods.resize import keep_all_but_resources, validate_resize

@@ -6,7 +6,7 @@ from itertools import islice
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document
-from pilotage.meta.validation import MAX_CAUSES
+from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.server.strategies.pods.defaults import default_pod_template
 from pilotage.server.strategies.pods.spec import validate_pod_template
 from pilotage.server.strategies.pods.warnings import template_warnings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label, label_value
+from pilotage.meta.validation.names import dns_1123_label, label_value
 from pilotage.server.strategies.checks.addresses import address_warnings
 from pilotage.server.strategies.checks.quantities import is_fractional
 from pilotage.server.strategies.pods.affinity import PREFERRED, REQUIRED

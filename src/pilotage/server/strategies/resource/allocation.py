@@ -9,7 +9,7 @@ from ipaddress import ip_interface
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, required, too_long, too_many
 from pilotage.meta.documents import Document, canonical, same
-from pilotage.meta.names import dns_1123_label, qualified_name
+from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.strategies.checks.addresses import network
 from pilotage.server.strategies.checks.choices import validate_required_choice

@@ -8,7 +8,7 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, required, too_many
 from pilotage.meta.documents import Document
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server.strategies.checks.items import repeated
 from pilotage.server.strategies.checks.quantities import quantity
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Set
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required, too_long
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label
+from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 

@@ -9,7 +9,7 @@ from enum import Enum
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_found, required, too_long, too_many
 from pilotage.meta.documents import Document, same
-from pilotage.meta.names import dns_1123_label, label_value, qualified_name
+from pilotage.meta.validation.names import dns_1123_label, label_value, qualified_name
 from pilotage.server.strategies.checks.choices import validate_required_choice
 from pilotage.server.strategies.checks.quantities import quantity
 from pilotage.server.strategies.checks.resourcenames import is_native

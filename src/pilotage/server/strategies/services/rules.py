@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label, qualified_name
-from pilotage.meta.validation import labels_causes
+from pilotage.meta.validation.names import dns_1123_label, qualified_name
+from pilotage.meta.validation.objectmeta import labels_causes
 from pilotage.server.strategies.checks.addresses import validate_address, validate_network, validate_reachable_address
 from pilotage.server.strategies.checks.choices import validate_optional_choice, validate_required_choice
 from pilotage.server.strategies.checks.items import repeated

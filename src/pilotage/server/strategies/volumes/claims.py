@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label
+from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.quantities import is_fractional, validate_positive_quantity

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label
+from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.texts import validate_no_backsteps, validate_required_text, validate_text
 from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 from pilotage.server.strategies.pods.volumes.sources import SOURCES as POD_SOURCES

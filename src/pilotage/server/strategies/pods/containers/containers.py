@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, not_supported, required, too_many
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label
+from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.choices import validate_choice, validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.numbers import validate_port_number

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import as_prefix, dns_1123_label, dns_1123_subdomain
+from pilotage.meta.validation.names import as_prefix, dns_1123_label, dns_1123_subdomain
 from pilotage.server.strategies.checks.texts import (
     config_key,
     validate_no_backsteps,

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import qualified_name
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
+from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.checks.texts import validate_text
 
 FILE_FIELDS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")

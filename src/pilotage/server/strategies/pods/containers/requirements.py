@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Set
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
+from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.resourcenames import (
     HUGE_PAGES,
     can_be_overcommitted,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from pilotage.meta.documents import Document
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server.strategies.checks.resourcenames import HUGE_PAGES
 
 Amounts = dict[str, Quantity]

@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden
 from pilotage.meta.documents import Document
 from pilotage.meta.models import METADATA_FIELDS
-from pilotage.meta.validation import annotations_causes, labels_causes
+from pilotage.meta.validation.objectmeta import annotations_causes, labels_causes
 from pilotage.server.strategies.volumes.claims import validate_claim_spec
 
 _NOT_IN_TEMPLATE = tuple(name for name in METADATA_FIELDS if name not in ("labels", "annotations"))

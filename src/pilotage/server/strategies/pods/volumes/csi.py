@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required, too_long
-from pilotage.meta.names import dns_1123_subdomain
+from pilotage.meta.validation.names import dns_1123_subdomain
 
 _MAX_NAME = 63
 

@@ -8,7 +8,7 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label, dns_1123_subdomain
+from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.volumes.sources import SOURCES, validate_source
 

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from pilotage.meta.hooks import dec_hook, enc_hook
 from pilotage.meta.models import Model
-from pilotage.meta.quantity import Quantity
-from pilotage.meta.scalars import IntOrString
-from pilotage.meta.times import Duration, MicroTime
+from pilotage.meta.scalars.hooks import dec_hook, enc_hook
+from pilotage.meta.scalars.intorstring import IntOrString
+from pilotage.meta.scalars.quantity import Quantity
+from pilotage.meta.scalars.times import Duration, MicroTime
 
 
 class Lease(Model):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.meta import times
-from pilotage.meta.times import Duration, MicroTime
+from pilotage.meta.scalars import times
+from pilotage.meta.scalars.times import Duration, MicroTime
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, 987654, tzinfo=timezone(timedelta(hours=1)))
 

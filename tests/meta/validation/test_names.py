@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.meta import names
+from pilotage.meta.validation import names
 
 
 @pytest.mark.parametrize("name", ["a", "a-b.c", "0", "x" * 253, "a.b.c-d"])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pilotage.errors import Cause
-from pilotage.meta.validation import field_manager_causes, object_meta_causes, object_meta_update_causes
+from pilotage.meta.validation.objectmeta import field_manager_causes, object_meta_causes, object_meta_update_causes
 
 GOOD: dict[str, Any] = {
     "name": "web",

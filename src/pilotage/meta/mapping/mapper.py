@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from pilotage.errors import NoMatch
 from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
+from pilotage.meta.mapping.versions import version_priority
 from pilotage.meta.values import Value
-from pilotage.meta.versions import version_priority
 
 
 class RESTMapping(Value, frozen=True):

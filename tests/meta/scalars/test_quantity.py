@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pilotage.errors import DecodeError
-from pilotage.meta.limits import Limits, check_depth
+from pilotage.meta.text.limits import Limits, check_depth
 
 
 def nested(levels: int) -> dict[str, Any]:

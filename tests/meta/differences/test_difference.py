@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from pilotage.errors import DecodeError, UnplacedItems
 from pilotage.meta import objects
-from pilotage.meta.difference import carry, holds_unknown
+from pilotage.meta.differences.difference import carry, holds_unknown
 from pilotage.meta.markers import ListType
 from pilotage.meta.models import Model, Resource, omit, resource
-from pilotage.meta.quantity import Quantity
+from pilotage.meta.scalars.quantity import Quantity
 
 
 class Leaf(Model):

@@ -9,7 +9,15 @@ import msgspec
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.meta.names import RULES, NameForm, NameRule, as_prefix, dns_1123_label, label_value, qualified_name
+from pilotage.meta.validation.names import (
+    RULES,
+    NameForm,
+    NameRule,
+    as_prefix,
+    dns_1123_label,
+    label_value,
+    qualified_name,
+)
 
 MAX_ANNOTATIONS = 256 * 1024
 _OPERATIONS = ("Apply", "Update")

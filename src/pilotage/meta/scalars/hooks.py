@@ -6,8 +6,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from pilotage.meta.quantity import Quantity
-from pilotage.meta.times import Duration, MicroTime
+from pilotage.meta.scalars.quantity import Quantity
+from pilotage.meta.scalars.times import Duration, MicroTime
 
 
 @runtime_checkable

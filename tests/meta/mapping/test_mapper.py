@@ -4,7 +4,7 @@ import pytest
 
 from pilotage.errors import NoMatch
 from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import AmbiguousMatch, RESTMapper, RESTMapping
+from pilotage.meta.mapping.mapper import AmbiguousMatch, RESTMapper, RESTMapping
 
 
 def mapping(group: str, version: str, kind: str, plural: str = "", *short_names: str) -> RESTMapping:

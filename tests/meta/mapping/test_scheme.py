@@ -4,8 +4,8 @@ import pytest
 
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.models import Resource, resource
-from pilotage.meta.scheme import Scheme
 
 WIDGET = GroupVersionKind("example.com", "v1", "Widget")
 

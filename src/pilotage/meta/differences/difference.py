@@ -7,7 +7,7 @@ survive. At every level:
 - a value that is equal in `before` and `after` stays as it is in `base`, even if it is absent there;
 - a value that is in `before` and not in `after` is removed; a changed one is applied field by field.
 
-Items of lists have no names: `pilotage.meta.pairing` finds the item before for each item after.
+Items of lists have no names: `pilotage.meta.differences.pairing` finds the item before for each item after.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from pilotage.errors import DecodeError, UnplacedItems
-from pilotage.meta import pairing
+from pilotage.meta.differences import pairing
 from pilotage.meta.documents import canonical, same
 from pilotage.meta.models import Model, Shape, shapes
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required, shown
-from pilotage.meta.names import dns_1123_subdomain
+from pilotage.meta.validation.names import dns_1123_subdomain
 
 _MAX_PORT = 65535
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}")
