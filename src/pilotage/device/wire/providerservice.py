@@ -1,13 +1,13 @@
 """The messages of ProviderService: the calls of providers and their responses.
 
-Statuses and conditions are plain documents, as in a GPU's JSON. `decode` raises BadRequest.
+Each class has the fields of its message. Statuses and conditions are plain documents, as in a GPU's JSON.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
 
 import msgspec
 
@@ -27,190 +27,149 @@ def provider_path(name: str) -> str:
     return method_path(name, PACKAGES[1], SERVICE)
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterGPU:
+@dataclass(frozen=True)
+class _Message:
+    """Encodes and decodes its fields, which have the same names on the wire."""
+
+    NAME: ClassVar[str]
+
+    def encode(self) -> bytes:
+        message = _class(self.NAME)()
+        for field in fields(self):
+            _write(field.name, getattr(self, field.name), message)
+        return encoded(message)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Raises BadRequest."""
+        message = decoded(_class(cls.NAME), data)
+        return cls(**{field.name: _read(field.name, message) for field in fields(cls)})
+
+
+@dataclass(frozen=True)
+class RegisterGPU(_Message):
     """A provider has found a GPU."""
 
+    NAME = "RegisterGpuRequest"
     name: str
     uuid: str
     provider_id: str
     initial_status: Mapping[str, Any] | None = None
 
-    def encode(self) -> bytes:
-        message = _new("RegisterGpuRequest", name=self.name, provider_id=self.provider_id)
-        message.spec.uuid = self.uuid
-        if self.initial_status is not None:
-            _write_status(self.initial_status, message.initial_status)
-        return encoded(message)
 
-    @classmethod
-    def decode(cls, data: bytes) -> RegisterGPU:
-        message = _read("RegisterGpuRequest", data)
-        check_name(message.name)
-        status = _status(message.initial_status) if message.HasField("initial_status") else None
-        return cls(message.name, message.spec.uuid, message.provider_id, status)
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
+@dataclass(frozen=True)
+class Registered(_Message):
     """The response of RegisterGPU. `created` is False if the GPU existed already."""
 
+    NAME = "RegisterGpuResponse"
     created: bool
     resource_version: int
 
-    def encode(self) -> bytes:
-        return encoded(_new("RegisterGpuResponse", created=self.created, resource_version=self.resource_version))
 
-    @classmethod
-    def decode(cls, data: bytes) -> Registered:
-        message = _read("RegisterGpuResponse", data)
-        return cls(message.created, message.resource_version)
-
-
-@dataclass(frozen=True, slots=True)
-class UnregisterGPU:
+@dataclass(frozen=True)
+class UnregisterGPU(_Message):
     """A provider has removed a GPU."""
 
+    NAME = "UnregisterGpuRequest"
     name: str
 
-    def encode(self) -> bytes:
-        return encoded(_new("UnregisterGpuRequest", name=self.name))
 
-    @classmethod
-    def decode(cls, data: bytes) -> UnregisterGPU:
-        message = _read("UnregisterGpuRequest", data)
-        check_name(message.name)
-        return cls(message.name)
-
-
-@dataclass(frozen=True, slots=True)
-class Unregistered:
+@dataclass(frozen=True)
+class Unregistered(_Message):
     """The response of UnregisterGPU. `deleted` is False if the GPU did not exist."""
 
+    NAME = "UnregisterGpuResponse"
     deleted: bool
 
-    def encode(self) -> bytes:
-        return encoded(_new("UnregisterGpuResponse", deleted=self.deleted))
 
-    @classmethod
-    def decode(cls, data: bytes) -> Unregistered:
-        return cls(_read("UnregisterGpuResponse", data).deleted)
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateGPUStatus:
+@dataclass(frozen=True)
+class UpdateGPUStatus(_Message):
     """A provider's whole status of a GPU."""
 
+    NAME = "UpdateGpuStatusRequest"
     name: str
     status: Mapping[str, Any]
     provider_id: str
 
-    def encode(self) -> bytes:
-        message = _new("UpdateGpuStatusRequest", name=self.name, provider_id=self.provider_id)
-        _write_status(self.status, message.status)
-        return encoded(message)
 
-    @classmethod
-    def decode(cls, data: bytes) -> UpdateGPUStatus:
-        message = _read("UpdateGpuStatusRequest", data)
-        check_name(message.name)
-        if not message.HasField("status"):
-            raise BadRequest("the request contains no status")
-        return cls(message.name, _status(message.status), message.provider_id)
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateGPUCondition:
+@dataclass(frozen=True)
+class UpdateGPUCondition(_Message):
     """One condition of a GPU; all others stay."""
 
+    NAME = "UpdateGpuConditionRequest"
     name: str
     condition: Mapping[str, Any]
     provider_id: str
 
-    def encode(self) -> bytes:
-        message = _new("UpdateGpuConditionRequest", name=self.name, provider_id=self.provider_id)
-        condition = documents.read_condition(msgspec.json.encode(self.condition))
-        message.condition.SetInParent()
-        codec(Generation.V6).write_condition(condition, message.condition)
-        return encoded(message)
 
-    @classmethod
-    def decode(cls, data: bytes) -> UpdateGPUCondition:
-        message = _read("UpdateGpuConditionRequest", data)
-        check_name(message.name)
-        if not message.condition.type:
-            raise BadRequest("the request contains no condition with a type")
-        return cls(message.name, _condition(message.condition), message.provider_id)
-
-
-@dataclass(frozen=True, slots=True)
-class Updated:
+@dataclass(frozen=True)
+class Updated(_Message):
     """The response of UpdateGPUStatus and UpdateGPUCondition."""
 
+    NAME = "UpdateGpuStatusResponse"
     resource_version: int
 
-    def encode(self) -> bytes:
-        return encoded(_new("UpdateGpuStatusResponse", resource_version=self.resource_version))
 
-    @classmethod
-    def decode(cls, data: bytes) -> Updated:
-        return cls(_read("UpdateGpuStatusResponse", data).resource_version)
-
-
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+@dataclass(frozen=True)
+class Heartbeat(_Message):
     """A provider is alive and monitors these GPUs."""
 
+    NAME = "HeartbeatRequest"
     provider_id: str
     gpu_names: tuple[str, ...] = ()
 
-    def encode(self) -> bytes:
-        return encoded(_new("HeartbeatRequest", provider_id=self.provider_id, gpu_names=self.gpu_names))
 
-    @classmethod
-    def decode(cls, data: bytes) -> Heartbeat:
-        message = _read("HeartbeatRequest", data)
-        for name in message.gpu_names:
-            check_name(name)
-        return cls(message.provider_id, tuple(message.gpu_names))
-
-
-@dataclass(frozen=True, slots=True)
-class Acknowledged:
+@dataclass(frozen=True)
+class Acknowledged(_Message):
     """The response of Heartbeat."""
 
+    NAME = "HeartbeatResponse"
     acknowledged: bool = True
-
-    def encode(self) -> bytes:
-        return encoded(_new("HeartbeatResponse", acknowledged=self.acknowledged))
-
-    @classmethod
-    def decode(cls, data: bytes) -> Acknowledged:
-        return cls(_read("HeartbeatResponse", data).acknowledged)
 
 
 def _class(name: str) -> Any:
     return classes(Generation.V6.value)[f"{PACKAGES[1]}.{name}"]
 
 
-def _new(name: str, /, **fields: object) -> Any:
-    return _class(name)(**fields)
+def _write(name: str, value: Any, message: Any) -> None:
+    match name:
+        case "uuid":
+            message.spec.uuid = value
+        case "gpu_names":
+            message.gpu_names.extend(value)
+        case "condition":
+            message.condition.SetInParent()
+            condition = documents.read_condition(msgspec.json.encode(value))
+            codec(Generation.V6).write_condition(condition, message.condition)
+        case "status" | "initial_status":
+            if value is not None:
+                status = documents.read_status(msgspec.json.encode(value))
+                codec(Generation.V6).write_status(status, getattr(message, name))
+        case _:
+            setattr(message, name, value)
 
 
-def _read(name: str, data: bytes) -> Any:
-    return decoded(_class(name), data)
-
-
-def _write_status(status: Mapping[str, Any], message: Any) -> None:
-    codec(Generation.V6).write_status(documents.read_status(msgspec.json.encode(status)), message)
-
-
-def _status(message: Any) -> Mapping[str, Any]:
-    return _document(codec(Generation.V6).read_status, message)
-
-
-def _condition(message: Any) -> Mapping[str, Any]:
-    return _document(codec(Generation.V6).read_condition, message)
+def _read(name: str, message: Any) -> Any:
+    match name:
+        case "name":
+            check_name(message.name)
+        case "uuid":
+            return message.spec.uuid
+        case "gpu_names":
+            for gpu in message.gpu_names:
+                check_name(gpu)
+            return tuple(message.gpu_names)
+        case "condition":
+            if not message.condition.type:
+                raise BadRequest("the request contains no condition with a type")
+            return _document(codec(Generation.V6).read_condition, message.condition)
+        case "status" | "initial_status":
+            if message.HasField(name):
+                return _document(codec(Generation.V6).read_status, getattr(message, name))
+            if name == "status":
+                raise BadRequest("the request contains no status")
+            return None
+    return getattr(message, name)
 
 
 def _document(read: Any, message: Any) -> Mapping[str, Any]:
