@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from pilotage.client.client import Client
@@ -310,9 +309,7 @@ class Cluster:
             self._exits = exits.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self._client = self._plain = None
         await self._exits.aclose()
 

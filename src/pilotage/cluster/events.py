@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from random import Random
-from types import TracebackType
 from typing import Literal, get_args
 
 from pilotage.cluster import series
@@ -126,9 +125,7 @@ class EventBroadcaster:
         self._writer.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self._closed = True
         writer, self._writer = self._writer, None
         if writer is not None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from pilotage.cluster.immediate import run_now
@@ -81,9 +80,7 @@ class LightCluster:
     def __enter__(self) -> LightCluster:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

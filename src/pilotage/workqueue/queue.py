@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Generic, TypeVar
 
 from pilotage.errors import PilotageError
@@ -299,9 +298,7 @@ class _Taking(Generic[T]):
         self._item = await self._queue._get()
         return self._item
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self._queue._done(self._item)
 
 

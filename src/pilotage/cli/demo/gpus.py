@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
-from types import TracebackType
 
 from pilotage import device
 from pilotage.cli.demo.output import IDLE_SECONDS, print_line
@@ -74,9 +73,7 @@ class GPUs:
             self._exits = exits.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self._exits.aclose()
 
     async def _open(self, exits: AsyncExitStack) -> None:

@@ -7,7 +7,6 @@ import ssl as tls
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from types import TracebackType
 
 from pilotage.device import extra, wire
 from pilotage.device.access import Access, Remote
@@ -118,9 +117,7 @@ class DeviceServer:
             self._exits = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self._exits.aclose()
 
     async def _open(self, stack: AsyncExitStack) -> None:

@@ -12,7 +12,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from types import TracebackType
 
 from pilotage.device.server import metrics
 from pilotage.device.server.cachewatcher import CacheWatcher, encoding_error
@@ -114,9 +113,7 @@ class WatchCache:
         self._reader = asyncio.create_task(self._read_log(), name="device watch cache")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self.close()
         if self._reader is not None:
             self._reader.cancel()
