@@ -27,7 +27,7 @@ IMPORTED = (
     "pilotage.cli.device.server",
     "pilotage.cli.run.execution",
     "pilotage.cli.serve.server",
-    "pilotage.client.http",
+    "pilotage.client.transport.http",
     "pilotage.cluster.cluster",
     "pilotage.controller.builder",
     "pilotage.device.client.clientset",

@@ -106,8 +106,8 @@ async def embedded(name: str, storage: str) -> AsyncIterator[World]:
 
 @asynccontextmanager
 async def over_https(folder: Path) -> AsyncIterator[World]:
-    from pilotage.client.http import HTTPTransport
     from pilotage.client.retries import Retries
+    from pilotage.client.transport.http import HTTPTransport
     from pilotage.cluster import Cluster
     from pilotage.http.certificates import self_signed
     from pilotage.http.server import serve
@@ -135,8 +135,8 @@ async def over_https(folder: Path) -> AsyncIterator[World]:
 
 @asynccontextmanager
 async def over_there(cluster: RealCluster) -> AsyncIterator[World]:
-    from pilotage.client.http import HTTPTransport
     from pilotage.client.retries import Retries
+    from pilotage.client.transport.http import HTTPTransport
     from pilotage.cluster import Cluster
 
     brief = Retries(total=5)  # enough for a server that is busy, and not a minute for one that says no

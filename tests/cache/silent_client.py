@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
-from pilotage.client.http import HTTPTransport
+from pilotage.client.transport.http import HTTPTransport
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.listing import RestListerWatcher
 from pilotage.types.core.v1 import ConfigMap

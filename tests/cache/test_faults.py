@@ -14,7 +14,7 @@ import pytest
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
 from pilotage.client.client import Client
-from pilotage.client.http import HTTPTransport
+from pilotage.client.transport.http import HTTPTransport
 from pilotage.cluster import Cluster
 from pilotage.errors import UnexpectedAnswer
 from pilotage.http.certificates import self_signed

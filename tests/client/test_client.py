@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from pilotage.client import Client, merge_from, raw_patch, strategic_merge_from
-from pilotage.client.warnings import LoggedOnce, ServerWarning
+from pilotage.client.transport.warnings import LoggedOnce, ServerWarning
 from pilotage.errors import BadRequest, Gone, InvalidDefinition, NoMatch, NotFound, StatusDetails
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pytest
 
 from pilotage.client import Client
-from pilotage.client.http import HTTPTransport
 from pilotage.client.retries import Retries
+from pilotage.client.transport.http import HTTPTransport
 from pilotage.cluster import Cluster
 from pilotage.errors import (
     ApiError,

@@ -10,8 +10,8 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from pilotage.client.http import HTTPTransport
 from pilotage.client.retries import Retries
+from pilotage.client.transport.http import HTTPTransport
 from pilotage.errors import ApiError, ConnectionLost, InternalError, ServiceUnavailable, TooManyRequests
 from pilotage.http.messages import HTTPRequest, HTTPResponse
 from pilotage.http.server import serve
@@ -133,7 +133,7 @@ async def test_every_try_is_counted_by_code_method_and_host(monkeypatch: pytest.
     assert "rest_client_requests_total" in REGISTRY.render()
     registry = Registry()  # the process's own is full of the hosts of other tests
     counter = registry.counter("rest_client_requests_total", "x", ("code", "method", "host"))
-    monkeypatch.setattr("pilotage.client.sending.REQUESTS", counter)
+    monkeypatch.setattr("pilotage.client.transport.sending.REQUESTS", counter)
     async with answering(busy(), OK) as (transport, seen):
         await transport.call(GET)
         host = seen[0].headers.get("host")
@@ -161,7 +161,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    monkeypatch.setattr("pilotage.client.sending.asyncio", _Quick(sleep))
+    monkeypatch.setattr("pilotage.client.transport.sending.asyncio", _Quick(sleep))
     return waits
 
 

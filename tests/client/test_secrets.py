@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from pilotage.cache.event import InformerEvent
-from pilotage.client import wire
 from pilotage.client.client import Client
 from pilotage.client.config import Config
 from pilotage.client.credentials.credentials import Certificate, Material, StaticCredentials, TokenFile
 from pilotage.client.credentials.execplugin import ExecPlugin
 from pilotage.client.credentials.kubeconfig import Kubeconfig
-from pilotage.client.http import HTTPTransport
+from pilotage.client.transport import wire
+from pilotage.client.transport.http import HTTPTransport
 from pilotage.cluster import Cluster
 from pilotage.errors import ApiError, DecodeError, NoCredentials
 from pilotage.http.messages import ClientResponse, Headers, HTTPRequest, HTTPResponse

@@ -13,8 +13,8 @@ import pytest
 
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
-from pilotage.client.http import HTTPTransport
 from pilotage.client.retries import Retries
+from pilotage.client.transport.http import HTTPTransport
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.rest.listing import BackoffOptions, RestListerWatcher
 from pilotage.types.core.v1 import ConfigMap

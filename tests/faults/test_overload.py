@@ -12,7 +12,7 @@ import pytest
 
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
-from pilotage.client.http import HTTPTransport
+from pilotage.client.transport.http import HTTPTransport
 from pilotage.errors import ConnectionLost
 from pilotage.http.messages import ClientResponse, Headers
 from pilotage.meta.kinds import GroupVersionResource

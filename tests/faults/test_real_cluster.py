@@ -16,7 +16,7 @@ from hack.cluster.running import RealCluster
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
 from pilotage.client.client import Client
-from pilotage.client.http import HTTPTransport
+from pilotage.client.transport.http import HTTPTransport
 from pilotage.errors import ConnectionLost
 from pilotage.http.certificates import self_signed
 from pilotage.http.tls import client_context, server_context

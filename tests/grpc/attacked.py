@@ -13,9 +13,10 @@ from typing import Any
 from unittest import mock
 
 from hack.device.attacks import ATTACKS, HELLO
-from pilotage.grpc import frames, serverconnection
+from pilotage.grpc import serverconnection
 from pilotage.grpc.calls import routes
-from pilotage.grpc.frames import ErrorCode
+from pilotage.grpc.http2 import frames
+from pilotage.grpc.http2.frames import ErrorCode
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.peers import Accounts
 from pilotage.grpc.rpc import Peer

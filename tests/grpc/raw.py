@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from hpack import Decoder
 
 from hack.device.attacks import HELLO, frame, request
-from pilotage.grpc import frames
-from pilotage.grpc.frames import ErrorCode
+from pilotage.grpc.http2 import frames
+from pilotage.grpc.http2.frames import ErrorCode
 
 __all__ = ["HELLO", "Raw", "connected", "frame", "request"]
 

@@ -17,7 +17,7 @@ import pytest
 
 from hack.device import attacks
 from pilotage.grpc.channel import GRPCChannel
-from pilotage.grpc.frames import ErrorCode
+from pilotage.grpc.http2.frames import ErrorCode
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Code
 from pilotage.grpc.server import Server

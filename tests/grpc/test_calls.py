@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from hack.device.attacks import MESSAGE, literal
-from pilotage.grpc import frames
-from pilotage.grpc.frames import ErrorCode
+from pilotage.grpc.http2 import frames
+from pilotage.grpc.http2.frames import ErrorCode
 from pilotage.grpc.rpc import Call, Code, Handlers, Outgoing, Reply, RPCError, frame
 
 from . import raw

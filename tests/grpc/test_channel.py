@@ -17,11 +17,12 @@ import pytest
 from hpack import Decoder
 
 from pilotage.errors import ConnectionLost
-from pilotage.grpc import connection, frames
+from pilotage.grpc import connection
 from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.clientconnection import ClientConnection
 from pilotage.grpc.dialer import Address
-from pilotage.grpc.frames import ErrorCode, Setting
+from pilotage.grpc.http2 import frames
+from pilotage.grpc.http2.frames import ErrorCode, Setting
 from pilotage.grpc.options import ChannelOptions
 from pilotage.grpc.rpc import Code, RPCError
 from pilotage.grpc.server import serve

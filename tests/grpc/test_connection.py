@@ -9,12 +9,12 @@ from unittest import mock
 
 import pytest
 
-from pilotage.grpc import frames
+from pilotage.grpc.http2 import frames
+from pilotage.grpc.http2.stream import Stream
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.peers import Account, Accounts
 from pilotage.grpc.rpc import Peer
 from pilotage.grpc.serverconnection import ServerConnection, Shared
-from pilotage.grpc.stream import Stream
 
 
 class Moody(socket.socket):

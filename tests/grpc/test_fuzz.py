@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 
 from hack.device.attacks import HELLO, MESSAGE, frame, literal, request
 from pilotage.errors import ConnectionLost
-from pilotage.grpc import frames
 from pilotage.grpc.calls import routes
 from pilotage.grpc.clientconnection import ClientConnection
 from pilotage.grpc.connection import Connection
-from pilotage.grpc.engine import Violation
-from pilotage.grpc.frames import ErrorCode
-from pilotage.grpc.guard import Abuse
+from pilotage.grpc.http2 import frames
+from pilotage.grpc.http2.engine import Violation
+from pilotage.grpc.http2.frames import ErrorCode
+from pilotage.grpc.http2.guard import Abuse
 from pilotage.grpc.options import ChannelOptions, ServerOptions
 from pilotage.grpc.peers import Accounts
 from pilotage.grpc.rpc import Peer, RPCError
 from pilotage.grpc.serverconnection import ServerConnection, Shared
 
 from .ground import COUNT, ECHO, FAIL, HANG, LARGE, SHOUT, WATCH, Service
-from .test_engine import Recorder
+from .http2.test_engine import Recorder
 
 STREAMS = st.sampled_from([0, 1, 1, 1, 2, 3, 3, 5, 7, 9, 2**31 - 1])
 ANSWER = frames.block([(":status", "200"), ("content-type", "application/grpc")])

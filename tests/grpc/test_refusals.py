@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import pytest
 
 from hack.device.attacks import HELLO
-from pilotage.grpc import frames
 from pilotage.grpc import refusals as module
-from pilotage.grpc.frames import ErrorCode
+from pilotage.grpc.http2 import frames
+from pilotage.grpc.http2.frames import ErrorCode
 from pilotage.grpc.refusals import RefusedConnections, has_call
 
 SETTINGS = frames.settings({})

@@ -15,10 +15,10 @@ import pytest
 
 from hack.device.attacks import MESSAGE
 from pilotage.errors import ConnectionLost, PilotageError
-from pilotage.grpc import frames
 from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.dialer import Address
-from pilotage.grpc.frames import ErrorCode
+from pilotage.grpc.http2 import frames
+from pilotage.grpc.http2.frames import ErrorCode
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Call, Code, Handlers, Peer, Reply, RPCError
 from pilotage.grpc.server import Server, serve

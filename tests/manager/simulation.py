@@ -2,7 +2,7 @@
 
 The electors are the real ones, on virtual time. The API server is a model of one record and of the writes of leaders;
 it has the rules of the real one (a write of the record needs its version, a write of a leader its term), which
-`tests/server/test_fencing.py` shows for the real one.
+`tests/server/writes/test_fencing.py` shows for the real one.
 """
 
 from __future__ import annotations

@@ -360,7 +360,7 @@ async def test_over_https_the_worst_of_it_is_refused_and_the_server_lives_on(tmp
     (tmp_path / "crt").write_bytes(certificate.certificate)
     (tmp_path / "key").write_bytes(certificate.key)
     context = server_context(str(tmp_path / "crt"), str(tmp_path / "key"))
-    from pilotage.client.http import HTTPTransport
+    from pilotage.client.transport.http import HTTPTransport
 
     async with opened() as api, serve(HTTPHandler(api.registry, "secret"), ssl=context) as server:
         url = f"https://127.0.0.1:{server.port}"

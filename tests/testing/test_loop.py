@@ -9,7 +9,7 @@ from itertools import permutations
 
 import pytest
 
-from pilotage.controller.reconciler import reconcile_function, wait
+from pilotage.controller.reconcilers.reconciler import reconcile_function, wait
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result
 from pilotage.storage import Put, open_storage

@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
 def resources(names: Sequence[str]) -> list[type[Resource]]:
     """The Resource classes defined in the named modules, each once. Imported classes are left out."""
-    from pilotage.cli.modules import load
+    from pilotage.cli.program.modules import load
 
     found: dict[type[Resource], None] = {}
     for name in names:
@@ -95,7 +95,7 @@ def _class_name(name: str) -> str:
 
 
 def _all(module: ModuleType) -> list[type[Resource]]:
-    from pilotage.cli.modules import is_resource
+    from pilotage.cli.program.modules import is_resource
 
     def own(cls: type) -> bool:
         inside = cls.__module__.startswith(f"{module.__name__}.") and hasattr(module, "__path__")
@@ -110,7 +110,7 @@ def _all(module: ModuleType) -> list[type[Resource]]:
 
 
 def _one(module: ModuleType, name: str) -> list[type[Resource]]:
-    from pilotage.cli.modules import is_resource
+    from pilotage.cli.program.modules import is_resource
 
     value = getattr(module, name, None)
     if value is None:

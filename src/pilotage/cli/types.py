@@ -154,7 +154,7 @@ def _loaded(text: str) -> Iterator[list[type[Resource]]]:
     import importlib.util
     import tempfile  # it loads the compressors, and this module is loaded for the help of all commands
 
-    from pilotage.cli.modules import is_resource
+    from pilotage.cli.program.modules import is_resource
 
     name = "_pilotage_types"
     with tempfile.TemporaryDirectory() as folder:

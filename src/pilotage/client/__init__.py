@@ -1,6 +1,7 @@
 """Talk to an API server: the client, in process or over HTTP.
 
-Names are loaded when they are first used, and listed in `__init__.pyi`. `HTTPTransport` is in `pilotage.client.http`.
+Names are loaded when they are first used, and listed in `__init__.pyi`. `HTTPTransport` is in
+`pilotage.client.transport.http`.
 """
 
 from pilotage.lazyexports import lazy_exports

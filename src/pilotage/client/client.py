@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from pilotage.client.reader import Reader
 from pilotage.client.session import Catalogue, Defaults, Session
-from pilotage.client.warnings import LoggedOnce, WarningHandler
+from pilotage.client.transport.warnings import LoggedOnce, WarningHandler
 from pilotage.client.writer import Writer
 from pilotage.meta.forms import Kind, Object
 from pilotage.meta.kinds import GroupVersionKind

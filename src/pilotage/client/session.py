@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from pilotage.client.targets import Target
-from pilotage.client.warnings import ServerWarning, WarningHandler
+from pilotage.client.transport.warnings import ServerWarning, WarningHandler
 from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound, PilotageError
 from pilotage.meta.forms import Kind, Object, gvk_of, kind_of, reader_of
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource

@@ -113,7 +113,7 @@ class RemoteAPIServer:
         self.url = config.url
 
     async def open(self, exits: AsyncExitStack) -> Transport:
-        from pilotage.client.http import HTTPTransport
+        from pilotage.client.transport.http import HTTPTransport
 
         transport = HTTPTransport.from_config(self._config)
         exits.push_async_callback(transport.close)
@@ -121,7 +121,7 @@ class RemoteAPIServer:
 
     def separate_transport(self) -> Transport:
         """A second connection. It belongs to the event loop that uses it first."""
-        from pilotage.client.http import HTTPTransport
+        from pilotage.client.transport.http import HTTPTransport
 
         credentials = self._config.credentials
         copy = getattr(credentials, "for_another_loop", None)

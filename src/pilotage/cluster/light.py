@@ -23,7 +23,7 @@ from pilotage.meta.values import Value
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server.definitions import NeedsServer
-from pilotage.server.stored import StoredReader
+from pilotage.server.stored.reads import StoredReader
 from pilotage.storage.interface import Storage
 
 if TYPE_CHECKING:  # loaded on use: this is what a short command waits for

@@ -11,7 +11,6 @@ from pilotage.controller.handlers import (
     enqueue_request_for_owner,
     enqueue_requests_from,
 )
-from pilotage.controller.objectreconciler import as_reconciler
 from pilotage.controller.options import ControllerOptions
 from pilotage.controller.predicates import (
     Predicate,
@@ -25,7 +24,8 @@ from pilotage.controller.predicates import (
     or_,
     resource_version_changed,
 )
-from pilotage.controller.reconciler import Abandoned, Reconciler, wait
+from pilotage.controller.reconcilers.objectreconciler import as_reconciler
+from pilotage.controller.reconcilers.reconciler import Abandoned, Reconciler, wait
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result, TerminalError
 from pilotage.controller.sources.filesource import FileChange, FileSource

@@ -16,7 +16,7 @@ from pilotage.controller.gate import Gate
 from pilotage.controller.handlers import Handler, enqueue_request_for_object, enqueue_request_for_owner
 from pilotage.controller.options import ControllerOptions
 from pilotage.controller.predicates import Predicate
-from pilotage.controller.reconciler import AnyReconciler, reconcile_function
+from pilotage.controller.reconcilers.reconciler import AnyReconciler, reconcile_function
 from pilotage.controller.request import Q_co, Request
 from pilotage.controller.sources.sources import Kind, Source, kind_name
 from pilotage.errors import InvalidDefinition

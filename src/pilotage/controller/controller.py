@@ -12,15 +12,15 @@ from pilotage.controller import reasons
 from pilotage.controller.gate import Gate
 from pilotage.controller.metrics import ControllerMetrics
 from pilotage.controller.options import ControllerOptions, Settings, resolve
-from pilotage.controller.reconciler import AnyReconciler, reconcile_function
+from pilotage.controller.reconcilers.reconciler import AnyReconciler, reconcile_function
 from pilotage.controller.request import Request
 from pilotage.controller.sources.runningsources import Feeding, RunningSources
 from pilotage.controller.sources.sources import Source
 from pilotage.controller.worker import Job, Worker, log
 from pilotage.errors import InvalidDefinition
-from pilotage.manager.beginning import Beginning
-from pilotage.manager.idleness import Repeated
 from pilotage.manager.options import ControllerDefaults
+from pilotage.manager.runs.beginning import Beginning
+from pilotage.manager.runs.idleness import Repeated
 from pilotage.manager.shutdown import UNWIND_SECONDS
 from pilotage.manager.work import RECONCILE, ActiveWork, WorkTracker
 from pilotage.meta.kinds import GroupVersionKind

@@ -11,8 +11,8 @@ from pilotage.controller.activity import Activity
 from pilotage.controller.event import Event
 from pilotage.controller.request import Request
 from pilotage.controller.sources.sources import Kind
-from pilotage.manager.beginning import Beginning
-from pilotage.manager.checkpoint import ALL, LABEL, Record, Seen, merged, seen_of, version_of, was_deleted
+from pilotage.manager.runs.beginning import Beginning
+from pilotage.manager.runs.checkpoint import ALL, LABEL, Record, Seen, merged, seen_of, version_of, was_deleted
 from pilotage.meta import forms, objects
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.objects import Header

@@ -12,7 +12,7 @@ from pilotage.cache.errors import NamespaceRemoved
 from pilotage.controller.activity import Activity
 from pilotage.controller.gate import Gate
 from pilotage.controller.metrics import ControllerMetrics
-from pilotage.controller.reconciler import Reconcile
+from pilotage.controller.reconcilers.reconciler import Reconcile
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result, is_terminal, leaves
 from pilotage.controller.triggers import TRIGGERS

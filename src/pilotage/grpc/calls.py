@@ -8,14 +8,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pilotage.grpc import frames, rpc
-from pilotage.grpc.engine import Fields, Violation
-from pilotage.grpc.frames import ErrorCode, block
+from pilotage.grpc import rpc
+from pilotage.grpc.http2 import frames
+from pilotage.grpc.http2.engine import Fields, Violation
+from pilotage.grpc.http2.frames import ErrorCode, block
+from pilotage.grpc.http2.stream import Stream
 from pilotage.grpc.messages import PREFIX_BYTES, Assembler
 from pilotage.grpc.metadata import ANSWER, DONE, failure, metadata_block, well_formed
 from pilotage.grpc.requests import CallRequest, refused
 from pilotage.grpc.rpc import Code, RPCError
-from pilotage.grpc.stream import Stream
 from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:

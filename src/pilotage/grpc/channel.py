@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pilotage.errors import ConnectionLost
 from pilotage.grpc.clientconnection import ClientConnection
 from pilotage.grpc.dialer import Endpoint, connect
-from pilotage.grpc.frames import block
+from pilotage.grpc.http2.frames import block
 from pilotage.grpc.metadata import CONTENT_TYPE, metadata_block, timeout_text
 from pilotage.grpc.options import ChannelOptions, default_user_agent
 from pilotage.grpc.outgoingcall import OutgoingCall

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from itertools import count
 
 from pilotage.errors import ConnectionLost
-from pilotage.grpc import frames
 from pilotage.grpc.connection import Connection
-from pilotage.grpc.engine import Bounds, Fields, Violation
-from pilotage.grpc.frames import ErrorCode
+from pilotage.grpc.http2 import frames
+from pilotage.grpc.http2.engine import Bounds, Fields, Violation
+from pilotage.grpc.http2.frames import ErrorCode
+from pilotage.grpc.http2.stream import Stream
 from pilotage.grpc.options import ChannelOptions
 from pilotage.grpc.outgoingcall import OutgoingCall
 from pilotage.grpc.rpc import frame
-from pilotage.grpc.stream import Stream
 
 _LAST_ID = 2**31 - 1
 _numbers = count(1)

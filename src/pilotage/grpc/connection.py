@@ -6,11 +6,11 @@ import asyncio
 from abc import abstractmethod
 from typing import TypeVar, cast
 
-from pilotage.grpc import frames
-from pilotage.grpc.engine import Bounds, Engine, Violation, discard
-from pilotage.grpc.frames import ErrorCode
-from pilotage.grpc.guard import Abuse, Guard
-from pilotage.grpc.stream import Stream
+from pilotage.grpc.http2 import frames
+from pilotage.grpc.http2.engine import Bounds, Engine, Violation, discard
+from pilotage.grpc.http2.frames import ErrorCode
+from pilotage.grpc.http2.guard import Abuse, Guard
+from pilotage.grpc.http2.stream import Stream
 
 S = TypeVar("S", bound=Stream)
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from urllib.parse import unquote_to_bytes
 
-from pilotage.grpc.frames import block
+from pilotage.grpc.http2.frames import block
 from pilotage.grpc.rpc import Code, RPCError
 
 CONTENT_TYPE = "application/grpc"

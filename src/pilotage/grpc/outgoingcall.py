@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from pilotage.errors import ConnectionLost, PilotageError
-from pilotage.grpc import frames
-from pilotage.grpc.engine import Engine, Fields, Violation
-from pilotage.grpc.frames import ErrorCode
+from pilotage.grpc.http2 import frames
+from pilotage.grpc.http2.engine import Engine, Fields, Violation
+from pilotage.grpc.http2.frames import ErrorCode
+from pilotage.grpc.http2.stream import Stream
 from pilotage.grpc.messages import PREFIX_BYTES, Assembler
 from pilotage.grpc.metadata import outcome, refused_by_http, split_fields, well_formed
 from pilotage.grpc.rpc import Code, RPCError, frame
-from pilotage.grpc.stream import Stream
 
 _RESETS = {
     ErrorCode.CANCEL: Code.CANCELLED,

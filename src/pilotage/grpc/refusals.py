@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from time import thread_time
 
-from pilotage.grpc import frames
-from pilotage.grpc.frames import ErrorCode
+from pilotage.grpc.http2 import frames
+from pilotage.grpc.http2.frames import ErrorCode
 
 _MAX_OPEN = 16
 _FIRST_CALL_SECONDS = 0.25

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pilotage.grpc.frames import block
+from pilotage.grpc.http2.frames import block
 from pilotage.grpc.metadata import ANSWER, CONTENT_TYPE, failure, split_fields, timeout_seconds, well_formed
 from pilotage.grpc.rpc import Call, Code, Peer, RPCError
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pilotage.errors import PilotageError
 from pilotage.grpc.calls import routes
-from pilotage.grpc.frames import ErrorCode
+from pilotage.grpc.http2.frames import ErrorCode
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.peers import Account, Accounts, peer_of
 from pilotage.grpc.refusals import RefusedConnections

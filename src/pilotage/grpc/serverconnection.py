@@ -10,12 +10,13 @@ from itertools import islice
 from time import thread_time
 from typing import cast
 
-from pilotage.grpc import frames, requests
+from pilotage.grpc import requests
 from pilotage.grpc.calls import IncomingCall, Route
 from pilotage.grpc.connection import Connection
-from pilotage.grpc.engine import Bounds, Fields
-from pilotage.grpc.frames import ErrorCode
-from pilotage.grpc.guard import Abuse, AbuseKind, Guard
+from pilotage.grpc.http2 import frames
+from pilotage.grpc.http2.engine import Bounds, Fields
+from pilotage.grpc.http2.frames import ErrorCode
+from pilotage.grpc.http2.guard import Abuse, AbuseKind, Guard
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.peers import Account
 from pilotage.grpc.rpc import Code, Peer, RPCError

@@ -17,7 +17,6 @@ from pilotage.errors import InvalidDefinition
 from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.http.messages import Handler
 from pilotage.manager import signals
-from pilotage.manager.beginning import Beginning, reconcilers_of
 from pilotage.manager.clusters import MemberCluster, check_new
 from pilotage.manager.declared import Declared
 from pilotage.manager.election.candidate import for_lease, new_candidate
@@ -32,13 +31,14 @@ from pilotage.manager.endpoints.server import (
     metrics_handler,
 )
 from pilotage.manager.errors import AlreadyStarted, ManagerStopped
-from pilotage.manager.idleness import Idleness
 from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.permissions import Permissions
 from pilotage.manager.processes.child import add_probe
 from pilotage.manager.runnables import AnyRunnable, name_of
+from pilotage.manager.runs.beginning import Beginning, reconcilers_of
+from pilotage.manager.runs.idleness import Idleness
 from pilotage.manager.shutdown import Progress
 from pilotage.manager.supervision.liveness import EVENT_LOOP
 from pilotage.manager.supervision.supervisor import has_threads

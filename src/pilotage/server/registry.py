@@ -17,7 +17,7 @@ from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest, PatchType, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
-from pilotage.server import deadlines, records, routes, steps
+from pilotage.server import deadlines, records, routes
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.access.reviews import Reviewer
 from pilotage.server.bootstrap.cluster import create_cluster_objects
@@ -37,6 +37,7 @@ from pilotage.server.verbs.read import Reader
 from pilotage.server.verbs.refusals import with_warnings
 from pilotage.server.verbs.update import Updater
 from pilotage.server.verbs.watch import Watcher
+from pilotage.server.writes import steps
 from pilotage.storage.bases import NO_REQUEST
 from pilotage.storage.interface import Put
 from pilotage.types import builtin

@@ -16,7 +16,7 @@ from pilotage.client.interception import intercept
 from pilotage.cluster.cluster import Cluster
 from pilotage.cluster.installation import install
 from pilotage.cluster.writes import TrackedTransport
-from pilotage.controller.reconciler import AnyReconciler, reconcile_function
+from pilotage.controller.reconcilers.reconciler import AnyReconciler, reconcile_function
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result
 from pilotage.errors import AlreadyExists, InvalidDefinition

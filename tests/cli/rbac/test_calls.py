@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from pilotage.cli.program.target import companions, load_target
 from pilotage.cli.rbac.calls import Calls, find_calls
 from pilotage.cli.rbac.program import Program
-from pilotage.cli.target import companions, load_target
 
 from ..programs import program, reconciling
 

@@ -16,11 +16,11 @@ import pytest
 
 import pilotage as pt
 from hack.cluster.running import RealCluster
-from pilotage.cli.declarations import Declarations, declarations
+from pilotage.cli.program.declarations import Declarations, declarations
+from pilotage.cli.program.target import Target, load_target
 from pilotage.cli.rbac.analysis import analyse
 from pilotage.cli.rbac.grants import Grant, Installation
 from pilotage.cli.rbac.roles import role_objects
-from pilotage.cli.target import Target, load_target
 from pilotage.cluster.installation import install as install_definitions
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.unstructured import Unstructured

@@ -7,7 +7,7 @@ import pytest
 
 import pilotage as pt
 from pilotage.cli.errors import CommandError
-from pilotage.cli.modules import ProgramStarted, load
+from pilotage.cli.program.modules import ProgramStarted, load
 from pilotage.cli.run.main import _target, parser
 from tests import forked
 from tests.cli.run.greetings import KIND, OPERATOR, write_operator

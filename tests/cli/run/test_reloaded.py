@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.modules import load
+from pilotage.cli.program.modules import load
 from pilotage.cli.run.reloaded import VARIABLE, channel_to_parent, program_files, reported
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotage.cli.project import find_project
+from pilotage.cli.program.project import find_project
 
 from .conftest import Pilotage
 

@@ -106,12 +106,12 @@ OPT_IN = {
 async def test_the_metrics_of_controller_runtime_are_served_under_their_names_with_their_labels(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import pilotage.client.metrics
+    import pilotage.client.transport.metrics
     import pilotage.webhook.certificates.files
     import pilotage.webhook.conversion.webhook
     import pilotage.webhook.endpoint
 
-    monkeypatch.setattr(pilotage.client.metrics, "_registry", None)
+    monkeypatch.setattr(pilotage.client.transport.metrics, "_registry", None)
     async with Manager(Cluster.embedded(), BOTH) as manager:
         ControllerBuilder(manager).for_(ConfigMap).complete(_no_reconcile)
         await manager.run_until_idle(timeout=30)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pilotage.schema.cel.admission import AdmissionCompiler
-from pilotage.schema.cel.evaluation import expression_of
+from pilotage.schema.cel.admission.evaluation import expression_of
+from pilotage.schema.cel.admission.expressions import AdmissionCompiler
 from pilotage.schema.cel.expression import CompileError
 from pilotage.schema.structural import StructuralSchema
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pilotage.cli.modules import is_resource
+from pilotage.cli.program.modules import is_resource
 from pilotage.meta.models import Resource
 from pilotage.schema.source.comparison import differences
 from pilotage.schema.source.module import module_of, versions_of

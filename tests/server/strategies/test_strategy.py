@@ -9,13 +9,13 @@ from pilotage.errors import ApiError, BadRequest, Cause, Conflict, Invalid
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
 from pilotage.rest.request import APIRequest, Verb
-from pilotage.server import steps
 from pilotage.server.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.custom import resources_of
 from pilotage.server.strategies.metadata import deduplicate_owners, wipe
 from pilotage.server.strategies.strategy import Strategy
 from pilotage.server.verbs.identity import check_identity, check_uid, check_version, version_number
+from pilotage.server.writes import steps
 from pilotage.storage.memory import MemoryStorage
 
 from ...counting import counted_lines

@@ -115,7 +115,7 @@ def _check_exists(url: str) -> None:
 @asynccontextmanager
 async def _served(kubeconfig: str, context: str) -> AsyncIterator[tuple[Transport, str]]:
     from pilotage.client import config
-    from pilotage.client.http import HTTPTransport
+    from pilotage.client.transport.http import HTTPTransport
 
     try:
         found = config.load(kubeconfig, context)

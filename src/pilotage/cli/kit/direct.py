@@ -20,7 +20,7 @@ from pilotage.cli.kit.printers.table import KindTables, printed
 from pilotage.errors import BadRequest, Record
 from pilotage.meta.scalars import times
 from pilotage.server.definitions import NeedsServer
-from pilotage.server.plain import PlainReader, PlainResource
+from pilotage.server.stored.plain import PlainReader, PlainResource
 from pilotage.storage.sqlite.parts import OpenFile
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pilotage.meta.documents import Document
     from pilotage.meta.kinds import GroupVersionKind
-    from pilotage.server.plain import PlainResource
+    from pilotage.server.stored.plain import PlainResource
 
 
 def kind_of(kind: GroupVersionKind | PlainResource) -> str:

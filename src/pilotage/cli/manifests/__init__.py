@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the manifests, or compare them, and return the exit code."""
     if options.device:
         return device.run(options)
-    from pilotage.cli.project import find_project
+    from pilotage.cli.program.project import find_project
 
     project = find_project(Path.cwd())
     folder = options.output or (project.deploy if project is not None else None)

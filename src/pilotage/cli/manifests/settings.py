@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pilotage.meta.documents import Document
 
 if TYPE_CHECKING:
-    from pilotage.cli.declarations import Declarations
+    from pilotage.cli.program.declarations import Declarations
     from pilotage.cli.rbac.grants import Grant, Installation
 
 METRICS_PORT, HEALTH_PORT, WEBHOOK_PORT = 8080, 8081, 9443

@@ -12,7 +12,7 @@ from pilotage.cli.help import examples
 from pilotage.cli.terminal import standard_error, standard_output
 
 if TYPE_CHECKING:
-    from pilotage.cli.declarations import Declarations
+    from pilotage.cli.program.declarations import Declarations
     from pilotage.cli.rbac.analysis import Analysis
     from pilotage.cli.rbac.grants import Installation
     from pilotage.cluster.recording import Seen
@@ -103,10 +103,10 @@ def read_program(options: argparse.Namespace) -> tuple[Declarations, Installatio
     """What the program of the options declares, and how it is run on a cluster."""
     import asyncio
 
-    from pilotage.cli.declarations import declarations
-    from pilotage.cli.project import chosen_target, program_name
+    from pilotage.cli.program.declarations import declarations
+    from pilotage.cli.program.project import chosen_target, program_name
+    from pilotage.cli.program.target import load_target
     from pilotage.cli.rbac.grants import Installation
-    from pilotage.cli.target import load_target
 
     text, project = chosen_target(options.target or "", Path.cwd())
     with standard_error().working(f"Reading {text}"):

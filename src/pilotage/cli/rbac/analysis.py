@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pilotage.cli.declarations import Declarations
+from pilotage.cli.program.declarations import Declarations
 from pilotage.cli.rbac.calls import find_calls
 from pilotage.cli.rbac.grants import Grant, Installation, Resources, grants
 from pilotage.cli.rbac.program import Program

@@ -14,7 +14,7 @@ from pilotage.meta.models import Resource
 from pilotage.rest.permission import Permission
 
 if TYPE_CHECKING:
-    from pilotage.cli.declarations import Declarations
+    from pilotage.cli.program.declarations import Declarations
     from pilotage.webhook.registration import Registrable
 
 COORDINATION = "coordination.k8s.io"

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Iterable
 from typing import Any
 
-from pilotage.cli.modules import is_resource
+from pilotage.cli.program.modules import is_resource
 from pilotage.cli.rbac.program import Definition, Function, Program, named_value
 from pilotage.cli.rbac.values import (
     ClientValue,

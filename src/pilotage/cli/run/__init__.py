@@ -38,10 +38,10 @@ def register(subparsers: Any) -> None:
 
 def run(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     """Run the program and return the exit code."""
-    from pilotage.cli.project import chosen_target, program_name
+    from pilotage.cli.program.project import chosen_target, program_name
+    from pilotage.cli.program.target import load_target
     from pilotage.cli.run.execution import execute
     from pilotage.cli.run.flags import flags_of
-    from pilotage.cli.target import load_target
 
     flags = flags_of(command, options, os.environ)
     text, project = chosen_target(options.target or os.environ.get(variable("target"), ""), Path.cwd())

@@ -16,8 +16,8 @@ from pilotage.cli.run.arguments import add_arguments
 from pilotage.errors import PilotageError
 
 if TYPE_CHECKING:
+    from pilotage.cli.program.target import Target
     from pilotage.cli.run.flags import Flags
-    from pilotage.cli.target import Target
     from pilotage.manager.manager import Manager
     from pilotage.meta.models import Resource
 
@@ -38,7 +38,7 @@ def run(
     default those of the process. Raises SystemExit with 1 after a failure, of which one line was printed, with 2 for
     wrong flags, and with 130 after an interrupt.
     """
-    from pilotage.cli.modules import refuse_program
+    from pilotage.cli.program.modules import refuse_program
 
     refuse_program()
     command = parser()
@@ -47,7 +47,7 @@ def run(
     except PilotageError as error:
         print(f"{command.prog}: {error}", file=sys.stderr)
         raise SystemExit(1) from None
-    from pilotage.cli.project import program_name
+    from pilotage.cli.program.project import program_name
     from pilotage.cli.run.execution import execute
 
     if code := execute(lambda: _target(main, kinds), flags, program_name(command.prog), command.prog):
@@ -78,7 +78,7 @@ def _flags(command: argparse.ArgumentParser, arguments: Sequence[str] | None) ->
 
 
 def _target(main: Any, kinds: Sequence[type[Resource]] | None) -> Target:
-    from pilotage.cli.target import target_of
+    from pilotage.cli.program.target import target_of
 
     first = main[0] if isinstance(main, Sequence) and main else main
     module = inspect.getmodule(first) or sys.modules["__main__"]

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from pilotage.cli.applying import read_objects
 from pilotage.cli.errors import CommandError
+from pilotage.cli.program.target import Target
 from pilotage.cli.run.environment import RunEnvironment, connected, environment_of, serving
 from pilotage.cli.run.flags import Flags, check_manager_target, manager_options
 from pilotage.cli.run.objects import Objects
-from pilotage.cli.target import Target
 from pilotage.cli.terminal import Terminal
 from pilotage.errors import NoMatch, PilotageError
 from pilotage.manager.errors import ManagerStopped, NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.processes.child import process_number
-from pilotage.manager.schedule import every
+from pilotage.manager.runs.schedule import every
 from pilotage.manager.signals import handled
 from pilotage.telemetry.logs import logger
 

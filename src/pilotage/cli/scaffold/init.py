@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.project import FILE, find_project, object_name
+from pilotage.cli.program.project import FILE, find_project, object_name
 from pilotage.cli.scaffold.changes import Changes
 from pilotage.cli.scaffold.names import check_group, check_package, check_project_name
 from pilotage.cli.scaffold.texts.project import NewProject

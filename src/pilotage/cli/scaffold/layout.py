@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.project import FILE, Project, find_project
+from pilotage.cli.program.project import FILE, Project, find_project
+from pilotage.cli.program.target import SETUP
 from pilotage.cli.scaffold.source import CannotEdit, parsed
-from pilotage.cli.target import SETUP
 from pilotage.meta.mapping.versions import version_priority
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pilotage.errors import MissingExtra
 from pilotage.schema.cel import library, patterns
-from pilotage.schema.cel.unevaluated import unevaluated_functions
+from pilotage.schema.cel.admission.unevaluated import unevaluated_functions
 
 _EXTENSIONS = {"lists": 0, "optional": 0, "sets": 0, "strings": 2, "two-var-comprehensions": 0}
 """The extensions of CEL that Kubernetes has, in its versions (0: the only version)."""

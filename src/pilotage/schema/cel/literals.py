@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pilotage.meta.scalars import times
 from pilotage.meta.scalars.times import Duration
+from pilotage.schema.cel.admission.unevaluated import CONSTRUCTORS
 from pilotage.schema.cel.ast import Call, Constant, Expr, MakeList, MakeMap, children, walk
 from pilotage.schema.cel.costs.estimate import Problem
-from pilotage.schema.cel.unevaluated import CONSTRUCTORS
 from pilotage.schema.patterns import PatternError, compile_re2
 
 _MAXIMUM_PATTERN = 4096

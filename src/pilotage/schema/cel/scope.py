@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from pilotage.schema.cel import environment as environments
+from pilotage.schema.cel.admission.constructions import constructed_type, construction_problems
 from pilotage.schema.cel.ast import read_expr
-from pilotage.schema.cel.constructions import constructed_type, construction_problems
 from pilotage.schema.cel.expression import (
     CompileError,
     check,

@@ -13,7 +13,6 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
 from pilotage.rest.request import APIRequest, User
 from pilotage.rest.response import Response
-from pilotage.server import steps
 from pilotage.server.access.authentication import Authenticator
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.reviewrules import (
@@ -32,6 +31,7 @@ from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs.identity import set_namespace
 from pilotage.server.verbs.refusals import with_warnings
+from pilotage.server.writes import steps
 
 AUTHORIZATION = "authorization.k8s.io"
 AUTHENTICATION = "authentication.k8s.io"

@@ -10,10 +10,11 @@ from pilotage.errors import PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.text import gojson, yamltext
 from pilotage.rest.request import APIRequest, PatchType, Verb
-from pilotage.server import records, steps
+from pilotage.server import records
 from pilotage.server.audit.events import ObjectReference
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
+from pilotage.server.writes import steps
 
 _BODIES = {
     "binding": ("v1", "Binding"),

@@ -13,10 +13,10 @@ from types import TracebackType
 from pilotage.errors import Compacted, StorageError
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.aggregation import aggregate_roles
-from pilotage.server.loops.collection import Collector
 from pilotage.server.loops.contents import ContentsCreator
 from pilotage.server.loops.events import expire_events
 from pilotage.server.loops.flowschemas import FlowSchemaChecker
+from pilotage.server.loops.garbage.collection import Collector
 from pilotage.server.loops.history import History
 from pilotage.server.loops.pods import PodRemover
 from pilotage.server.loops.progress import Note

@@ -8,7 +8,7 @@ from pilotage.errors import NotFound, PilotageError, RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, DeleteOptions, Verb
-from pilotage.server import records, store
+from pilotage.server import records
 from pilotage.server.catalogue import DEFINITIONS, NAMESPACES
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.namespaceconditions import with_remaining
@@ -18,6 +18,7 @@ from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import apiextensions
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.deletion import finished
+from pilotage.server.writes import store
 from pilotage.storage.interface import Entry, Event
 
 _NAMESPACES = GroupVersionResource("", "v1", "namespaces")

@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.documents import Document
-from pilotage.schema.cel.evaluation import expression_of
+from pilotage.schema.cel.admission.evaluation import expression_of
 from pilotage.schema.cel.expression import EvaluationError
 from pilotage.server.matching.evaluation import Evaluator
 

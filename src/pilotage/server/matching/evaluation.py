@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pilotage.rest.request import User
-from pilotage.schema.cel.evaluation import AdmissionExpression, Answer, Decisions, Question
+from pilotage.schema.cel.admission.evaluation import AdmissionExpression, Answer, Decisions, Question
 from pilotage.schema.cel.expression import EvaluationError
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.rules import AccessAttributes

@@ -10,8 +10,8 @@ from pilotage.meta.documents import Document, copied
 from pilotage.meta.fields import content, typecheck
 from pilotage.meta.fields.schema import FieldType
 from pilotage.meta.patches import json_patch
-from pilotage.schema.cel.constructions import TYPE, plain
-from pilotage.schema.cel.evaluation import patch_expression_of
+from pilotage.schema.cel.admission.constructions import TYPE, plain
+from pilotage.schema.cel.admission.evaluation import patch_expression_of
 from pilotage.server.matching.mutation import go_message
 from pilotage.server.ownership.kinds import type_of
 from pilotage.server.policies.evaluation import Evaluation

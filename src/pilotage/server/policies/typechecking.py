@@ -8,8 +8,8 @@ from contextlib import suppress
 from pilotage.errors import NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.schema.cel.admission.typecheck import TypeChecker, declared_kind
 from pilotage.schema.cel.declared import Declared
-from pilotage.schema.cel.typecheck import TypeChecker, declared_kind
 from pilotage.server.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin

@@ -6,9 +6,10 @@ from pilotage.errors import ApiError, BadRequest, Cause, Conflict, RevisionConfl
 from pilotage.meta.causes import not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.rest.request import APIRequest
-from pilotage.server import records, store
+from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.writes import store
 
 
 class Scheduling:

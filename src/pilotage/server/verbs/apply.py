@@ -10,7 +10,7 @@ from pilotage.errors import AlreadyExists, NotFound
 from pilotage.meta.documents import Document
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
-from pilotage.server import records, steps
+from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.offload import offload
 from pilotage.server.ownership import configuration, kinds
@@ -22,6 +22,7 @@ from pilotage.server.verbs.fieldproblems import FieldProblems
 from pilotage.server.verbs.identity import check_identity, check_version
 from pilotage.server.verbs.refusals import Undecodable
 from pilotage.server.verbs.update import Updater, View
+from pilotage.server.writes import steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from pilotage.errors import AlreadyExists, ApiError
 from pilotage.meta.documents import Document, copied
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
-from pilotage.server import steps, store
 from pilotage.server.admission import Attributes, Operation, ResourceAdmission
 from pilotage.server.context import RegistryContext
 from pilotage.server.offload import offload
@@ -22,6 +21,7 @@ from pilotage.server.verbs import bodies
 from pilotage.server.verbs.fieldproblems import FieldProblems
 from pilotage.server.verbs.identity import set_namespace
 from pilotage.server.verbs.read import shaped
+from pilotage.server.writes import steps, store
 
 _GENERATED_TRIES = 8
 _MAX_PREFIX = 58

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from pilotage.errors import NotFound, RevisionConflict
 from pilotage.rest.request import APIRequest, Form
 from pilotage.rest.response import Page, Response
-from pilotage.server import fencing, records, store
+from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
@@ -17,6 +17,7 @@ from pilotage.server.verbs import deletion
 from pilotage.server.verbs.read import Reader, check_list_options
 from pilotage.server.verbs.refusals import with_warnings
 from pilotage.server.verbs.selection import Selection
+from pilotage.server.writes import fencing, store
 from pilotage.storage.interface import Delete, Entry, Put
 
 

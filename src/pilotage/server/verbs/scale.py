@@ -13,7 +13,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.validation.objectmeta import object_meta_causes
 from pilotage.rest.request import APIRequest, Form, PatchType, Verb
 from pilotage.rest.response import Response
-from pilotage.server import records, routes, steps
+from pilotage.server import records, routes
 from pilotage.server.context import RegistryContext
 from pilotage.server.ownership import configuration
 from pilotage.server.ownership.track import owns, replicas_path
@@ -34,6 +34,7 @@ from pilotage.server.verbs.apply import Applier
 from pilotage.server.verbs.fieldproblems import FieldProblems
 from pilotage.server.verbs.identity import check_identity, check_uid, check_version
 from pilotage.server.verbs.update import Updater, View
+from pilotage.server.writes import steps
 
 _UNSET = -(2**31)
 """What a patch finds as the replicas of a custom resource that has none."""

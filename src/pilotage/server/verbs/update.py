@@ -12,7 +12,7 @@ from pilotage.errors import ApiError, Cause, RevisionConflict
 from pilotage.meta.documents import Document, same
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
-from pilotage.server import records, steps, store
+from pilotage.server import records
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.admission import Attributes, Operation, ResourceAdmission
 from pilotage.server.context import RegistryContext
@@ -27,6 +27,7 @@ from pilotage.server.verbs.deletion import finished
 from pilotage.server.verbs.identity import check_identity, check_uid, check_version
 from pilotage.server.verbs.read import shaped
 from pilotage.server.verbs.refusals import Undecodable
+from pilotage.server.writes import steps, store
 from pilotage.storage.interface import Entry
 
 NextState = Callable[[Document, bytes], tuple[Document, list[str]]]

@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, required, too_many
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
-from pilotage.schema.cel.admission import INSTANTIATION, AdmissionCompiler
+from pilotage.schema.cel.admission.expressions import INSTANTIATION, AdmissionCompiler
 from pilotage.server.strategies.checks.texts import validate_text
 
 _MAX_CONDITIONS = 64

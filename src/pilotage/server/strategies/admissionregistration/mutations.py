@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.schema.cel.admission import AdmissionCompiler
+from pilotage.schema.cel.admission.expressions import AdmissionCompiler
 from pilotage.server.strategies.admissionregistration.conditions import expression_cause
 from pilotage.server.strategies.checks.items import validate_each
 

@@ -9,7 +9,7 @@ from pilotage.meta import jsonpath
 from pilotage.meta.causes import invalid, required, too_many
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import dns_1035_label, dns_1123_subdomain
-from pilotage.schema.cel.admission import AdmissionCompiler
+from pilotage.schema.cel.admission.expressions import AdmissionCompiler
 from pilotage.schema.cel.source import is_identifier
 from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.admissionregistration.conditions import (

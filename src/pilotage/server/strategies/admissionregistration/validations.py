@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
-from pilotage.schema.cel.admission import AdmissionCompiler
+from pilotage.schema.cel.admission.expressions import AdmissionCompiler
 from pilotage.server.strategies.admissionregistration.conditions import expression_cause
 from pilotage.server.strategies.checks.choices import validate_optional_choice
 from pilotage.server.strategies.checks.items import validate_each

@@ -1,0 +1,1 @@
+"""The transport over HTTPS: requests with credentials, retries and metrics; responses parsed, warnings logged."""

@@ -1,0 +1,1 @@
+"""Reconcilers in all their forms, checked and converted to one."""

@@ -1,0 +1,221 @@
+"""Evaluates the CEL expressions of admission: match conditions of webhooks, and what policies validate and change.
+
+An expression may ask what a user is allowed to do. That takes a look into a storage, which cannot be awaited within an
+evaluation: the questions are noted (`Decisions`), the caller answers them, and the evaluation is repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from pilotage.schema.cel import environment as environments
+from pilotage.schema.cel.admission.constructions import TYPE
+from pilotage.schema.cel.admission.patches import as_functions
+from pilotage.schema.cel.admission.unevaluated import CONSTRUCTORS
+from pilotage.schema.cel.ast import Expr, read_expr, renamed
+from pilotage.schema.cel.costs.bounds import cost
+from pilotage.schema.cel.costs.sizes import NO_EXTENT, Extent, Observed, encoded_size
+from pilotage.schema.cel.expression import EvaluationError, compiled, translated
+from pilotage.schema.cel.fields import UsedFields, only_fields, used_fields
+from pilotage.schema.cel.patterns import REPLACED, Meter, constant_patterns
+
+VARIABLES = ("object", "oldObject", "request", "namespaceObject", "params", "variables", "authorizer")
+"""The names of all variables that any expression of admission can use."""
+OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+_SELECT_OF_NULL = "Applying SELECT to non-message type"
+_BUDGET_NANOSECONDS = 190e6
+_BUDGET_BYTES = 56 * 2**20
+_PATTERNS_NANOSECONDS = 60e6
+
+
+class Question(NamedTuple):
+    """What an expression asks the authorizer. Empty: not a part of the question."""
+
+    verb: str
+    path: str = ""
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    service_account: str = ""
+    """`namespace:name` of whom the question is about, if not the user of the request."""
+    field_selector: str = ""
+    label_selector: str = ""
+
+
+class Answer(NamedTuple):
+    """What the authorizer says."""
+
+    allowed: bool
+    reason: str = ""
+    error: str = ""
+
+
+class Decisions:
+    """The answers that an evaluation has, and the questions that it has asked without one."""
+
+    def __init__(self) -> None:
+        self.answers: dict[Question, Answer] = {}
+        self.open: list[Question] = []
+
+    @contextmanager
+    def asked(self) -> Iterator[None]:
+        """Questions of evaluations in the block are answered by this, or noted."""
+        self.open.clear()
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+
+_current: ContextVar[Decisions] = ContextVar("decisions")
+
+
+class AdmissionExpression:
+    """A compiled expression. Its types were checked when the object that has it was created."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        environment = _environment()
+        program = compiled(environment, text)
+        serialized = program.serialize()
+        self._expr: Expr = read_expr(serialized)
+        self._patterns = constant_patterns(self._expr)
+        if any(name.encode() in serialized for name in REPLACED):
+            program = environment.deserialize(renamed(serialized, REPLACED))
+        self._program = program
+        self._fields: dict[str, UsedFields] = {name: used_fields(self._expr, name) for name in VARIABLES}
+
+    def uses(self, variable: str) -> bool:
+        """Whether the expression uses a variable."""
+        return self._fields[variable] != {}
+
+    def fields_of(self, variable: str, known: Iterable[str]) -> list[str]:
+        """The known fields of a variable that the expression uses."""
+        fields = self._fields[variable]
+        return [name for name in known if fields is None or name in fields]
+
+    def evaluate(self, variables: Mapping[str, Any], decisions: Decisions | None = None) -> Any:
+        """The result as a plain value. Raises EvaluationError.
+
+        If that happens with `decisions.open`, these questions have to be answered, and the evaluation repeated.
+        """
+        # The binding converts every value that it passes to the engine, so unused fields are left out.
+        data = {
+            name: only_fields(variables.get(name), fields) if fields != {} else None
+            for name, fields in self._fields.items()
+        }
+        self._check_cost(data)
+        meter = Meter(_PATTERNS_NANOSECONDS)
+        with (decisions or Decisions()).asked(), meter.measuring(self._patterns):
+            try:
+                result = self._program.eval(data=data)
+                if result.type() != environments.binding().Type.ERROR and not meter.exceeded:
+                    return result.plain_value()
+                message = str(result.value())
+            except Exception as error:  # the binding raises RuntimeError, TypeError and whatever a function raised
+                message = str(error)
+        if meter.exceeded:
+            raise EvaluationError(OUT_OF_BUDGET)
+        raise EvaluationError(self._of_null(message, data) or translated(message))
+
+    def _of_null(self, message: str, data: Mapping[str, Any]) -> str:
+        """The error of a field of a variable that is null; the engine does not say which field."""
+        if _SELECT_OF_NULL not in message:
+            return ""
+        nulls = (fields for name, fields in self._fields.items() if fields and data[name] is None)
+        return next((f"no such key: {next(iter(fields))}" for fields in nulls), "")
+
+    def _check_cost(self, data: Mapping[str, Any]) -> None:
+        passed = NO_EXTENT
+        for value in data.values():
+            size, entries = encoded_size(value)
+            passed = passed.plus(Extent(all_chars=size, all_entries=entries))
+        bound = cost(self._expr, {name: Observed([value]) for name, value in data.items()}, passed)
+        if bound.nanoseconds > _BUDGET_NANOSECONDS or bound.bytes > _BUDGET_BYTES:
+            raise EvaluationError(OUT_OF_BUDGET)
+
+
+@lru_cache(maxsize=1024)
+def expression_of(text: str) -> AdmissionExpression:
+    """The compiled expression. Raises CompileError, MissingExtra."""
+    return AdmissionExpression(text)
+
+
+@lru_cache(maxsize=1024)
+def patch_expression_of(text: str) -> AdmissionExpression:
+    """The compiled expression of a mutation, which constructs an `Object` or a list of `JSONPatch`, as documents.
+
+    Objects in them have the names of their types: `constructions.plain` checks and removes these.
+    """
+    return AdmissionExpression(as_functions(text).text)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    return environments.evaluating(VARIABLES, lambda cel: [*_authorization(cel), *_patches(cel)])
+
+
+def _patches(cel: Any) -> list[Any]:
+    """What mutations construct is a map."""
+    types = cel.Type
+    fields, text = types.Map(types.STRING, types.DYN), types.STRING
+    functions: list[tuple[str, Any, list[Any], Any]] = [
+        (CONSTRUCTORS["Object"], fields, [text, fields], lambda name, values: {TYPE: name, **values}),
+        (CONSTRUCTORS["JSONPatch"], fields, [fields], dict),
+        ("jsonpatch.escapeKey", text, [text], lambda key: key.replace("~", "~0").replace("/", "~1")),
+    ]
+    return [
+        cel.FunctionDecl(
+            name, [cel.Overload(f"patches_{name}", result, parameters, is_member=False, impl=implementation)]
+        )
+        for name, result, parameters, implementation in functions
+    ]
+
+
+def _authorization(cel: Any) -> list[Any]:
+    """The functions of the authorizer. What is asked is a map that each function adds to."""
+    types = cel.Type
+    asked, text = types.Map(types.STRING, types.DYN), types.STRING
+    setters = ("path", "group", "resource", "subresource", "namespace", "name")
+    selectors = {"fieldSelector": "field_selector", "labelSelector": "label_selector"}
+    functions = [(name, asked, [asked, text], _setter(name)) for name in setters]
+    functions += [(name, asked, [asked, text], _setter(field)) for name, field in selectors.items()]
+    functions += [
+        ("serviceAccount", asked, [asked, text, text], _with_service_account),
+        ("check", asked, [asked, text], _check),
+        ("allowed", types.BOOL, [asked], lambda answer: answer["allowed"]),
+        ("errored", types.BOOL, [asked], lambda answer: answer["error"] != ""),
+        ("error", text, [asked], lambda answer: answer["error"]),
+        ("reason", text, [asked], lambda answer: answer["reason"]),
+    ]
+    return [
+        cel.FunctionDecl(
+            name, [cel.Overload(f"authorization_{name}", result, parameters, is_member=True, impl=implementation)]
+        )
+        for name, result, parameters, implementation in functions
+    ]
+
+
+def _setter(name: str) -> Any:
+    return lambda asked, value: {**asked, name: value}
+
+
+def _with_service_account(asked: dict[str, Any], namespace: str, name: str) -> dict[str, Any]:
+    return {**asked, "service_account": f"{namespace}:{name}"}
+
+
+def _check(asked: dict[str, Any], verb: str) -> dict[str, Any]:
+    question = Question(verb, **{key: value for key, value in asked.items() if key in Question._fields})
+    decisions = _current.get()
+    answer = decisions.answers.get(question)
+    if answer is None:
+        decisions.open.append(question)
+        raise LookupError("the authorizer has not been asked yet")
+    return answer._asdict()

@@ -1,0 +1,1 @@
+"""Garbage collection: owners, dependents, and which of them are deleted."""

@@ -1,0 +1,1 @@
+"""Reads that are answered from the stored bytes, without the registry."""

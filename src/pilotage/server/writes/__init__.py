@@ -1,0 +1,1 @@
+"""The steps that all writes share: defaults, validation, allocation, fencing, commit."""

@@ -1,0 +1,139 @@
+"""The last step of a write: the object in its storage version, committed if nothing it depends on has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pilotage.errors import ApiError, Cause, NotFound, RevisionConflict, Status, StatusDetails
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.fence import Fence
+from pilotage.rest.request import APIRequest, Verb
+from pilotage.server import records
+from pilotage.server.catalogue import NAMESPACES, Redefined
+from pilotage.server.context import RegistryContext
+from pilotage.server.naming import DefinitionNames
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.verbs import deletion
+from pilotage.server.writes import fencing
+from pilotage.server.writes.allocation import ServiceAllocations
+from pilotage.storage.interface import Check, Delete, Entry, Operation, Put
+from pilotage.storage.transaction import MAX_VALUE_BYTES
+
+_NAMESPACES = GroupVersionResource("", "v1", "namespaces")
+
+
+async def create(context: RegistryContext, info: ResourceInfo, request: APIRequest, document: Document) -> bytes:
+    """Store a new object, if its name is free and its namespace exists. Returns its bytes. Raises AlreadyExists."""
+    name = document["metadata"]["name"]
+    if request.verb is Verb.CREATE and not request.write.dry_run:
+        _check_version(document["metadata"].get("resourceVersion", ""))
+    key = context.key(info, request.namespace, name)
+    while True:
+        # Before the name is looked up, as in Kubernetes: an address that is taken, or a failed conversion, comes first.
+        _, value, operations = await _stored_form(context, info, document, None, dry_run=request.write.dry_run)
+        existing = await context.storage.get(key)
+        if existing is not None:
+            raise info.already_exists(name, terminating=records.terminating(existing.value))
+        operations += await _conditions(context, info, request.namespace, name)
+        if request.write.dry_run:
+            return records.unstored(await _reread(context, value, info, 0), document["metadata"])
+        try:
+            put = Put(key, value, 0, info.strategy.lifetime)
+            revision = await fencing.commit(context, request.fences, put, *operations)
+        except RevisionConflict as conflict:
+            if conflict.key == info.definition_key:
+                raise Redefined from None
+            continue  # the key was taken, or the namespace has changed: look again
+        if info.strategy.names_resources:
+            await DefinitionNames(context).accept(key)
+        return await _reread(context, value, info, revision) if info.converts else records.reread(value, info, revision)
+
+
+def _check_version(version: str) -> None:
+    """A new object has no version. As in Kubernetes, what is not a number is ignored, and an update that creates."""
+    if version.isdecimal() and int(version[:20]):
+        message = "resourceVersion should not be set on objects to be created"
+        raise ApiError(status=Status(500, "", message))
+
+
+async def update(
+    context: RegistryContext,
+    info: ResourceInfo,
+    document: Document,
+    entry: Entry,
+    *,
+    dry_run: bool,
+    fences: Sequence[Fence] = (),
+) -> bytes:
+    """Replace an object, or remove it if its last finalizer went. Returns its bytes. Raises RevisionConflict."""
+    document, value, operations = await _stored_form(context, info, document, entry, dry_run=dry_run)
+    revision = entry.revision
+    if dry_run:
+        data = await _reread(context, value, info, revision)
+        return records.unstored(data, document["metadata"], ["selfLink"])
+    if deletion.finished(info.strategy, document):
+        await fencing.commit(context, fences, Delete(entry.key, expected=revision))
+    else:
+        terminating = "deletionTimestamp" in document["metadata"]
+        put = Put(entry.key, value, revision, info.strategy.lifetime, for_deletion=terminating)
+        revision = await fencing.commit(context, fences, put, *operations)
+        if info.strategy.names_resources:
+            await DefinitionNames(context).accept(entry.key)
+    return await _reread(context, value, info, revision) if info.converts else records.reread(value, info, revision)
+
+
+async def _reread(context: RegistryContext, value: bytes, info: ResourceInfo, revision: int) -> bytes:
+    return await context.converter.run(lambda: records.reread(value, info, revision))
+
+
+async def storable(context: RegistryContext, document: Document, info: ResourceInfo) -> Document:
+    """As `records.storable`; a conversion webhook may have to be called."""
+    if not info.converts:
+        return records.storable(document, info)
+    return await context.converter.run(lambda: records.storable(document, info))
+
+
+async def _stored_form(
+    context: RegistryContext, info: ResourceInfo, document: Document, own: Entry | None, *, dry_run: bool
+) -> tuple[Document, bytes, list[Operation]]:
+    """The object with what it has alone among all others, its bytes, and what the commit has to include for that.
+
+    The bytes are without managed fields if there is no room for them.
+    """
+    operations: list[Operation] = []
+    if info.strategy.allocates:
+        document, operations = await ServiceAllocations(context).allocate(info, document, own, dry_run=dry_run)
+    stored = await storable(context, document, info) if info.converts else records.storable(document, info)
+    value = records.encode(stored)
+    if len(value) > MAX_VALUE_BYTES and "managedFields" in stored["metadata"]:
+        metadata = {key: item for key, item in stored["metadata"].items() if key != "managedFields"}
+        value = records.encode(stored | {"metadata": metadata})
+    return document, value, operations
+
+
+async def _conditions(context: RegistryContext, info: ResourceInfo, namespace: str, name: str) -> list[Operation]:
+    """What else must hold at the moment of the commit, and what else it creates."""
+    conditions: list[Operation] = []
+    if info.custom:  # else an object could be created after its definition was found to have none
+        conditions.append(Check(info.definition_key, info.definition_revision))
+    if info.namespaced and context.namespace_lifecycle:
+        entry = await context.storage.get(f"{context.prefix}{NAMESPACES}{namespace}")
+        conditions.append(_in_namespace(info, entry, namespace, name))
+    if context.contents is not None and info.gvr == _NAMESPACES:
+        conditions += await context.contents.missing(
+            context.storage, context.prefix, name, now=context.now(), uid=context.uid
+        )
+    return conditions
+
+
+def _in_namespace(info: ResourceInfo, entry: Entry | None, namespace: str, name: str) -> Check:
+    """The namespace must exist, and not be terminating."""
+    if entry is None:
+        details = StatusDetails(name=namespace, kind="namespaces")
+        raise NotFound(f'namespaces "{namespace}" not found', details=details)
+    if records.terminating(entry.value):
+        message = f"unable to create new content in namespace {namespace} because it is being terminated"
+        cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
+        raise info.forbidden(name, message, cause)
+    return Check(entry.key, entry.revision)

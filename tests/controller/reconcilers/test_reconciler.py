@@ -1,0 +1,200 @@
+"""Reconcilers in their several forms; those that are not async run in threads, so time is real here."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from typing import Any
+
+import pytest
+
+from pilotage.client.reader import Reader
+from pilotage.controller import Abandoned, Controller, ControllerOptions, Request, Result, as_reconciler, wait
+from pilotage.controller.reconcilers.reconciler import reconcile_function
+from pilotage.errors import InvalidDefinition
+from pilotage.telemetry.logs import log_context, logged_fields
+
+from ..fakes import Feed, Widget, metric, running, widget
+
+WITHIN = 10.0
+
+
+async def double(number: int) -> int:
+    await asyncio.sleep(0)
+    return 2 * number
+
+
+class Async:
+    async def reconcile(self, request: Request) -> Result:
+        return Result(requeue_after=1)
+
+
+class Sync:
+    def reconcile(self, request: Request) -> Result:
+        return Result(requeue_after=wait(double(4)))
+
+
+class Called:
+    async def __call__(self, request: Request) -> Result:
+        return Result(requeue_after=2)
+
+
+async def function(request: Request, seconds: float = 3) -> Result:
+    return Result(requeue_after=seconds)
+
+
+@pytest.mark.parametrize(
+    ("reconciler", "seconds"),
+    [
+        (Async(), 1),
+        (Sync(), 8),
+        (Called(), 2),
+        (function, 3),
+        (functools.partial(function, seconds=4), 4),
+        (lambda request: Result(requeue_after=5), 5),
+        (lambda request: function(request), 3),
+    ],
+)
+async def test_reconcilers_come_in_many_forms(reconciler: Any, seconds: float) -> None:
+    result = await reconcile_function(reconciler)(Request("a"))
+    assert result == Result(requeue_after=seconds)
+
+
+async def test_a_reconciler_that_is_not_async_blocks_no_other() -> None:
+    release = threading.Event()
+    threads: list[str] = []
+
+    def reconcile(request: Request) -> None:
+        threads.append(threading.current_thread().name)
+        assert release.wait(WITHIN)
+
+    running_one = asyncio.ensure_future(reconcile_function(reconcile)(Request("a", "b")))
+    await asyncio.sleep(0)
+    assert not running_one.done()
+    release.set()
+    assert await running_one is None
+    assert threads == ["reconcile b/a"]
+
+
+async def test_what_a_thread_raises_is_raised() -> None:
+    def fails(error: BaseException) -> Any:
+        def reconcile(request: Request) -> None:
+            raise error
+
+        return reconcile
+
+    for error in (KeyError("x"), SystemExit(3), asyncio.CancelledError()):
+        with pytest.raises(type(error)):
+            await reconcile_function(fails(error))(Request("a"))
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await reconcile_function(fails(StopIteration()))(Request("a"))
+
+
+async def test_what_the_coroutine_raises_is_raised_in_the_thread() -> None:
+    async def fails(error: BaseException) -> None:
+        raise error
+
+    def reconcile(request: Request) -> Result:
+        for error in (KeyError("x"), RuntimeError("own"), asyncio.CancelledError()):
+            with pytest.raises(type(error)):
+                wait(fails(error))
+        return Result(requeue=True)
+
+    assert await reconcile_function(reconcile)(Request("a")) == Result(requeue=True)
+
+
+async def test_the_log_s_context_goes_with_the_thread_and_back_to_the_loop() -> None:
+    seen: list[object] = []
+
+    async def look() -> None:
+        seen.append(logged_fields()["name"])
+
+    def reconcile(request: Request) -> None:
+        seen.append(logged_fields()["name"])
+        wait(look())
+
+    with log_context(name="x"):
+        await reconcile_function(reconcile)(Request("a"))
+    assert seen == ["x", "x"]
+
+
+async def test_wait_is_refused_where_there_is_no_thread_of_a_reconciler() -> None:
+    with pytest.raises(InvalidDefinition, match="use await"):
+        wait(double(1))
+
+
+async def test_a_cancelled_one_gets_the_cancellation_when_it_next_waits_and_keeps_its_request_until_it_ends() -> None:
+    started, told = threading.Event(), threading.Event()
+
+    async def forever() -> None:
+        started.set()
+        await asyncio.sleep(1e6)
+
+    def reconcile(request: Request) -> None:
+        for coroutine in (forever(), double(1)):
+            with pytest.raises(Abandoned, match="abandoned"):
+                wait(coroutine)
+        told.set()
+
+    task = asyncio.ensure_future(reconcile_function(reconcile)(Request("a")))
+    assert await asyncio.to_thread(started.wait, WITHIN)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert told.is_set()
+
+
+async def test_when_the_program_ends_a_thread_that_does_not_end_is_left_behind() -> None:
+    started, release, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def reconcile(request: Request) -> None:
+        started.set()
+        release.wait(WITHIN)
+        ended.set()
+
+    controller = Controller("left-behind", reconcile)
+    controller.watch(Feed("a"))
+    async with asyncio.timeout(WITHIN / 2):
+        async with running(controller):
+            assert await asyncio.to_thread(started.wait, WITHIN)
+    release.set()
+    assert await asyncio.to_thread(ended.wait, WITHIN)
+
+
+async def test_a_thread_that_takes_too_long_fails_when_it_ends() -> None:
+    release, again = threading.Event(), threading.Event()
+    released: list[bool] = []
+
+    def reconcile(request: Request) -> None:
+        released.append(release.is_set())
+        if len(released) == 2:
+            again.set()
+        release.wait(WITHIN)
+
+    controller = Controller("slow-thread", reconcile, ControllerOptions(reconciliation_timeout=0.01))
+    controller.watch(Feed("a"))
+    async with running(controller):
+        asyncio.get_running_loop().call_later(0.05, release.set)
+        assert await asyncio.to_thread(again.wait, WITHIN)
+    assert released[:2] == [False, True]  # no second call while the first one's thread runs
+    assert metric("controller_runtime_reconcile_timeouts_total", controller="slow-thread") >= 1
+
+
+@pytest.mark.covers("T167")
+async def test_an_object_reconciler_gets_the_object_or_is_not_called() -> None:
+    class OneWidget(Reader):
+        async def find(self, kind: Any, name: Any, *, namespace: str = "") -> Any:
+            assert kind is Widget
+            return widget(name, namespace) if name == "a" else None
+
+    seen: list[str] = []
+
+    async def reconcile(found: Widget) -> Result:
+        seen.append(f"{found.metadata.namespace}/{found.metadata.name}")
+        return Result(requeue=True)
+
+    function = as_reconciler(OneWidget(), Widget, reconcile)
+    assert await function(Request("a", "b")) == Result(requeue=True)
+    assert await function(Request("gone", "b")) is None
+    assert seen == ["b/a"]

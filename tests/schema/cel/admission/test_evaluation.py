@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pilotage.schema.cel.admission.evaluation import OUT_OF_BUDGET, AdmissionExpression, Answer, Decisions, Question
+from pilotage.schema.cel.expression import EvaluationError
+
+OBJECT = {"metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"items": [1, 2, 3], "ratio": 0.5}}
+REQUEST = {"name": "a", "operation": "CREATE", "userInfo": {"username": "bob", "groups": ["g"]}}
+
+
+def _evaluate(text: str, **variables: Any) -> Any:
+    data = {"object": OBJECT, "oldObject": None, "request": REQUEST, "authorizer": {}} | variables
+    return AdmissionExpression(text).evaluate(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("object.metadata.name == 'a' && oldObject == null", True),
+        ("has(object.metadata.labels) && 'x' in object.metadata.labels", True),
+        ("object.spec.items.all(item, item < 4)", True),
+        ("object.spec.ratio > 1", False),
+        ("object.metadata.name.matches('^[b-z]$')", False),
+        ("request.userInfo.username == 'bob' && 'g' in request.userInfo.groups", True),
+        ("object.?spec.?missing.orValue('none')", "none"),
+        ("quantity('1Ki').isGreaterThan(quantity('1k'))", True),
+        ("variables.double + params.more", 5),
+    ],
+)
+def test_an_expression_sees_the_variables_of_admission(text: str, result: object) -> None:
+    assert _evaluate(text, variables={"double": 2}, params={"more": 3}) == result
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("object.spec.missing == 1", "no such key: missing"),
+        ("oldObject.metadata.name == 'a'", "no such key: metadata"),
+        ("request.subResource == ''", "no such key: subResource"),
+        ("1 / (size(object.spec.items) - 3) == 1", "division by zero"),
+        ("object.metadata.name + object.spec == 'a'", "no such overload"),
+    ],
+)
+def test_an_error_has_the_words_of_kubernetes(text: str, message: str) -> None:
+    with pytest.raises(EvaluationError, match=message):
+        _evaluate(text)
+
+
+def test_an_expression_that_would_take_too_long_is_not_evaluated() -> None:
+    items = list(range(2000))
+    with pytest.raises(EvaluationError, match=OUT_OF_BUDGET):
+        _evaluate("object.all(a, object.all(b, object.exists(c, c == a + b)))", object=items)
+
+
+def test_what_an_expression_asks_the_authorizer_is_noted_until_it_is_answered() -> None:
+    text = "authorizer.group('apps').resource('deployments').subresource('scale').namespace('n').check('get').allowed()"
+    expression, decisions = AdmissionExpression(text), Decisions()
+    with pytest.raises(EvaluationError):
+        expression.evaluate({"authorizer": {}}, decisions)
+    (question,) = decisions.open
+    assert question == Question("get", group="apps", resource="deployments", subresource="scale", namespace="n")
+    decisions.answers[question] = Answer(True)
+    assert expression.evaluate({"authorizer": {}}, decisions) is True
+    assert decisions.open == []
+
+
+def test_a_question_that_does_not_decide_needs_no_answer() -> None:
+    expression, decisions = AdmissionExpression("authorizer.path('/a').check('get').allowed() || true"), Decisions()
+    assert expression.evaluate({"authorizer": {}}, decisions) is True
+
+
+def test_the_reason_and_the_error_of_a_decision_can_be_read() -> None:
+    text = "authorizer.serviceAccount('n', 'a').path('/x').check('get').{}()"
+    question = Question("get", path="/x", service_account="n:a")
+    decisions = Decisions()
+    decisions.answers[question] = Answer(False, "because", "broken")
+    found = [AdmissionExpression(text.format(name)).evaluate({"authorizer": {}}, decisions) for name in _PARTS]
+    assert found == [False, "because", True, "broken"]
+
+
+_PARTS = ("allowed", "reason", "errored", "error")
