@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
-from pilotage.schema.structural import StructuralSchema
 from pilotage.server import routes
 from pilotage.server.definitions import DEFINITIONS as DEFINITIONS
 from pilotage.server.records import decode
@@ -144,12 +143,6 @@ def body_info(kind: GroupVersionKind) -> ResourceInfo:
 
 
 def _builtin(mapping: RESTMapping) -> ResourceInfo:
-    def compile_schema() -> StructuralSchema:
-        return StructuralSchema.compile(builtin.schema(mapping.gvk), resolve=builtin.definition)
-
     return ResourceInfo(
-        mapping=mapping,
-        strategy=strategy_for(mapping),
-        compile_schema=compile_schema,
-        deprecation=_DEPRECATED.get(mapping.resource, ""),
+        mapping=mapping, strategy=strategy_for(mapping), deprecation=_DEPRECATED.get(mapping.resource, "")
     )

@@ -29,11 +29,12 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 class ResourceInfo(Value, frozen=True, eq=False, dict=True):
     """One resource at one version: its names and scope, its strategy and its schema."""
 
-    __unshown__ = frozenset({"compile_schema", "openapi", "openapi_schema", "versions"})
+    __unshown__ = frozenset({"compile_schema", "openapi", "versions"})
 
     mapping: RESTMapping
     strategy: Strategy
-    compile_schema: Callable[[], StructuralSchema | None]
+    compile_schema: Callable[[], StructuralSchema | None] = lambda: None
+    """Only custom resources have one: that of the CRD."""
     custom: bool = False
     """Defined by a CRD."""
     openapi: Mapping[str, Any] | None = None
@@ -54,8 +55,6 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
     """Objects written before this may not fit the schema of today."""
     definition_bytes: int = 0
     """The size of the CRD: how long it takes to compile the schema."""
-    openapi_schema: Document | None = None
-    """The schema of a CRD's version, as it is declared."""
     printer_columns: Sequence[Document] = ()
     """The columns of a CRD's version, in a Table."""
     deprecation: str = ""

@@ -66,7 +66,7 @@ def test_a_decision_is_made_by_approval_only(request_text: str) -> None:
     status = {"conditions": [{"type": "Approved", "status": "True"}]}
     assert fields(status_written(STRATEGY, old, status=status)[1]) == ["status.conditions"]
     approved = STRATEGY.prepare_for_subresource_update("approval", old | {"status": status}, old)
-    assert not STRATEGY.validate_subresource_update("approval", approved, old)
+    assert not list(STRATEGY.validate_subresource_update("approval", approved, old))
     assert approved["status"]["conditions"][0].keys() == {"type", "status", "lastUpdateTime", "lastTransitionTime"}
     both = {"conditions": [*status["conditions"], {"type": "Denied", "status": "True"}]}
     document = STRATEGY.prepare_for_subresource_update("approval", old | {"status": both}, old)

@@ -24,7 +24,6 @@ def test_all_else_is_that_of_the_class() -> None:
     document: Document = {"metadata": {"name": "one"}, "spec": {}}
     strategy.default(document)
     assert document["spec"]["replicas"] == 1
-    assert strategy.schema_rules is False
     strategy.prepare_for_create(document)
     assert document["metadata"]["generation"] == 1
     assert isinstance(strategy, DeferredStrategy)

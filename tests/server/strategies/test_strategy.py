@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from msgspec.structs import replace
 from pilotage.errors import ApiError, BadRequest, Cause, Conflict, Invalid
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
+from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
@@ -164,3 +167,14 @@ async def test_a_strategy_validates_a_status_that_is_written() -> None:
     assert [cause.field for cause in steps.validate_update(info, request, old | {"status": {"count": 1}}, old)] == [
         "status.count"
     ]
+
+
+class _Endless(Strategy):
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return (invalid(f"data[{index}]", index, "is wrong") for index in count())
+
+
+async def test_a_strategy_is_not_asked_for_more_causes_than_an_answer_has() -> None:
+    info = replace(await built_in(), strategy=_Endless())
+    assert len(steps.validate_create(info, UPDATE, stored())) == MAX_CAUSES + 1
+    assert len(steps.validate_update(info, UPDATE, stored(), stored())) == MAX_CAUSES + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pilotage.errors import Cause
@@ -14,7 +15,7 @@ def created(strategy: Strategy, **content: Any) -> tuple[Document, list[Cause]]:
     document = {"metadata": {"name": "one", "namespace": "n"}} | copied(content)
     strategy.default(document)
     strategy.prepare_for_create(document)
-    causes = strategy.validate(document)
+    causes = list(strategy.validate(document))
     if not causes:
         strategy.canonicalize(document)
     return document, causes
@@ -25,7 +26,7 @@ def updated(strategy: Strategy, old: Document, **content: Any) -> tuple[Document
     document = copied(old) | copied(content)
     strategy.default(document)
     strategy.prepare_for_update(document, old)
-    return document, strategy.validate_update(document, old)
+    return document, list(strategy.validate_update(document, old))
 
 
 def status_written(strategy: Strategy, old: Document, **content: Any) -> tuple[Document, list[Cause]]:
@@ -33,8 +34,8 @@ def status_written(strategy: Strategy, old: Document, **content: Any) -> tuple[D
     document = copied(old) | copied(content)
     strategy.default(document)
     document = strategy.prepare_for_status_update(document, old)
-    return document, strategy.validate_status_update(document, old)
+    return document, list(strategy.validate_status_update(document, old))
 
 
-def fields(causes: list[Cause]) -> list[str]:
+def fields(causes: Iterable[Cause]) -> list[str]:
     return [cause.field for cause in causes]

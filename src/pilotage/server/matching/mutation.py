@@ -109,7 +109,7 @@ def _fitted(document: Document, info: ResourceInfo) -> Document:
 
 
 def _default(document: Document, info: ResourceInfo) -> None:
-    if info.custom and info.schema is not None:
+    if info.schema is not None:
         try:
             info.schema.default(document, limit=MAX_VALUE_BYTES)
         except DefaultsTooLargeError as error:

@@ -55,7 +55,7 @@ def closure(content: bytes, given: dict[str, bytes]) -> bytes:
 def custom_schemas(info: ResourceInfo) -> dict[str, bytes]:
     """The schemas of a custom resource and of its list."""
     gvk, name = info.gvk, component_name(info.gvk)
-    schema = _published(info.openapi_schema or {})
+    schema = _published(dict(info.openapi or {}))
     schema["properties"] = (
         schema.get("properties", {}) | _type_fields() | {"metadata": _metadata(_TYPICAL, "ObjectMeta")}
     )

@@ -58,7 +58,7 @@ def declared(info: ResourceInfo, name: str) -> Declared:
     """The objects of a resource as expressions see them."""
     if not info.custom:
         return declared_kind(builtin.schema(info.gvk), builtin.definition, name)
-    schema = info.openapi_schema or {}
+    schema = info.openapi or {}
     whole = {**schema, "properties": {**(schema.get("properties") or {}), **_HEAD}}
     return declared_kind(whole, builtin.definition, name)
 

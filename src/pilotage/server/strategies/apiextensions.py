@@ -18,7 +18,6 @@ CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 class DefinitionStrategy(Strategy):
     """Definitions record the versions in which objects may be stored, and wait for their objects when deleted."""
 
-    schema_rules = False
     qualified_finalizers = False
     grace_period = False
     names_resources = True
@@ -52,10 +51,11 @@ class DefinitionStrategy(Strategy):
 
         return [*rules.definition_causes(document), *rules.stored_version_causes(document)]
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         from pilotage.schema import definition as rules
 
-        return rules.definition_causes(document, old) + rules.definition_update_causes(document, old)
+        yield from rules.definition_causes(document, old)
+        yield from rules.definition_update_causes(document, old)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         from pilotage.schema import definition as rules

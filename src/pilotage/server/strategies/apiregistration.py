@@ -6,9 +6,10 @@ import base64
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, not_supported, required, shown
+from pilotage.meta.causes import invalid, required, shown
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1035_label
+from pilotage.server.strategies.checks.choices import validate_choice
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.strategy import Strategy, copy_field
@@ -25,7 +26,6 @@ _LOCAL: Document = {
 class APIServiceStrategy(Strategy):
     """APIServices are named by what they serve; those without a service are served by this server."""
 
-    schema_rules = False
     qualified_finalizers = False
 
     def default(self, document: Document) -> None:
@@ -50,12 +50,9 @@ class APIServiceStrategy(Strategy):
         spec = document["spec"]
         return [*_validate_names(document["metadata"], spec), *_validate_spec(spec), *_validate_backend(spec)]
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        return [
-            not_supported(f"status.conditions[{index}].status", condition.get("status", ""), _STATUSES)
-            for index, condition in enumerate(document.get("status", {}).get("conditions") or ())
-            if condition.get("status") not in _STATUSES
-        ]
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        for index, condition in enumerate(document.get("status", {}).get("conditions") or ()):
+            yield from validate_choice(condition.get("status", ""), f"status.conditions[{index}].status", _STATUSES)
 
 
 def _validate_names(metadata: Document, spec: Document) -> Iterator[Cause]:

@@ -54,8 +54,6 @@ _HEADER = re.compile(rb"^[^\r\n:]+:", re.MULTILINE)
 class CertificateSigningRequestStrategy(Strategy):
     """Signing requests keep what was requested; their decision and their certificate are written once."""
 
-    schema_rules = False
-
     def set_requester(self, document: Document, user: User) -> None:
         spec = document["spec"]
         for key in ("username", "uid", "groups", "extra"):
@@ -89,17 +87,17 @@ class CertificateSigningRequestStrategy(Strategy):
         status = before | {"conditions": conditions} if conditions else dict(before)
         return old | {"metadata": document["metadata"], "status": status}
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate(document, {}))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return _validate(document, {})
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(_validate_change(document, old, decision=False, certificate=False))
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return _validate_change(document, old, decision=False, certificate=False)
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(_validate_change(document, old, decision=False, certificate=True))
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return _validate_change(document, old, decision=False, certificate=True)
 
-    def validate_subresource_update(self, subresource: str, document: Document, old: Document) -> list[Cause]:
-        return list(_validate_change(document, old, decision=True, certificate=False))
+    def validate_subresource_update(self, subresource: str, document: Document, old: Document) -> Iterator[Cause]:
+        return _validate_change(document, old, decision=True, certificate=False)
 
 
 def _keep_conditions(conditions: list[Document], before: Sequence[Document], kind: str) -> None:

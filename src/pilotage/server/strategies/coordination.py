@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
@@ -13,7 +13,6 @@ from pilotage.server.strategies.strategy import Strategy, mapping
 class LeaseStrategy(Strategy):
     """Leases have positive durations, and times to the microsecond."""
 
-    schema_rules = False
     qualified_finalizers = False
 
     def prepare_for_create(self, document: Document) -> None:
@@ -24,15 +23,13 @@ class LeaseStrategy(Strategy):
         super().prepare_for_update(document, old)
         _drop_gated(document, old)
 
-    def validate(self, document: Document) -> list[Cause]:
+    def validate(self, document: Document) -> Iterator[Cause]:
         spec = mapping(document.get("spec"))
-        found = []
         seconds, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
         if isinstance(seconds, int) and seconds <= 0:
-            found.append(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
+            yield invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")
         if isinstance(transitions, int) and transitions < 0:
-            found.append(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0"))
-        return found
+            yield invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0")
 
 
 def _drop_gated(document: Document, old: Document) -> None:

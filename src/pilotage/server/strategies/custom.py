@@ -43,11 +43,11 @@ class CustomResourceStrategy(Strategy):
             del result["status"]  # it has an owner, and no value
         return result
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(validate_scale(document, self.scale, status=False)) if self.scale is not None else []
+    def validate(self, document: Document) -> Iterable[Cause]:
+        return validate_scale(document, self.scale, status=False) if self.scale is not None else ()
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(validate_scale(document, self.scale, status=True)) if self.scale is not None else []
+    def validate_status_update(self, document: Document, old: Document) -> Iterable[Cause]:
+        return validate_scale(document, self.scale, status=True) if self.scale is not None else ()
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         """Finalizers without a domain are valid, but may collide."""
@@ -108,7 +108,6 @@ def _resource(definition: Document, version: Document, strategy: type[CustomReso
         served=bool(version.get("served")),
         conversion=Conversion.of_definition(definition),
         terminating=terminating,
-        openapi_schema=schema,
         printer_columns=version.get("additionalPrinterColumns") or (),
         deprecation=_deprecation(version, mapping.gvk, spec["versions"]) if version.get("deprecated") else "",
         accepted_list_kind=names.get("listKind", ""),

@@ -32,7 +32,6 @@ _CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-contr
 class EndpointSliceStrategy(Strategy):
     """EndpointSlices keep the type of their addresses; their labels count as a part of the content."""
 
-    schema_rules = False
     written_lists = (("endpoints",),)
 
     def default(self, document: Document) -> None:
@@ -51,24 +50,22 @@ class EndpointSliceStrategy(Strategy):
             for endpoint in document.get("endpoints") or ():
                 endpoint.pop("deprecatedTopology", None)
 
-    def validate(self, document: Document) -> list[Cause]:
+    def validate(self, document: Document) -> Iterator[Cause]:
         return self._validate(document, None)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        found = self._validate(document, old)
-        return found + list(validate_immutable(document.get("addressType"), old.get("addressType"), "addressType"))
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from self._validate(document, old)
+        yield from validate_immutable(document.get("addressType"), old.get("addressType"), "addressType")
 
-    def _validate(self, document: Document, old: Document | None) -> list[Cause]:
+    def _validate(self, document: Document, old: Document | None) -> Iterator[Cause]:
         kind, endpoints = document.get("addressType", ""), document.get("endpoints") or []
-        found: list[Cause] = []
         if not kind:
-            found.append(required("addressType"))
+            yield required("addressType")
         elif kind not in _ADDRESS_TYPES:
-            found.append(not_supported("addressType", kind, _ADDRESS_TYPES))
-        found += _validate_ports(document.get("ports") or (), "ports")
+            yield not_supported("addressType", kind, _ADDRESS_TYPES)
+        yield from _validate_ports(document.get("ports") or (), "ports")
         if old is None or not same(endpoints, old.get("endpoints") or []):
-            found += _validate_endpoints(endpoints, kind, "endpoints")
-        return found
+            yield from _validate_endpoints(endpoints, kind, "endpoints")
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         found: list[str] = []

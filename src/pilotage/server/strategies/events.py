@@ -55,11 +55,10 @@ class CoreEventStrategy(Strategy):
     """Events of core/v1: lenient, and the form in which all are stored."""
 
     lifetime = LIFETIME
-    schema_rules = False
     qualified_finalizers = False
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_general(document, "reportingComponent"))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return _general(document, "reportingComponent")
 
     def convert(self, document: Document) -> Document:
         return to_core(document)
@@ -69,7 +68,6 @@ class EventStrategy(Strategy):
     """Events of events.k8s.io/v1: strict. Errors name the fields of core/v1, as those of Kubernetes do."""
 
     lifetime = LIFETIME
-    schema_rules = False
 
     def validate(self, document: Document) -> list[Cause]:
         event = to_core(document)

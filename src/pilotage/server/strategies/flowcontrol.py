@@ -26,7 +26,6 @@ _DISTINGUISHERS = ("ByNamespace", "ByUser")
 class FlowSchemaStrategy(Strategy):
     """FlowSchemas select requests by who sends them and what they ask for."""
 
-    schema_rules = False
     status_metadata = "kept"
 
     def default(self, document: Document) -> None:
@@ -38,14 +37,13 @@ class FlowSchemaStrategy(Strategy):
         spec, name = mapping(document.get("spec")), document["metadata"].get("name", "")
         return [*_validate_schema(spec, name), *mandatoryflows.schema_causes(name, spec)]
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        return [*_validate_conditions(document)]
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return _validate_conditions(document)
 
 
 class PriorityLevelStrategy(Strategy):
     """PriorityLevelConfigurations share out the requests that run at a time."""
 
-    schema_rules = False
     status_metadata = "kept"
 
     def default(self, document: Document) -> None:
@@ -70,8 +68,8 @@ class PriorityLevelStrategy(Strategy):
         spec, name = mapping(document.get("spec")), document["metadata"].get("name", "")
         return [*_validate_level(spec, name), *mandatoryflows.level_causes(name, spec)]
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        return [*_validate_conditions(document)]
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return _validate_conditions(document)
 
 
 def _validate_schema(spec: Document, name: str) -> Iterator[Cause]:

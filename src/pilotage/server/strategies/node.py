@@ -19,13 +19,12 @@ from pilotage.server.strategies.strategy import Strategy
 class RuntimeClassStrategy(Strategy):
     """Runtime classes name a handler of the nodes, which they keep."""
 
-    schema_rules = False
     qualified_finalizers = False
 
-    def validate(self, document: Document) -> list[Cause]:
-        found = list(validate_required_text(document.get("handler"), "handler", dns_1123_label))
-        found += _validate_overhead((document.get("overhead") or {}).get("podFixed") or {})
-        return found + list(_validate_scheduling(document.get("scheduling") or {}, "scheduling"))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        yield from validate_required_text(document.get("handler"), "handler", dns_1123_label)
+        yield from _validate_overhead((document.get("overhead") or {}).get("podFixed") or {})
+        yield from _validate_scheduling(document.get("scheduling") or {}, "scheduling")
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         return [

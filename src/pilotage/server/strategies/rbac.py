@@ -9,6 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import path_segment_name
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.labelselectors import matching, validate_label_selector
 from pilotage.server.strategies.checks.texts import validate_required_text
 from pilotage.server.strategies.strategy import Strategy
@@ -20,17 +21,12 @@ _SUBJECTS = ("ServiceAccount", "User", "Group")
 class RoleStrategy(Strategy):
     """Roles list what may be done; those of the cluster may also name URLs, or be made of other roles."""
 
-    schema_rules = False
     written_lists = (("rules",),)
     namespaced: ClassVar[bool] = True
 
-    def validate(self, document: Document) -> list[Cause]:
-        found = [
-            cause
-            for index, rule in enumerate(document.get("rules") or ())
-            for cause in _validate_rule(rule, f"rules[{index}]", namespaced=self.namespaced)
-        ]
-        return found + list(_validate_aggregation(document.get("aggregationRule")))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        yield from validate_each(document.get("rules"), "rules", _validate_rule, namespaced=self.namespaced)
+        yield from _validate_aggregation(document.get("aggregationRule"))
 
 
 class ClusterRoleStrategy(RoleStrategy):
@@ -42,7 +38,6 @@ class ClusterRoleStrategy(RoleStrategy):
 class RoleBindingStrategy(Strategy):
     """Bindings give a role to users, groups and service accounts, and keep the role that they were made for."""
 
-    schema_rules = False
     namespaced: ClassVar[bool] = True
 
     def default(self, document: Document) -> None:
@@ -53,18 +48,15 @@ class RoleBindingStrategy(Strategy):
             if subject.get("kind") in ("User", "Group") and not subject.get("apiGroup"):
                 subject["apiGroup"] = GROUP
 
-    def validate(self, document: Document) -> list[Cause]:
+    def validate(self, document: Document) -> Iterator[Cause]:
         roles = ("Role", "ClusterRole") if self.namespaced else ("ClusterRole",)
-        found = list(_validate_role_reference(document["roleRef"], "roleRef", roles))
-        for index, subject in enumerate(document.get("subjects") or ()):
-            found += _validate_subject(subject, f"subjects[{index}]", namespaced=self.namespaced)
-        return found
+        yield from _validate_role_reference(document["roleRef"], "roleRef", roles)
+        yield from validate_each(document.get("subjects"), "subjects", _validate_subject, namespaced=self.namespaced)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        found = self.validate(document)
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from self.validate(document)
         if document["roleRef"] != old.get("roleRef"):
-            found.append(invalid("roleRef", _shown_role(document["roleRef"]), "cannot change roleRef", whole=True))
-        return found
+            yield invalid("roleRef", _shown_role(document["roleRef"]), "cannot change roleRef", whole=True)
 
 
 class ClusterRoleBindingStrategy(RoleBindingStrategy):

@@ -20,29 +20,24 @@ _SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_0
 class PriorityClassStrategy(Strategy):
     """Priority classes keep their value and their policy."""
 
-    schema_rules = False
     protected_names = tuple(_SYSTEM)
     protection = "this is a system priority class and cannot be deleted"
 
     def default(self, document: Document) -> None:
         document.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
-    def validate(self, document: Document) -> list[Cause]:
-        found = list(_validate_value(document))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        yield from _validate_value(document)
         policy = document.get("preemptionPolicy")
         if policy == "":
-            found.append(required("preemptionPolicy"))
+            yield required("preemptionPolicy")
         elif policy is not None and policy not in _POLICIES:
-            found.append(not_supported("preemptionPolicy", policy, _POLICIES))
-        return found
+            yield not_supported("preemptionPolicy", policy, _POLICIES)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        found: list[Cause] = []
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         if document.get("value", 0) != old.get("value", 0):
-            found.append(forbidden("value", "may not be changed in an update."))
-        return found + list(
-            validate_immutable(document.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy")
-        )
+            yield forbidden("value", "may not be changed in an update.")
+        yield from validate_immutable(document.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy")
 
     def _is_new_generation(self, document: Document, old: Document) -> bool:
         return False  # it is set, and never counted

@@ -39,8 +39,6 @@ _ACCOUNT = "kubernetes.io/service-account.name"
 class SecretStrategy(Strategy):
     """Secrets have base64 data under keys, and a type that asks for some of them."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         """Text goes into the data, and there is always a type."""
         texts = document.pop("stringData", None)
@@ -49,18 +47,18 @@ class SecretStrategy(Strategy):
             document["data"] = document.get("data", {}) | encoded
         document.setdefault("type", "Opaque")
 
-    def validate(self, document: Document) -> list[Cause]:
+    def validate(self, document: Document) -> Iterator[Cause]:
         data = mapping(document.get("data"))
-        found = _key_causes(data, "data")
+        yield from _key_causes(data, "data")
         if _size(data) > MAX_DATA:
-            found.append(too_long("data", MAX_DATA))
-        return found + list(_type_causes(document, data))
+            yield too_long("data", MAX_DATA)
+        yield from _type_causes(document, data)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        found = self.validate(document)
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from self.validate(document)
         if document.get("type") != old.get("type", "Opaque"):
-            found.append(invalid("type", document.get("type"), "field is immutable"))
-        return found + _frozen_causes(document, old, ("data",))
+            yield invalid("type", document.get("type"), "field is immutable")
+        yield from _frozen_causes(document, old, ("data",))
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         data = document.get("data") or {}
@@ -75,22 +73,20 @@ class SecretStrategy(Strategy):
 class ConfigMapStrategy(Strategy):
     """ConfigMaps have text and base64 data under keys."""
 
-    schema_rules = False
-
-    def validate(self, document: Document) -> list[Cause]:
+    def validate(self, document: Document) -> Iterator[Cause]:
         data, binary = mapping(document.get("data")), mapping(document.get("binaryData"))
-        found = _key_causes(data, "data")
+        yield from _key_causes(data, "data")
         if binary:
             both = sorted(data.keys() & binary.keys())
-            found += [invalid(f"data[{key}]", key, "duplicate of key present in binaryData") for key in both]
-            found += _key_causes(binary, "binaryData")
+            yield from [invalid(f"data[{key}]", key, "duplicate of key present in binaryData") for key in both]
+            yield from _key_causes(binary, "binaryData")
         few = not binary and 4 * sum(map(len, data.values())) <= MAX_DATA  # whatever the characters are
         if not few and sum(len(text.encode()) for text in data.values()) + _size(binary) > MAX_DATA:
-            found.append(too_long("[]", MAX_DATA))
-        return found
+            yield too_long("[]", MAX_DATA)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return self.validate(document) + _frozen_causes(document, old, ("data", "binaryData"))
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from self.validate(document)
+        yield from _frozen_causes(document, old, ("data", "binaryData"))
 
 
 def _key_causes(data: Mapping[str, Any], field: str) -> list[Cause]:
@@ -134,11 +130,6 @@ def _json_problem(data: bytes) -> str:
 def _frozen_causes(document: Document, old: Document, fields: tuple[str, ...]) -> list[Cause]:
     if old.get("immutable") is not True:
         return []
-    found = [
-        forbidden(field, "field is immutable when `immutable` is set")
-        for field in fields
-        if mapping(document.get(field)) != mapping(old.get(field))
-    ]
-    if document.get("immutable") is not True:
-        found.insert(0, forbidden("immutable", "field is immutable when `immutable` is set"))
-    return found
+    changed = [] if document.get("immutable") is True else ["immutable"]
+    changed += [field for field in fields if mapping(document.get(field)) != mapping(old.get(field))]
+    return [forbidden(field, "field is immutable when `immutable` is set") for field in changed]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -56,8 +56,6 @@ class Strategy:
     )
     merge_schema: ClassVar[Document | None] = None
     """The OpenAPI schema for strategic merge patches, if it is not that of the built-in kind."""
-    schema_rules: ClassVar[bool] = True
-    """The rules of the schema are the validation. If false, only its types count, and `validate` has the rules."""
     qualified_finalizers: ClassVar[bool] = True
     """Finalizers must be standard ones or have a domain."""
     uid_precondition: ClassVar[bool] = True
@@ -139,25 +137,25 @@ class Strategy:
     def prepare_for_delete(self, document: Document, now: str) -> None:
         """Set what the kind adds to an object that is being deleted, in place."""
 
-    def validate(self, document: Document) -> list[Cause]:
+    def validate(self, document: Document) -> Iterable[Cause]:
         """What is wrong with a new object, besides metadata and schema."""
-        return []
+        return ()
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_update(self, document: Document, old: Document) -> Iterable[Cause]:
         """What is wrong with the next state of an object, besides metadata and schema."""
         return self.validate(document)
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_status_update(self, document: Document, old: Document) -> Iterable[Cause]:
         """What is wrong with the next state of an object whose status is written, besides metadata and schema."""
-        return []
+        return ()
 
-    def validate_finalize_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_finalize_update(self, document: Document, old: Document) -> Iterable[Cause]:
         """What is wrong with the next state of an object whose finalizers in the spec are written."""
-        return []
+        return ()
 
-    def validate_subresource_update(self, subresource: str, document: Document, old: Document) -> list[Cause]:
+    def validate_subresource_update(self, subresource: str, document: Document, old: Document) -> Iterable[Cause]:
         """What is wrong with the next state of an object of which another subresource is written."""
-        return self.validate_update(document, old) if subresource == "scale" else []
+        return self.validate_update(document, old) if subresource == "scale" else ()
 
     def privileges(self, document: Document, old: Document | None) -> tuple[str, list[Cause]]:
         """What is wrong with the next state of an object unless its namespace has a label that is `true`."""

@@ -116,7 +116,7 @@ async def admit(
 def _unstored(kind: GroupVersionKind) -> ResourceInfo:
     """What is known of a kind that only requests have, and that no schema describes."""
     mapping = RESTMapping(gvk=kind, resource=GroupVersionResource(kind.group, kind.version, ""), namespaced=True)
-    return ResourceInfo(mapping=mapping, strategy=Strategy(), compile_schema=lambda: None, custom=True)
+    return ResourceInfo(mapping=mapping, strategy=Strategy(), custom=True)
 
 
 def _read(request: APIRequest, kind: GroupVersionKind) -> Document:

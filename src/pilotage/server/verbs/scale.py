@@ -147,7 +147,6 @@ def _scale_info(info: ResourceInfo) -> ResourceInfo:
         info,
         mapping=replace(info.mapping, gvk=SCALE),
         strategy=Strategy(),
-        compile_schema=lambda: None,
         custom=False,
         storage=None,
         versions={},

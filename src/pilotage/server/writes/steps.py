@@ -8,10 +8,13 @@ validating admission; then the object is stored.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from pilotage.errors import Cause, RequestTooLarge
-from pilotage.meta.documents import Document, copied, make_whole, nulls_in
+from pilotage.meta.documents import Document, make_whole, nulls_in
+from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.rest.request import APIRequest, PatchType
 from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.resources import ResourceInfo
@@ -32,7 +35,7 @@ def default(
 
     For a document that is known to be `complete` the schema has nothing to do.
     """
-    schema = info.schema if info.custom else None
+    schema = info.schema
     complete = complete or (schema is not None and schema.is_complete(document))
     if schema is not None and (schema.floats or not complete) and _FRACTION.search(request.body):
         make_whole(document)
@@ -105,7 +108,7 @@ def validate_create(info: ResourceInfo, request: APIRequest, document: Document)
     """Everything that is wrong with a new object; a valid one is brought into its stored form."""
     strategy = info.strategy
     metadata = meta.create_causes(document["metadata"], strategy, namespaced=info.namespaced)
-    causes = schema_causes(info, request, document, None, metadata) + strategy.validate(document)
+    causes = [*schema_causes(info, request, document, None, metadata), *_first(strategy.validate(document))]
     if not causes or strategy.metadata_checks.update != UNCHECKED:  # else it is checked after the rest
         causes = metadata + causes
     if not causes:
@@ -125,16 +128,21 @@ def validate_update(
     causes = meta.update_causes(metadata, old["metadata"], strategy, checks, namespaced=info.namespaced)
     causes += schema_causes(info, request, document, old, causes, tolerated)
     if not request.subresource:
-        causes += strategy.validate_update(document, old)
+        causes += _first(strategy.validate_update(document, old))
     elif request.subresource == "status":
-        causes += strategy.validate_status_update(document, old)
+        causes += _first(strategy.validate_status_update(document, old))
     elif request.subresource == "finalize":
-        causes += strategy.validate_finalize_update(document, old)
+        causes += _first(strategy.validate_finalize_update(document, old))
     else:
-        causes += strategy.validate_subresource_update(request.subresource, document, old)
+        causes += _first(strategy.validate_subresource_update(request.subresource, document, old))
     if not causes:
         strategy.canonicalize(document)
     return causes
+
+
+def _first(causes: Iterable[Cause]) -> Iterator[Cause]:
+    """As many causes as an answer has, and one more, by which it says so."""
+    return islice(causes, MAX_CAUSES + 1)
 
 
 def drop_unknown(info: ResourceInfo, document: Document) -> None:
@@ -142,7 +150,7 @@ def drop_unknown(info: ResourceInfo, document: Document) -> None:
 
     It comes last: the validating webhooks see these fields.
     """
-    if info.custom and info.schema is not None:
+    if info.schema is not None:
         info.schema.prune(document)
 
 
@@ -154,29 +162,11 @@ def schema_causes(
     metadata: list[Cause],
     tolerated: list[Cause] | None = None,
 ) -> list[Cause]:
-    """What the schema says; that of a built-in kind only where its strategy has no rules of its own.
+    """What the schema of a definition says; the rules of a built-in kind are those of its strategy.
 
     What is wrong with the metadata may keep rules of a definition from being evaluated.
     """
-    if info.codec is not None:
-        return _builtin_schema_causes(info, document) if info.strategy.schema_rules and not request.subresource else []
     if info.schema is None:
         return []
     check = info.schema.validate_status if request.subresource == "status" else info.schema.validate
     return check(document, old, metadata=metadata, tolerated=tolerated)
-
-
-def _builtin_schema_causes(info: ResourceInfo, document: Document) -> list[Cause]:
-    """What the schema says about all but metadata and status; a number or a boolean that is zero is not missing."""
-    assert info.schema is not None
-    assert info.codec is not None
-    written = copied({key: value for key, value in document.items() if key not in ("metadata", "status")})
-    info.codec.encode(written)
-    written.pop("status", None)  # the codec adds an empty one, as that of a Node
-    return info.schema.validate(_without_empty(written), None)
-
-
-def _without_empty(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_empty(item) for key, item in value.items() if item is not None and item != ""}
-    return [_without_empty(item) for item in value] if isinstance(value, list) else value

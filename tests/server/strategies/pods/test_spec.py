@@ -185,6 +185,5 @@ def test_a_template_differs_from_a_pod_in_its_paths_and_its_images() -> None:
 def test_a_large_spec_is_checked_in_time_proportional_to_its_size(hostile: Document) -> None:
     document = pod()
     document["spec"] |= hostile
-    assert len(STRATEGY.validate(document)) <= 101
     assert len(STRATEGY.warnings(document, None)) <= 200
     assert len(found(document)) <= 80_000

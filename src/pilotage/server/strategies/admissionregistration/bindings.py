@@ -31,7 +31,6 @@ _EXCLUSIVE = "name and selector are mutually exclusive"
 class ValidatingAdmissionPolicyBindingStrategy(Strategy):
     """Bindings of policies that refuse requests."""
 
-    schema_rules = False
     qualified_finalizers = False
 
     def default(self, document: Document) -> None:

@@ -38,7 +38,6 @@ _NOTHING = "validations or auditAnnotations must contain at least one item"
 class ValidatingAdmissionPolicyStrategy(Strategy):
     """Policies that refuse requests by CEL expressions."""
 
-    schema_rules = False
     qualified_finalizers = False
     status_metadata = "reset"
     weight = COMPILED
@@ -51,17 +50,31 @@ class ValidatingAdmissionPolicyStrategy(Strategy):
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         return name_warnings(document)
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(self._validate(document, conditions=True))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return self._validate(document, conditions=True)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         # Conditions that were accepted once stay as they are, unless what they can use changes.
         keys = ("paramKind", "matchConditions")
         unchanged = all(same(document["spec"].get(key), old["spec"].get(key)) for key in keys)
-        return list(self._validate(document, conditions=not unchanged))
+        return self._validate(document, conditions=not unchanged)
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(_validate_status(document.get("status") or {}))
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        status = document.get("status") or {}
+        warnings = (status.get("typeChecking") or {}).get("expressionWarnings") or []
+        for index, warning in enumerate(warnings):
+            path = f"status.typeChecking.expressionWarnings[{index}]"
+            if not warning.get("warning"):
+                yield required(f"{path}.warning")
+            reference = (warning.get("fieldRef") or "").strip()
+            if not reference:
+                yield required(f"{path}.fieldRef")
+                continue
+            try:
+                jsonpath.parse(reference if reference[0] in ".[$@" else f".{reference}")
+            except InvalidDefinition as error:
+                yield invalid(f"{path}.fieldRef", reference, f"invalid JSONPath: {error}")
+        yield from validate_conditions(status.get("conditions") or (), "status.conditions")
 
     def _validate(self, document: Document, *, conditions: bool) -> Iterator[Cause]:
         spec = document["spec"]
@@ -152,20 +165,3 @@ def _validate_variables(variables: list[Document], compiler: AdmissionCompiler) 
             yield required(f"{path}.expression", "expression is not specified")
         elif problem := compiler.add_variable(name, expression):
             yield expression_cause(f"{path}.expression", expression, problem)
-
-
-def _validate_status(status: Document) -> Iterator[Cause]:
-    warnings = (status.get("typeChecking") or {}).get("expressionWarnings") or []
-    for index, warning in enumerate(warnings):
-        path = f"status.typeChecking.expressionWarnings[{index}]"
-        if not warning.get("warning"):
-            yield required(f"{path}.warning")
-        reference = (warning.get("fieldRef") or "").strip()
-        if not reference:
-            yield required(f"{path}.fieldRef")
-            continue
-        try:
-            jsonpath.parse(reference if reference[0] in ".[$@" else f".{reference}")
-        except InvalidDefinition as error:
-            yield invalid(f"{path}.fieldRef", reference, f"invalid JSONPath: {error}")
-    yield from validate_conditions(status.get("conditions") or (), "status.conditions")

@@ -47,7 +47,6 @@ class _Tolerated:
 class ValidatingWebhookConfigurationStrategy(Strategy):
     """Webhooks that can refuse requests."""
 
-    schema_rules = False
     qualified_finalizers = False
     weight = COMPILED
     mutating: ClassVar[bool] = False
@@ -67,12 +66,12 @@ class ValidatingWebhookConfigurationStrategy(Strategy):
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         return name_warnings(document)
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate(document.get("webhooks") or [], _Tolerated()))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return _validate(document.get("webhooks") or [], _Tolerated())
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         webhooks, before = document.get("webhooks") or [], old.get("webhooks") or []
-        return list(_validate(webhooks, _tolerated(webhooks, before)))
+        return _validate(webhooks, _tolerated(webhooks, before))
 
 
 class MutatingWebhookConfigurationStrategy(ValidatingWebhookConfigurationStrategy):

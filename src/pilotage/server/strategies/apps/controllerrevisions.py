@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document, same
@@ -14,20 +16,16 @@ from pilotage.server.strategies.strategy import Strategy
 class ControllerRevisionStrategy(Strategy):
     """Revisions keep the data that a controller stored."""
 
-    schema_rules = False
-
-    def validate(self, document: Document) -> list[Cause]:
-        found = list(validate_not_negative(document.get("revision", 0), "revision"))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        yield from validate_not_negative(document.get("revision", 0), "revision")
         data = document.get("data")
         if data is None:
-            found.append(required("data", "data is mandatory"))
+            yield required("data", "data is mandatory")
         elif not isinstance(data, dict):
-            found.append(required("data", "data must be a valid JSON object"))
-        return found
+            yield required("data", "data must be a valid JSON object")
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        found = list(validate_not_negative(document.get("revision", 0), "revision"))
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from validate_not_negative(document.get("revision", 0), "revision")
         data, before = document.get("data"), old.get("data")
         if not (same(data, before) and same_texts(data, before)):  # an empty list is not an empty object
-            found.append(invalid("data", document.get("data"), IMMUTABLE, whole=True))
-        return found
+            yield invalid("data", document.get("data"), IMMUTABLE, whole=True)

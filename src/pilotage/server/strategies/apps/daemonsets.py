@@ -43,7 +43,6 @@ _COUNTS = (
 class DaemonSetStrategy(Strategy):
     """DaemonSets count changes of their template, in an annotation that stands for a field of an older version."""
 
-    schema_rules = False
     hidden_annotations = (_TEMPLATE_GENERATION,)
 
     def default(self, document: Document) -> None:
@@ -74,11 +73,21 @@ class DaemonSetStrategy(Strategy):
         _set_template_generation(result, _template_generation(old))  # it is part of the spec
         return result
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_spec(document["spec"], "spec"))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        spec = document["spec"]
+        selector = spec.get("selector")
+        yield from validate_label_selector(selector, "spec.selector")
+        yield from validate_match(spec, "spec")
+        if selector is not None and is_empty(selector):
+            yield invalid_selector("spec.selector", selector, "empty selector is invalid for daemonset")
+        yield from validate_template(spec, "spec", "DaemonSet")
+        yield from validate_counts(spec, "spec", ("minReadySeconds",))
+        yield from _validate_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy")
+        yield from validate_counts(spec, "spec", ("revisionHistoryLimit",))
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return selector_changes(document, old) + self.validate(document)
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from selector_changes(document, old)
+        yield from self.validate(document)
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         status = document.get("status") or {}
@@ -101,18 +110,6 @@ def _template_generation(document: Document) -> int:
 def _set_template_generation(document: Document, generation: int) -> None:
     annotations = document["metadata"].get("annotations") or {}
     document["metadata"]["annotations"] = annotations | {_TEMPLATE_GENERATION: str(generation)}
-
-
-def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
-    selector = spec.get("selector")
-    yield from validate_label_selector(selector, f"{path}.selector")
-    yield from validate_match(spec, path)
-    if selector is not None and is_empty(selector):
-        yield invalid_selector(f"{path}.selector", selector, "empty selector is invalid for daemonset")
-    yield from validate_template(spec, path, "DaemonSet")
-    yield from validate_counts(spec, path, ("minReadySeconds",))
-    yield from _validate_strategy(spec.get("updateStrategy") or {}, f"{path}.updateStrategy")
-    yield from validate_counts(spec, path, ("revisionHistoryLimit",))
 
 
 def _validate_strategy(strategy: Document, path: str) -> Iterator[Cause]:

@@ -37,8 +37,6 @@ _COUNTS = (
 class DeploymentStrategy(Strategy):
     """Deployments replace pods by a strategy; their annotations count as a new generation, because copies get them."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
         default_pod_template(spec.setdefault("template", {}))
@@ -53,23 +51,31 @@ class DeploymentStrategy(Strategy):
             rolling.setdefault("maxUnavailable", "25%")
             rolling.setdefault("maxSurge", "25%")
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_spec(document["spec"], "spec"))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        spec = document["spec"]
+        yield from validate_counts(spec, "spec", ("replicas",))
+        yield from validate_selected_template(spec, "spec")
+        yield from _validate_strategy(spec.get("strategy") or {}, "spec.strategy")
+        yield from validate_counts(spec, "spec", ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"))
+        deadline = spec.get("progressDeadlineSeconds")
+        if deadline is not None and deadline <= (spec.get("minReadySeconds") or 0):
+            yield invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return self.validate(document) + selector_changes(document, old)
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from self.validate(document)
+        yield from selector_changes(document, old)
 
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:
         result = super().prepare_for_status_update(document, old)
         copy_field(result["metadata"], old["metadata"], "labels")
         return result
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         status = document.get("status") or {}
-        causes = list(validate_counts(status, "status", _COUNTS))
-        causes += validate_parts(status, "replicas", ("updatedReplicas", "readyReplicas", "availableReplicas"))
-        causes += validate_parts(status, "readyReplicas", ("availableReplicas",), "readyReplicas")
-        return causes + list(validate_collision_count(status, old))
+        yield from validate_counts(status, "status", _COUNTS)
+        yield from validate_parts(status, "replicas", ("updatedReplicas", "readyReplicas", "availableReplicas"))
+        yield from validate_parts(status, "readyReplicas", ("availableReplicas",), "readyReplicas")
+        yield from validate_collision_count(status, old)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         return workload_warnings(document, old)
@@ -78,16 +84,6 @@ class DeploymentStrategy(Strategy):
         annotations = document["metadata"].get("annotations") or {}
         changed = not same(annotations, old["metadata"].get("annotations") or {})
         return changed or super()._is_new_generation(document, old)
-
-
-def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
-    yield from validate_counts(spec, path, ("replicas",))
-    yield from validate_selected_template(spec, path)
-    yield from _validate_strategy(spec.get("strategy") or {}, f"{path}.strategy")
-    yield from validate_counts(spec, path, ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"))
-    deadline = spec.get("progressDeadlineSeconds")
-    if deadline is not None and deadline <= (spec.get("minReadySeconds") or 0):
-        yield invalid(f"{path}.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
 
 
 def _validate_strategy(strategy: Document, path: str) -> Iterator[Cause]:

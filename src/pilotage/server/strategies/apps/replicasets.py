@@ -30,21 +30,22 @@ _PARTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 class ReplicaSetStrategy(Strategy):
     """ReplicaSets keep a number of pods of one template."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
         default_pod_template(spec.setdefault("template", {}))
         spec.setdefault("replicas", 1)
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_spec(document["spec"], "spec"))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        spec = document["spec"]
+        yield from validate_counts(spec, "spec", ("replicas", "minReadySeconds"))
+        yield from validate_selected_template(spec, "spec")
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return self.validate(document) + selector_changes(document, old)
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from self.validate(document)
+        yield from selector_changes(document, old)
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(validate_replicas_status(document.get("status") or {}))
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return validate_replicas_status(document.get("status") or {})
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         return workload_warnings(document, old)
@@ -55,8 +56,3 @@ def validate_replicas_status(status: Document) -> Iterator[Cause]:
     yield from validate_counts(status, "status", _COUNTS)
     yield from validate_parts(status, "replicas", _PARTS)
     yield from validate_parts(status, "readyReplicas", ("availableReplicas",), "readyReplicas")
-
-
-def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
-    yield from validate_counts(spec, path, ("replicas", "minReadySeconds"))
-    yield from validate_selected_template(spec, path)

@@ -17,8 +17,6 @@ from pilotage.server.strategies.strategy import Strategy
 class ReplicationControllerStrategy(Strategy):
     """ReplicationControllers get their selector and their own labels from the template."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
         spec.setdefault("replicas", 1)
@@ -32,25 +30,22 @@ class ReplicationControllerStrategy(Strategy):
             if not document["metadata"].get("labels"):
                 document["metadata"]["labels"] = dict(labels)
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_spec(document["spec"], "spec"))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        spec = document["spec"]
+        yield from validate_counts(spec, "spec", ("minReadySeconds",))
+        selector = spec.get("selector")
+        if not selector:
+            yield required("spec.selector")
+        yield from validate_counts(spec, "spec", ("replicas",))
+        if spec.get("template") is None:
+            yield required("spec.template")
+            return
+        yield from validate_labels_match(spec, selector or {}, "spec")
+        yield from validate_template(spec, "spec", "ReplicationController")
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(validate_replicas_status(document.get("status") or {}))
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return validate_replicas_status(document.get("status") or {})
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         # As in Kubernetes, an update warns of the template that it replaces.
         return workload_warnings(document, None) if old is None else workload_warnings(old, document)
-
-
-def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
-    yield from validate_counts(spec, path, ("minReadySeconds",))
-    selector = spec.get("selector")
-    if not selector:
-        yield required(f"{path}.selector")
-    yield from validate_counts(spec, path, ("replicas",))
-    if spec.get("template") is None:
-        yield required(f"{path}.template")
-        return
-    yield from validate_labels_match(spec, selector or {}, path)
-    yield from validate_template(spec, path, "ReplicationController")

@@ -58,8 +58,6 @@ _ALL_REVISIONS = (
 class StatefulSetStrategy(Strategy):
     """StatefulSets have claims from templates; most of the spec is immutable."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
         default_pod_template(spec.setdefault("template", {}))
@@ -90,29 +88,27 @@ class StatefulSetStrategy(Strategy):
         _drop_unavailable(document, old)
         super().prepare_for_update(document, old)
 
-    def validate(self, document: Document) -> list[Cause]:
+    def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]
-        claims = [
-            cause
-            for index, claim in enumerate(spec.get("volumeClaimTemplates") or ())
-            for cause in validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec")
-        ]
-        service = list(validate_optional_text(spec.get("serviceName"), "spec.serviceName", dns_1123_label))
-        return [*_validate_strategies(spec, "spec"), *claims, *service, *_validate_spec(spec, "spec")]
+        yield from _validate_strategies(spec, "spec")
+        for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+            yield from validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec")
+        yield from validate_optional_text(spec.get("serviceName"), "spec.serviceName", dns_1123_label)
+        yield from _validate_spec(spec, "spec")
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         spec, was = document["spec"], old["spec"]
-        causes = [*_validate_strategies(spec, "spec"), *_validate_spec(spec, "spec", _is_valid(was))]
+        yield from _validate_strategies(spec, "spec")
+        yield from _validate_spec(spec, "spec", _is_valid(was))
         if not same(_fixed(spec), _fixed(was)):
-            causes.append(forbidden("spec", _IMMUTABLE))
-        return causes
+            yield forbidden("spec", _IMMUTABLE)
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         status = document.get("status") or {}
-        causes = list(validate_counts(status, "status", _COUNTS))
-        causes += validate_parts(status, "replicas", _PARTS)
-        causes += validate_parts(status, "readyReplicas", ("availableReplicas",))
-        return causes + list(validate_collision_count(status, old))
+        yield from validate_counts(status, "status", _COUNTS)
+        yield from validate_parts(status, "replicas", _PARTS)
+        yield from validate_parts(status, "readyReplicas", ("availableReplicas",))
+        yield from validate_collision_count(status, old)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         spec = document["spec"]

@@ -25,8 +25,6 @@ _CPU = {
 class AutoscalerStrategy(Strategy):
     """Autoscalers of version v2, in which they are kept."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         drop_annotations(document)
         spec = document.setdefault("spec", {})
@@ -36,14 +34,14 @@ class AutoscalerStrategy(Strategy):
         if spec.get("behavior") is not None:
             default_behavior(spec["behavior"])
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_spec(document["spec"], {}))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return _validate_spec(document["spec"], {})
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(_validate_spec(document["spec"], old["spec"]))
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return _validate_spec(document["spec"], old["spec"])
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(validate_counts(document.get("status") or {}, "status", ("currentReplicas", "desiredReplicas")))
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return validate_counts(document.get("status") or {}, "status", ("currentReplicas", "desiredReplicas"))
 
     def convert(self, document: Document) -> Document:
         return to_v2(document)
@@ -51,8 +49,6 @@ class AutoscalerStrategy(Strategy):
 
 class AutoscalerV1Strategy(Strategy):
     """Autoscalers of version v1: each step is that of v2, on the object in v2."""
-
-    schema_rules = False
 
     @property
     def _v2(self) -> AutoscalerStrategy:
@@ -75,13 +71,13 @@ class AutoscalerV1Strategy(Strategy):
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:
         return to_v1(self._v2.prepare_for_status_update(to_v2(document), to_v2(old)))
 
-    def validate(self, document: Document) -> list[Cause]:
+    def validate(self, document: Document) -> Iterator[Cause]:
         return self._v2.validate(to_v2(document))
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         return self._v2.validate_update(to_v2(document), to_v2(old))
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         return self._v2.validate_status_update(to_v2(document), to_v2(old))
 
     def convert(self, document: Document) -> Document:

@@ -27,8 +27,6 @@ _ZONE_WARNING = (
 class CronJobStrategy(Strategy):
     """CronJobs create Jobs at the times of a schedule."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
         template = spec.setdefault("jobTemplate", {})
@@ -40,15 +38,14 @@ class CronJobStrategy(Strategy):
         spec.setdefault("successfulJobsHistoryLimit", 3)
         spec.setdefault("failedJobsHistoryLimit", 1)
 
-    def validate(self, document: Document) -> list[Cause]:
-        causes = list(_validate_spec(document["spec"], {}, "spec"))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        yield from _validate_spec(document["spec"], {}, "spec")
         name = document["metadata"].get("name") or ""
         if len(name.encode(errors="replace")) > _MAX_NAME:
-            causes.append(invalid("metadata.name", name, f"must be no more than {_MAX_NAME} characters"))
-        return causes
+            yield invalid("metadata.name", name, f"must be no more than {_MAX_NAME} characters")
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(_validate_spec(document["spec"], old["spec"], "spec"))
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return _validate_spec(document["spec"], old["spec"], "spec")
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         spec = document["spec"]

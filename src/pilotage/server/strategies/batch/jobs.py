@@ -28,8 +28,6 @@ _SELECTED = "batch.kubernetes.io/controller-uid"
 class JobStrategy(Strategy):
     """Jobs select their pods by their own uid, unless a selector is given by hand."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
         default_job_spec(spec)
@@ -43,18 +41,19 @@ class JobStrategy(Strategy):
         if not document["spec"]["manualSelector"]:
             _generate_selector(document)
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate(document, prefixed=True))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return _validate(document, prefixed=True)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         labels = _template_labels(old)
         prefixed = _NAME_LABELS[1] in labels and _UID_LABELS[1] in labels
-        causes = list(_validate(document, prefixed=prefixed))
+        yield from _validate(document, prefixed=prefixed)
         spec = list(_validate_spec(document["spec"], "spec"))  # the real server reports the spec a second time
-        return causes + spec + list(_validate_changes(document, old))
+        yield from spec
+        yield from _validate_changes(document, old)
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(validate_job_status(document, old))
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return validate_job_status(document, old)
 
     def canonicalize(self, document: Document) -> None:
         labels = _template_labels(document)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import required
@@ -21,31 +21,23 @@ _PROTOCOLS = ("SCTP", "TCP", "UDP")
 class EndpointsStrategy(Strategy):
     """Endpoints are addresses with ports, by subset."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         for subset in document.get("subsets") or ():
             for port in subset.get("ports") or ():
                 port.setdefault("protocol", "TCP")
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_subsets(document))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        for index, subset in enumerate(document.get("subsets") or ()):
+            path = f"subsets[{index}]"
+            if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+                yield required(path, "must specify `addresses` or `notReadyAddresses`")
+            for part in ("addresses", "notReadyAddresses"):
+                yield from validate_each(subset.get(part), f"{path}.{part}", _validate_address)
+            ports = subset.get("ports") or ()
+            yield from validate_each(ports, f"{path}.ports", _validate_port, named=len(ports) > 1)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        if same(document.get("subsets"), old.get("subsets")):
-            return []
-        return self.validate(document)
-
-
-def _validate_subsets(document: Document) -> Iterator[Cause]:
-    for index, subset in enumerate(document.get("subsets") or ()):
-        path = f"subsets[{index}]"
-        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
-            yield required(path, "must specify `addresses` or `notReadyAddresses`")
-        for part in ("addresses", "notReadyAddresses"):
-            yield from validate_each(subset.get(part), f"{path}.{part}", _validate_address)
-        ports = subset.get("ports") or ()
-        yield from validate_each(ports, f"{path}.ports", _validate_port, named=len(ports) > 1)
+    def validate_update(self, document: Document, old: Document) -> Iterable[Cause]:
+        return () if same(document.get("subsets"), old.get("subsets")) else self.validate(document)
 
 
 def _validate_address(address: Document, path: str) -> Iterator[Cause]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, required
@@ -27,7 +27,6 @@ _MOST = 2**63 - 1
 class LimitRangeStrategy(Strategy):
     """Limit ranges bound what one pod, container or claim may use, and have defaults for containers."""
 
-    schema_rules = False
     written_lists = (("spec", "limits"),)
 
     def default(self, document: Document) -> None:
@@ -40,8 +39,16 @@ class LimitRangeStrategy(Strategy):
         if not document["metadata"].get("name"):
             document["metadata"]["name"] = document["metadata"]["uid"]
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_limits(document["spec"].get("limits") or (), "spec.limits"))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        limits = document["spec"].get("limits") or ()
+        seen: set[str] = set()
+        for index, limit in enumerate(limits):
+            at, kind = f"spec.limits[{index}]", limit.get("type", "")
+            yield from _validate_type(kind, f"{at}.type")
+            if kind in seen:
+                yield duplicate(f"{at}.type", kind)
+            seen.add(kind)
+            yield from _validate_limit(limit, kind, at)
 
 
 def default_container_limit(limit: Document) -> None:
@@ -52,17 +59,6 @@ def default_container_limit(limit: Document) -> None:
         limit["default"] = limits
     if requests:
         limit["defaultRequest"] = requests
-
-
-def _validate_limits(limits: Sequence[Document], path: str) -> Iterator[Cause]:
-    seen: set[str] = set()
-    for index, limit in enumerate(limits):
-        at, kind = f"{path}[{index}]", limit.get("type", "")
-        yield from _validate_type(kind, f"{at}.type")
-        if kind in seen:
-            yield duplicate(f"{at}.type", kind)
-        seen.add(kind)
-        yield from _validate_limit(limit, kind, at)
 
 
 def _validate_type(kind: str, path: str) -> Iterator[Cause]:

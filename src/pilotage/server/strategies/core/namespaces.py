@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
@@ -17,7 +17,6 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 class NamespaceStrategy(Strategy):
     """Namespaces have finalizers of their own in the spec, and a label with their name."""
 
-    schema_rules = False
     grace_period = False
     protected_names = ("default", "kube-system", "kube-public")
 
@@ -45,19 +44,21 @@ class NamespaceStrategy(Strategy):
     def prepare_for_delete(self, document: Document, now: str) -> None:
         document["status"] = mapping(document.get("status")) | {"phase": "Terminating"}
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_finalizers(document["spec"].get("finalizers") or ()))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        finalizers = document["spec"].get("finalizers") or ()
+        for name in finalizers:
+            yield from finalizers_causes([name], "spec.finalizers")
+            if not is_qualified(name):
+                yield invalid("spec.finalizers", name, UNQUALIFIED)
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         return []  # an update cannot change the spec
 
-    def validate_finalize_update(self, document: Document, old: Document) -> list[Cause]:
-        found = []
+    def validate_finalize_update(self, document: Document, old: Document) -> Iterator[Cause]:
         for index, name in enumerate(document["spec"].get("finalizers") or ()):
-            found += finalizers_causes([name], f"spec.finalizers[{index}]")
+            yield from finalizers_causes([name], f"spec.finalizers[{index}]")
             if not is_qualified(name):
-                found.append(invalid(f"spec.finalizers[{index}]", name, UNQUALIFIED))
-        return found
+                yield invalid(f"spec.finalizers[{index}]", name, UNQUALIFIED)
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         phase = document["status"].get("phase", "")
@@ -74,10 +75,3 @@ class NamespaceStrategy(Strategy):
 
     def blocks_removal(self, document: Document) -> bool:
         return bool(mapping(document.get("spec")).get("finalizers"))
-
-
-def _validate_finalizers(finalizers: Sequence[str]) -> Iterator[Cause]:
-    for name in finalizers:
-        yield from finalizers_causes([name], "spec.finalizers")
-        if not is_qualified(name):
-            yield invalid("spec.finalizers", name, UNQUALIFIED)

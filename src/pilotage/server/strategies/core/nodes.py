@@ -29,8 +29,6 @@ _ONCE = 'node updates may not change {} except from "" to valid'
 class NodeStrategy(Strategy):
     """Nodes keep the networks of their pods and the id of their provider, once they have them."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         """The first network is also the only one of older clients; what can be allocated is all, unless it is given."""
         spec, status = document["spec"], document.get("status", {})
@@ -59,22 +57,23 @@ class NodeStrategy(Strategy):
             result.get("status", {}).pop("config", None)
         return result
 
-    def validate(self, document: Document) -> list[Cause]:
+    def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]
-        found = list(_validate_taints(spec.get("taints") or (), "metadata.taints"))
+        yield from _validate_taints(spec.get("taints") or (), "metadata.taints")
         status = document.get("status", {})
-        found += _validate_resources(status)
-        found += _validate_features(status.get("declaredFeatures") or (), "status.declaredFeatures")
+        yield from _validate_resources(status)
+        yield from _validate_features(status.get("declaredFeatures") or (), "status.declaredFeatures")
         swap = status.get("nodeInfo", {}).get("swap", {}).get("capacity")
         if swap is not None and swap <= 0:
-            found.append(invalid("metadata.nodeSwapStatus.capacity", swap, "must be greater than zero"))
-        return found + list(_validate_networks(spec.get("podCIDRs") or (), "spec.podCIDRs"))
+            yield invalid("metadata.nodeSwapStatus.capacity", swap, "must be greater than zero")
+        yield from _validate_networks(spec.get("podCIDRs") or (), "spec.podCIDRs")
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return self.validate(document) + list(_validate_change(document, old))
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from self.validate(document)
+        yield from _validate_change(document, old)
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(_validate_change(document, old))
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return _validate_change(document, old)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         spec, found = document["spec"], []

@@ -30,29 +30,23 @@ _MUST_EXIST = (
 class ResourceQuotaStrategy(Strategy):
     """Quotas bound what a namespace may use, and keep their scopes."""
 
-    schema_rules = False
+    def validate(self, document: Document) -> Iterator[Cause]:
+        spec = document["spec"]
+        yield from _validate_amounts(spec.get("hard"), "spec.hard")
+        yield from _validate_scopes(spec.get("scopes") or [], spec.get("hard") or {}, "spec.scopes")
+        selector = spec.get("scopeSelector")
+        if selector is not None:
+            yield from _validate_selector(selector, spec, "spec.scopeSelector.matchExpressions")
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_spec(document["spec"]))
-
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        found = self.validate(document)
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from self.validate(document)
         scopes = document["spec"].get("scopes") or []
         if set(scopes) != set(old.get("spec", {}).get("scopes") or ()):
-            found.append(invalid("spec.scopes", scopes or None, IMMUTABLE, whole=True))
-        return found
+            yield invalid("spec.scopes", scopes or None, IMMUTABLE, whole=True)
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         status = document.get("status", {})
         return [cause for part in ("hard", "used") for cause in _validate_amounts(status.get(part), f"status.{part}")]
-
-
-def _validate_spec(spec: Document) -> Iterator[Cause]:
-    yield from _validate_amounts(spec.get("hard"), "spec.hard")
-    yield from _validate_scopes(spec.get("scopes") or [], spec.get("hard") or {}, "spec.scopes")
-    selector = spec.get("scopeSelector")
-    if selector is not None:
-        yield from _validate_selector(selector, spec, "spec.scopeSelector.matchExpressions")
 
 
 def _validate_amounts(amounts: Mapping[str, str] | None, path: str) -> Iterator[Cause]:

@@ -11,8 +11,6 @@ _ENFORCED = "kubernetes.io/enforce-mountable-secrets"
 class ServiceAccountStrategy(Strategy):
     """Of the secrets that a service account refers to only the names count."""
 
-    schema_rules = False
-
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)
         _keep_names(document)

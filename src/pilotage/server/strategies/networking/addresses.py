@@ -21,8 +21,6 @@ _ONE_EACH = "may specify no more than one IP for each IP family, i.e 192.168.0.0
 class IPAddressStrategy(Strategy):
     """An address that is in use: its name is the address, and it belongs to one object for ever."""
 
-    schema_rules = False
-
     def validate(self, document: Document) -> list[Cause]:
         name = document["metadata"].get("name", "")
         named = name and not path_segment_name(name)  # what is no name of any kind has been reported
@@ -49,10 +47,8 @@ def _validate_parent(parent: Document | None, path: str) -> Iterator[Cause]:
 class ServiceCIDRStrategy(Strategy):
     """Ranges of addresses for Services, one of each family. A second family can be added, and nothing else."""
 
-    schema_rules = False
-
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_cidrs(_cidrs(document)))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return _validate_cidrs(_cidrs(document))
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         new, was = _cidrs(document), _cidrs(old)

@@ -19,8 +19,6 @@ _SCOPES = ("Cluster", "Namespace")
 class IngressClassStrategy(Strategy):
     """Ingress classes name a controller, which they keep, and may refer to its parameters."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         parameters = document["spec"].get("parameters")
         if parameters is not None:

@@ -34,18 +34,15 @@ class _Known:
 class IngressStrategy(Strategy):
     """Ingresses route hosts and paths to services or other resources."""
 
-    schema_rules = False
-
-    def validate(self, document: Document) -> list[Cause]:
+    def validate(self, document: Document) -> Iterator[Cause]:
         spec = document.get("spec") or {}
-        causes = list(_validate_spec(spec, _Known()))
+        yield from _validate_spec(spec, _Known())
         text = (document["metadata"].get("annotations") or {}).get(_CLASS)
         if text is not None and spec.get("ingressClassName") not in (None, text):
             detail = "must match `ingressClassName` when both are specified"
-            causes.append(invalid(f"annotations.{_CLASS}", text, detail))
-        return causes
+            yield invalid(f"annotations.{_CLASS}", text, detail)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         was = old.get("spec") or {}
         secrets = any(dns_1123_subdomain(part["secretName"]) for part in was.get("tls") or () if part.get("secretName"))
         rules = any(
@@ -53,15 +50,12 @@ class IngressStrategy(Strategy):
             for rule in was.get("rules") or ()
             if "*" in (rule.get("host") or "")
         )
-        return list(_validate_spec(document.get("spec") or {}, _Known(secrets, rules)))
+        return _validate_spec(document.get("spec") or {}, _Known(secrets, rules))
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         known = {entry["ip"] for entry in balancer_entries(old) if entry.get("ip")}
-        return [
-            cause
-            for index, entry in enumerate(balancer_entries(document))
-            for cause in validate_balancer_entry(entry, f"status.loadBalancer.ingress[{index}]", known)
-        ]
+        entries = balancer_entries(document)
+        return validate_each(entries, "status.loadBalancer.ingress", validate_balancer_entry, known)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         annotated = _CLASS in (document["metadata"].get("annotations") or {})

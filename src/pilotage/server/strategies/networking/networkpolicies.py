@@ -32,8 +32,6 @@ class _Known:
 class NetworkPolicyStrategy(Strategy):
     """Network policies apply to ingress, and to egress if they have rules for it, unless they name their types."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
         for direction, _ in _DIRECTIONS:
@@ -43,13 +41,13 @@ class NetworkPolicyStrategy(Strategy):
         if not spec.get("policyTypes"):
             spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_spec(document["spec"], _Known()))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return _validate_spec(document["spec"], _Known())
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         selectors = any(validate_label_selector(old["spec"].get("podSelector"), ""))
         networks = {text for _, text in _networks(old["spec"])}
-        return list(_validate_spec(document["spec"], _Known(networks, selectors)))
+        return _validate_spec(document["spec"], _Known(networks, selectors))
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         return [warning for path, text in _networks(document["spec"]) for warning in network_warnings(text, path)]

@@ -7,7 +7,6 @@ from itertools import islice
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document, same
-from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.server.strategies.pods.defaults import default_pod
 from pilotage.server.strategies.pods.preparation import apply_apparmor, prepare_pod
 from pilotage.server.strategies.pods.resize import keep_all_but_resources, validate_resize
@@ -27,8 +26,6 @@ _MAX_WARNINGS = 200  # no more fit into an answer
 
 class PodStrategy(Strategy):
     """Pods: most of the spec cannot change, and what a node reports goes to the status."""
-
-    schema_rules = False
 
     def default(self, document: Document) -> None:
         default_pod(document)
@@ -60,18 +57,18 @@ class PodStrategy(Strategy):
         _count_generation(result, old)
         return result
 
-    def validate(self, document: Document) -> list[Cause]:
-        return _first(validate_new_pod(document))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return validate_new_pod(document)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return _first(validate_pod_update(document, old))
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return validate_pod_update(document, old)
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        return _first(validate_pod_status(document, old))
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return validate_pod_status(document, old)
 
-    def validate_subresource_update(self, subresource: str, document: Document, old: Document) -> list[Cause]:
+    def validate_subresource_update(self, subresource: str, document: Document, old: Document) -> Iterator[Cause]:
         check = validate_resize if subresource == "resize" else validate_ephemeral_containers_update
-        return _first(check(document, old))
+        return check(document, old)
 
     def canonicalize(self, document: Document) -> None:
         apply_apparmor(document)
@@ -81,11 +78,6 @@ class PodStrategy(Strategy):
 
     def status_warnings(self, document: Document) -> list[str]:
         return list(islice(status_warnings(document.get("status") or {}), _MAX_WARNINGS))
-
-
-def _first(causes: Iterator[Cause]) -> list[Cause]:
-    """As many causes as an answer has, and one more, by which it says so."""
-    return list(islice(causes, MAX_CAUSES + 1))
 
 
 def _count_generation(document: Document, old: Document) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 from pilotage.errors import Cause
@@ -16,13 +17,11 @@ from pilotage.server.strategies.strategy import Strategy
 class PodTemplateStrategy(Strategy):
     """PodTemplates have neither spec nor status."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         default_pod_template(document.setdefault("template", {}))
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(islice(validate_pod_template(document["template"], "template"), MAX_CAUSES + 1))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return validate_pod_template(document["template"], "template")
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         if old is not None and document["metadata"].get("generation") == old["metadata"].get("generation"):

@@ -20,20 +20,19 @@ _COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPo
 class PodDisruptionBudgetStrategy(Strategy):
     """Disruption budgets count pods that are available, or those that are not, never both."""
 
-    schema_rules = False
     qualified_finalizers = False
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_spec(document.get("spec") or {}, "spec", any_value=False))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return _validate_spec(document.get("spec") or {}, "spec", any_value=False)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         known = any(validate_label_selector((old.get("spec") or {}).get("selector"), ""))
-        return list(_validate_spec(document.get("spec") or {}, "spec", any_value=known))
+        return _validate_spec(document.get("spec") or {}, "spec", any_value=known)
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         status = document.get("status") or {}
-        causes = list(validate_conditions(status.get("conditions") or (), "status.conditions"))
-        return causes + list(validate_counts(status, "status", _COUNTS))
+        yield from validate_conditions(status.get("conditions") or (), "status.conditions")
+        yield from validate_counts(status, "status", _COUNTS)
 
 
 def _validate_spec(spec: Document, path: str, *, any_value: bool) -> Iterator[Cause]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document, same
@@ -18,7 +20,6 @@ from pilotage.server.strategies.strategy import Strategy
 class ResourceClaimStrategy(Strategy):
     """What a claim asks for cannot change; what it gets is in the status."""
 
-    schema_rules = False
     weight = COMPILED
     status_metadata = "reset"
 
@@ -30,8 +31,8 @@ class ResourceClaimStrategy(Strategy):
         drop_deallocated_devices(result, old)
         return result
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(validate_device_claim(document["spec"].get("devices") or {}, "spec.devices"))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return validate_device_claim(document["spec"].get("devices") or {}, "spec.devices")
 
     def privileges(self, document: Document, old: Document | None) -> tuple[str, list[Cause]]:
         if old is None:
@@ -42,14 +43,13 @@ class ResourceClaimStrategy(Strategy):
         unchanged = same(document["spec"], old["spec"]) and same_texts(document["spec"], old["spec"])
         return [] if unchanged else [invalid("spec", document["spec"], IMMUTABLE)]
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(validate_claim_status(document, old))
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return validate_claim_status(document, old)
 
 
 class ResourceClaimTemplateStrategy(Strategy):
     """The claims that pods get; a template cannot change."""
 
-    schema_rules = False
     weight = COMPILED
 
     def default(self, document: Document) -> None:

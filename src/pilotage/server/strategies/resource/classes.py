@@ -21,20 +21,16 @@ from pilotage.server.strategies.strategy import Strategy
 class DeviceClassStrategy(Strategy):
     """Classes can change at any time."""
 
-    schema_rules = False
     weight = COMPILED
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_spec(document.get("spec") or {}, "spec"))
-
-
-def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
-    yield from validate_selectors(spec.get("selectors") or (), f"{path}.selectors")
-    configs = spec.get("config") or ()
-    if len(configs) > MAX_CONFIGURATIONS:
-        yield too_many(f"{path}.config", len(configs), MAX_CONFIGURATIONS)
-    else:
-        yield from validate_each(configs, f"{path}.config", validate_configuration)
-    name = spec.get("extendedResourceName")
-    if name is not None and not is_extended(name):
-        yield invalid(f"{path}.extendedResourceName", name, "must be a valid extended resource name")
+    def validate(self, document: Document) -> Iterator[Cause]:
+        spec = document.get("spec") or {}
+        yield from validate_selectors(spec.get("selectors") or (), "spec.selectors")
+        configs = spec.get("config") or ()
+        if len(configs) > MAX_CONFIGURATIONS:
+            yield too_many("spec.config", len(configs), MAX_CONFIGURATIONS)
+        else:
+            yield from validate_each(configs, "spec.config", validate_configuration)
+        name = spec.get("extendedResourceName")
+        if name is not None and not is_extended(name):
+            yield invalid("spec.extendedResourceName", name, "must be a valid extended resource name")

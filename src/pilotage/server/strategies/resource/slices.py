@@ -33,8 +33,6 @@ _TRUE = "must be either unset or set to true"
 class ResourceSliceStrategy(Strategy):
     """Drivers write slices. Taints have the time when they were added."""
 
-    schema_rules = False
-
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)
         _stamp_taints(document, document["metadata"].get("creationTimestamp") or "")
@@ -47,11 +45,11 @@ class ResourceSliceStrategy(Strategy):
     def stamp_update(self, document: Document, old: Document, now: str) -> None:
         _stamp_taints(document, now)
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_spec(document.get("spec") or {}, None))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return _validate_spec(document.get("spec") or {}, None)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(_validate_spec(document.get("spec") or {}, old.get("spec") or {}))
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return _validate_spec(document.get("spec") or {}, old.get("spec") or {})
 
     def canonicalize(self, document: Document) -> None:
         spec = document["spec"]

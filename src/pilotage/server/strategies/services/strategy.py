@@ -33,7 +33,6 @@ _MODES = ("Proxy", "VIP")
 class ServiceStrategy(Strategy):
     """Services have addresses of families, and ports, which depend on their type."""
 
-    schema_rules = False
     allocates = True
 
     def default(self, document: Document) -> None:
@@ -72,16 +71,31 @@ class ServiceStrategy(Strategy):
         if spec.get("type") != "LoadBalancer":
             document["status"] = (document.get("status") or {}) | {"loadBalancer": {}}
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(validate_service(document, None))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return validate_service(document, None)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         spec, was = document["spec"], old["spec"]
         changes = [*validate_changes(spec, was), *validate_balancer_class(spec), *validate_health_check_port(spec, was)]
-        return changes + list(validate_service(document, old))
+        yield from changes
+        yield from validate_service(document, old)
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(_validate_status(document, old))
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        entries, path = balancer_entries(document), "status.loadBalancer.ingress"
+        if document["spec"].get("type") != "LoadBalancer":
+            if entries:
+                yield forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
+            return
+        known = {entry["ip"] for entry in balancer_entries(old) if entry.get("ip")}
+        for index, entry in enumerate(entries):
+            mode, text = entry.get("ipMode"), entry.get("ip")
+            if mode is None and text:
+                yield required(f"{path}[{index}].ipMode", "must be specified when `ip` is set")
+            elif mode is not None and not text:
+                yield forbidden(f"{path}[{index}].ipMode", "may not be specified when `ip` is not set")
+            elif mode is not None and mode not in _MODES:
+                yield not_supported(f"{path}[{index}].ipMode", mode, _MODES)
+            yield from validate_balancer_entry(entry, f"{path}[{index}]", known)
 
     def canonicalize(self, document: Document) -> None:
         if document["spec"].get("type") == "ExternalName":
@@ -106,21 +120,3 @@ def _raise_if(causes: list[Cause], document: Document) -> None:
     """The addresses are resolved before anything else is validated, so that these causes come alone."""
     if causes:
         raise invalid_error(_KIND, document["metadata"].get("name") or "", causes)
-
-
-def _validate_status(document: Document, old: Document) -> Iterator[Cause]:
-    entries, path = balancer_entries(document), "status.loadBalancer.ingress"
-    if document["spec"].get("type") != "LoadBalancer":
-        if entries:
-            yield forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
-        return
-    known = {entry["ip"] for entry in balancer_entries(old) if entry.get("ip")}
-    for index, entry in enumerate(entries):
-        mode, text = entry.get("ipMode"), entry.get("ip")
-        if mode is None and text:
-            yield required(f"{path}[{index}].ipMode", "must be specified when `ip` is set")
-        elif mode is not None and not text:
-            yield forbidden(f"{path}[{index}].ipMode", "may not be specified when `ip` is not set")
-        elif mode is not None and mode not in _MODES:
-            yield not_supported(f"{path}[{index}].ipMode", mode, _MODES)
-        yield from validate_balancer_entry(entry, f"{path}[{index}]", known)

@@ -19,19 +19,19 @@ from pilotage.server.strategies.strategy import Strategy
 class CSIStorageCapacityStrategy(Strategy):
     """How much room a storage class has in a topology: only the amounts change."""
 
-    schema_rules = False
+    def validate(self, document: Document) -> Iterator[Cause]:
+        yield from validate_label_selector(document.get("nodeTopology"), "nodeTopology")
+        yield from validate_text(document.get("storageClassName", ""), "storageClassName")
+        if document.get("capacity") is not None:
+            yield from validate_quantity_not_negative(document["capacity"], "capacity")
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_capacity(document))
-
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        found = self.validate(document)
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from self.validate(document)
         if not same(document.get("nodeTopology"), old.get("nodeTopology")):
-            found.append(invalid("nodeTopology", document.get("nodeTopology"), IMMUTABLE))
+            yield invalid("nodeTopology", document.get("nodeTopology"), IMMUTABLE)
         name = document.get("storageClassName", "")
         if name != old.get("storageClassName", ""):
-            found.append(invalid("storageClassName", name, IMMUTABLE))
-        return found
+            yield invalid("storageClassName", name, IMMUTABLE)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         topology = document.get("nodeTopology") or {}
@@ -46,29 +46,18 @@ class CSIStorageCapacityStrategy(Strategy):
         ]
 
 
-def _validate_capacity(document: Document) -> Iterator[Cause]:
-    yield from validate_label_selector(document.get("nodeTopology"), "nodeTopology")
-    yield from validate_text(document.get("storageClassName", ""), "storageClassName")
-    if document.get("capacity") is not None:
-        yield from validate_quantity_not_negative(document["capacity"], "capacity")
-
-
 class VolumeAttributesClassStrategy(Strategy):
     """Attributes of volumes that a driver can change. The class itself cannot change."""
 
-    schema_rules = False
-
-    def validate(self, document: Document) -> list[Cause]:
+    def validate(self, document: Document) -> Iterator[Cause]:
         parameters = document.get("parameters") or {}
-        found = [*validate_driver(document.get("driverName") or "", "driverName"), *validate_parameters(parameters)]
+        yield from validate_driver(document.get("driverName") or "", "driverName")
+        yield from validate_parameters(parameters)
         if not parameters:
-            found.append(required("parameters", "must contain at least one key/value pair"))
-        return found
+            yield required("parameters", "must contain at least one key/value pair")
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        changed = [
-            forbidden(name, f"updates to {name} are forbidden.")
-            for name in ("driverName", "parameters")
-            if document.get(name) != old.get(name)
-        ]
-        return changed + self.validate(document)
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        for name in ("driverName", "parameters"):
+            if document.get(name) != old.get(name):
+                yield forbidden(name, f"updates to {name} are forbidden.")
+        yield from self.validate(document)

@@ -33,8 +33,6 @@ _TOKENS_IN_SECRETS = (
 class CSIDriverStrategy(Strategy):
     """CSI drivers get a generation with their first change."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
         for key, value in _DEFAULTS.items():
@@ -51,37 +49,33 @@ class CSIDriverStrategy(Strategy):
         if not same(document["spec"], old["spec"]):
             document["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_spec(document["spec"]))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        spec = document["spec"]
+        yield from validate_optional_choice(spec.get("fsGroupPolicy"), "spec.fsGroupPolicy", _GROUP_POLICIES)
+        yield from _validate_token_requests(spec.get("tokenRequests") or [])
+        for mode in spec.get("volumeLifecycleModes") or ():
+            yield from validate_choice(mode, "spec.volumeLifecycleModes", _MODES)
+        period = spec.get("nodeAllocatableUpdatePeriodSeconds")
+        if period is not None and period < _MIN_PERIOD:
+            path = "spec.nodeAllocatableUpdatePeriodSeconds"
+            yield invalid(path, period, f"must be greater than or equal to {_MIN_PERIOD} seconds")
+        in_secrets = spec.get("serviceAccountTokenInSecrets")
+        if in_secrets is not None and not spec.get("tokenRequests"):
+            detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+            yield invalid("spec.serviceAccountTokenInSecrets", in_secrets, detail)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        causes = self.validate(document)
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from self.validate(document)
         for name, shown in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
             value = document["spec"].get(name)
             if value != old["spec"].get(name):
-                causes.append(invalid(f"spec.{shown}", value, IMMUTABLE, whole=True))
-        return causes
+                yield invalid(f"spec.{shown}", value, IMMUTABLE, whole=True)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         spec = document["spec"]
         changed = old is None or old["spec"].get("tokenRequests") != spec.get("tokenRequests")
         warned = changed and spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None
         return [_TOKENS_IN_SECRETS] if warned else []
-
-
-def _validate_spec(spec: Document) -> Iterator[Cause]:
-    yield from validate_optional_choice(spec.get("fsGroupPolicy"), "spec.fsGroupPolicy", _GROUP_POLICIES)
-    yield from _validate_token_requests(spec.get("tokenRequests") or [])
-    for mode in spec.get("volumeLifecycleModes") or ():
-        yield from validate_choice(mode, "spec.volumeLifecycleModes", _MODES)
-    period = spec.get("nodeAllocatableUpdatePeriodSeconds")
-    if period is not None and period < _MIN_PERIOD:
-        path = "spec.nodeAllocatableUpdatePeriodSeconds"
-        yield invalid(path, period, f"must be greater than or equal to {_MIN_PERIOD} seconds")
-    in_secrets = spec.get("serviceAccountTokenInSecrets")
-    if in_secrets is not None and not spec.get("tokenRequests"):
-        detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
-        yield invalid("spec.serviceAccountTokenInSecrets", in_secrets, detail)
 
 
 def _validate_token_requests(requests: list[Document]) -> Iterator[Cause]:

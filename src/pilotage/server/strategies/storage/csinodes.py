@@ -20,14 +20,27 @@ _MAX_NODE_ID = 256
 class CSINodeStrategy(Strategy):
     """The drivers of a node are added and removed, but change only in how many volumes they allow."""
 
-    schema_rules = False
     written_lists = (("spec", "drivers"),)
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_drivers(document["spec"].get("drivers") or []))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        drivers = document["spec"].get("drivers") or []
+        names: set[str] = set()
+        for index, driver in enumerate(drivers):
+            path, name, node = f"spec.drivers[{index}]", driver.get("name") or "", driver.get("nodeID") or ""
+            yield from validate_driver_name(name, f"{path}.name")
+            if not node:
+                yield required(f"{path}.nodeID")
+            elif len(node.encode(errors="replace")) > _MAX_NODE_ID:
+                yield invalid(f"{path}.nodeID", node, f"must be {_MAX_NODE_ID} characters or less")
+            yield from validate_counts(driver.get("allocatable") or {}, f"{path}.allocatable", ("count",))
+            if name in names:
+                yield duplicate(f"{path}.name", name)
+            names.add(name)
+            yield from _validate_topology_keys(driver.get("topologyKeys") or [], path)
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return self.validate(document) + list(_validate_changes(document["spec"], old["spec"]))
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from self.validate(document)
+        yield from _validate_changes(document["spec"], old["spec"])
 
 
 def _validate_changes(spec: Document, old: Document) -> Iterator[Cause]:
@@ -42,22 +55,6 @@ def _validate_changes(spec: Document, old: Document) -> Iterator[Cause]:
 
 def _fixed(driver: Document) -> Document:
     return {key: value for key, value in driver.items() if key != "allocatable"}
-
-
-def _validate_drivers(drivers: list[Document]) -> Iterator[Cause]:
-    names: set[str] = set()
-    for index, driver in enumerate(drivers):
-        path, name, node = f"spec.drivers[{index}]", driver.get("name") or "", driver.get("nodeID") or ""
-        yield from validate_driver_name(name, f"{path}.name")
-        if not node:
-            yield required(f"{path}.nodeID")
-        elif len(node.encode(errors="replace")) > _MAX_NODE_ID:
-            yield invalid(f"{path}.nodeID", node, f"must be {_MAX_NODE_ID} characters or less")
-        yield from validate_counts(driver.get("allocatable") or {}, f"{path}.allocatable", ("count",))
-        if name in names:
-            yield duplicate(f"{path}.name", name)
-        names.add(name)
-        yield from _validate_topology_keys(driver.get("topologyKeys") or [], path)
 
 
 def _validate_topology_keys(keys: list[str], path: str) -> Iterator[Cause]:

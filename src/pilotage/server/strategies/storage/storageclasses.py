@@ -23,20 +23,26 @@ _MAX_PARAMETER_BYTES = 256 * 1024
 class StorageClassStrategy(Strategy):
     """Storage classes are immutable, except that volumes may grow and topologies change."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         document.setdefault("reclaimPolicy", "Delete")
         document.setdefault("volumeBindingMode", "Immediate")
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate(document))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        yield from validate_driver(document.get("provisioner") or "", "provisioner")
+        yield from validate_parameters(document.get("parameters") or {})
+        policy, mode = document.get("reclaimPolicy"), document.get("volumeBindingMode")
+        if policy and policy not in _RECLAIM_POLICIES:
+            yield not_supported("reclaimPolicy", policy, _RECLAIM_POLICIES)
+        if mode is None:
+            yield required("volumeBindingMode")
+        elif mode not in _BINDING_MODES:
+            yield not_supported("volumeBindingMode", mode, _BINDING_MODES)
+        yield from _validate_topologies(document.get("allowedTopologies") or [])
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        causes = self.validate(document)
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from self.validate(document)
         for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
-            causes += validate_immutable(document.get(name), old.get(name), name)
-        return causes
+            yield from validate_immutable(document.get(name), old.get(name), name)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         return [
@@ -45,19 +51,6 @@ class StorageClassStrategy(Strategy):
             for place, expression in enumerate(term.get("matchLabelExpressions") or ())
             if (text := label_warning(expression.get("key") or ""))
         ]
-
-
-def _validate(document: Document) -> Iterator[Cause]:
-    yield from validate_driver(document.get("provisioner") or "", "provisioner")
-    yield from validate_parameters(document.get("parameters") or {})
-    policy, mode = document.get("reclaimPolicy"), document.get("volumeBindingMode")
-    if policy and policy not in _RECLAIM_POLICIES:
-        yield not_supported("reclaimPolicy", policy, _RECLAIM_POLICIES)
-    if mode is None:
-        yield required("volumeBindingMode")
-    elif mode not in _BINDING_MODES:
-        yield not_supported("volumeBindingMode", mode, _BINDING_MODES)
-    yield from _validate_topologies(document.get("allowedTopologies") or [])
 
 
 def validate_driver(driver: str, path: str) -> Iterator[Cause]:

@@ -24,7 +24,6 @@ _MAX_MESSAGE = 1024
 class VolumeAttachmentStrategy(Strategy):
     """Attachments are immutable, but for their status."""
 
-    schema_rules = False
     status_metadata = "reset"
 
     def default(self, document: Document) -> None:
@@ -34,36 +33,31 @@ class VolumeAttachmentStrategy(Strategy):
             if spec.get(kind) is not None:
                 default_source(kind, spec[kind])
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(_validate(document))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        spec, status = document["spec"], document.get("status") or {}
+        yield from validate_driver_name(spec.get("attacher") or "", "spec.attacher")
+        source = spec.get("source") or {}
+        name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+        if name is None and inline is None:
+            yield required("spec.source", _ONE_OF)
+        elif name is not None and inline is not None:
+            yield forbidden("spec.source", _ONE_OF)
+        elif name == "":
+            yield required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName")
+        elif inline is not None:
+            yield from validate_inline_volume_spec(inline, "spec.source.inlineVolumeSpec")
+        yield from validate_text(spec.get("nodeName") or "", "spec.nodeName")
+        yield from _validate_status(status)
+        if name is not None:
+            yield from validate_text(name, "spec.source.persistentVolumeName")
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        causes = self.validate(document)
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        yield from self.validate(document)
         if not same(document["spec"], old["spec"]):
-            causes.append(invalid("spec", document["spec"], IMMUTABLE, whole=True))
-        return causes
+            yield invalid("spec", document["spec"], IMMUTABLE, whole=True)
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         return self.validate_update(document, old)
-
-
-def _validate(document: Document) -> Iterator[Cause]:
-    spec, status = document["spec"], document.get("status") or {}
-    yield from validate_driver_name(spec.get("attacher") or "", "spec.attacher")
-    source = spec.get("source") or {}
-    name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
-    if name is None and inline is None:
-        yield required("spec.source", _ONE_OF)
-    elif name is not None and inline is not None:
-        yield forbidden("spec.source", _ONE_OF)
-    elif name == "":
-        yield required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName")
-    elif inline is not None:
-        yield from validate_inline_volume_spec(inline, "spec.source.inlineVolumeSpec")
-    yield from validate_text(spec.get("nodeName") or "", "spec.nodeName")
-    yield from _validate_status(status)
-    if name is not None:
-        yield from validate_text(name, "spec.source.persistentVolumeName")
 
 
 def _validate_status(status: Document) -> Iterator[Cause]:

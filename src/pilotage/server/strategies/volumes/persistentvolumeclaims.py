@@ -36,8 +36,6 @@ _IMMUTABLE = "spec is immutable after creation except resources.requests and vol
 class PersistentVolumeClaimStrategy(Strategy):
     """Claims are immutable, except that one that is bound can grow and get other attributes."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         default_claim(document)
 
@@ -58,21 +56,20 @@ class PersistentVolumeClaimStrategy(Strategy):
         # kube-apiserver stores a new claim in a form that it does not read back byte by byte.
         return True
 
-    def validate(self, document: Document) -> list[Cause]:
-        return list(validate_claim_spec(document["spec"], "spec"))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return validate_claim_spec(document["spec"], "spec")
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         # As in Kubernetes, where an old claim may be of an invalid group.
         sources = (old["spec"].get("dataSource") or {}, old["spec"].get("dataSourceRef") or {})
         any_group = any(source.get("apiGroup") is not None for source in sources)
-        causes = list(validate_claim_spec(document["spec"], "spec", any_group=any_group))
-        return causes + list(_validate_changes(document, old))
+        yield from validate_claim_spec(document["spec"], "spec", any_group=any_group)
+        yield from _validate_changes(document, old)
 
-    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        causes = list(_validate_status(document.get("status") or {}))
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         if not document["spec"].get("accessModes"):
-            causes.insert(0, required("Spec.accessModes"))
-        return causes
+            yield required("Spec.accessModes")
+        yield from _validate_status(document.get("status") or {})
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         annotated = BETA_CLASS in (document["metadata"].get("annotations") or {})

@@ -54,8 +54,6 @@ _OLD_SOURCES = {
 class PersistentVolumeStrategy(Strategy):
     """Volumes have one source, which cannot change, and the time of the last change of their phase."""
 
-    schema_rules = False
-
     def default(self, document: Document) -> None:
         spec, status = document.setdefault("spec", {}), document.setdefault("status", {})
         if not status.get("phase"):
