@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.schema.structural.default import DefaultBudget, Defaulter
+from pilotage.schema.structural.default import DefaultBudget, compile_default
 from pilotage.schema.structural.node import Node, Tree
 from pilotage.schema.structural.paths import Problems
 from pilotage.schema.structural.prune import Pruner
@@ -66,7 +66,7 @@ def node_of(schema: dict[str, Any]) -> Node:
 
 NODE = node_of(SCHEMA)
 SHAPE = compile_shape(NODE)
-PRUNE, DEFAULT, TABLE = Pruner().compile(NODE), Defaulter().compile(NODE), Validator().compile(NODE)
+PRUNE, DEFAULT, TABLE = Pruner().compile(NODE), compile_default(NODE), Validator().compile(NODE)
 
 
 @given(documents)

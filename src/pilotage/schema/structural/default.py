@@ -39,118 +39,107 @@ class DefaultBudget:
 Default = Callable[[Any, DefaultBudget], None]
 
 
-class Defaulter:
-    """Compiles nodes to functions. A node that defaulting cannot change compiles to None."""
+def compile_default(node: Node, *, metadata: bool = False) -> Default | None:
+    """The function that defaults the values of a node; None if it cannot change them.
 
-    def __init__(self) -> None:
-        self._made: dict[int, Default] = {}
-        self._nodes: list[Node] = []
+    With `metadata`, the node is the metadata of an embedded resource.
+    """
+    if node.type in ("string", "integer", "number", "boolean"):
+        return None
+    if not (node.schema.get("properties") or node.additional or node.items):
+        return None
+    as_object = _map(node) if node.additional is not None else _object(node, metadata=metadata)
+    as_list = _list(node)
 
-    def compile(self, node: Node, *, metadata: bool = False) -> Default | None:
-        """With `metadata`, the node is the metadata of an embedded resource."""
-        if node.type in ("string", "integer", "number", "boolean"):
-            return None
-        if not (node.schema.get("properties") or node.additional or node.items):
-            return None
-        made = self._made.get(id(node))
-        if made is None:
-            self._nodes.append(node)
-            later: list[Default] = []  # a recursive schema finds this before its function exists
-            self._made[id(node)] = lambda value, budget: later[0](value, budget)
-            made = self._made[id(node)] = self._compile(node, metadata)
-            later.append(made)
-        return made
+    def default(value: Any, budget: DefaultBudget) -> None:
+        kind = type(value)
+        if kind is dict:
+            as_object(value, budget)
+        elif kind is list and as_list is not None:
+            as_list(value, budget)
 
-    def _compile(self, node: Node, metadata: bool) -> Default:
-        as_object = self._map(node) if node.additional is not None else self._object(node, metadata=metadata)
-        as_list = self._list(node)
+    return default
 
-        def default(value: Any, budget: DefaultBudget) -> None:
-            kind = type(value)
-            if kind is dict:
-                as_object(value, budget)
-            elif kind is list and as_list is not None:
-                as_list(value, budget)
 
-        return default
+def _object(node: Node, *, metadata: bool = False) -> Default:
+    given = _defaults(node, metadata=metadata)
+    fresh = [(name, _maker(value), _size(name, value)) for name, value in given.items()]
+    plain = not any(isinstance(value, dict | list) for value in given.values())
+    whole = sum(size for _, _, size in fresh)
+    keeps_null = frozenset(name for name, child in node.properties.items() if child.nullable)
+    compiled = {
+        name: compile_default(child, metadata=_is_metadata(node, name)) for name, child in node.properties.items()
+    }
+    children = [(name, child) for name, child in compiled.items() if child is not None]
+    known = node.properties.keys()
 
-    def _object(self, node: Node, *, metadata: bool = False) -> Default:
-        given = _defaults(node, metadata=metadata)
-        fresh = [(name, _maker(value), _size(name, value)) for name, value in given.items()]
-        plain = not any(isinstance(value, dict | list) for value in given.values())
-        whole = sum(size for _, _, size in fresh)
-        keeps_null = frozenset(name for name, child in node.properties.items() if child.nullable)
-        compiled = {
-            name: self.compile(child, metadata=_is_metadata(node, name)) for name, child in node.properties.items()
-        }
-        children = [(name, child) for name, child in compiled.items() if child is not None]
-        known = node.properties.keys()
+    def default(value: dict[str, Any], budget: DefaultBudget) -> None:
+        if None in value.values():
+            for name in [name for name, each in value.items() if each is None]:
+                if name in known and name not in keeps_null:
+                    del value[name]
+        if plain and not value:
+            budget.spend(whole)
+            value.update(given)
+        else:
+            for name, make, size in fresh:
+                if name not in value:
+                    budget.spend(size)
+                    value[name] = make()
+        for name, child in children:
+            each = value.get(name)
+            if each is not None:
+                child(each, budget)
 
-        def default(value: dict[str, Any], budget: DefaultBudget) -> None:
-            if None in value.values():
-                for name in [name for name, each in value.items() if each is None]:
-                    if name in known and name not in keeps_null:
-                        del value[name]
-            if plain and not value:
-                budget.spend(whole)
-                value.update(given)
-            else:
-                for name, make, size in fresh:
-                    if name not in value:
-                        budget.spend(size)
-                        value[name] = make()
-            for name, child in children:
-                each = value.get(name)
-                if each is not None:
-                    child(each, budget)
+    return default
 
-        return default
 
-    def _map(self, node: Node) -> Default:
-        """An object with `additionalProperties`. (The schemas of CRDs may not have `properties` beside them.)"""
-        item = node.additional
-        assert item is not None
-        named = self._object(node) if node.properties else None
-        names = node.properties.keys()
-        given, nullable = _default(item), item.nullable
-        inside, make, size = self.compile(item), _maker(given), _size("", given)
+def _map(node: Node) -> Default:
+    """An object with `additionalProperties`. (The schemas of CRDs may not have `properties` beside them.)"""
+    item = node.additional
+    assert item is not None
+    named = _object(node) if node.properties else None
+    names = node.properties.keys()
+    given, nullable = _default(item), item.nullable
+    inside, make, size = compile_default(item), _maker(given), _size("", given)
 
-        def default(value: dict[str, Any], budget: DefaultBudget) -> None:
-            if not nullable and None in value.values():
-                for name in [name for name, each in value.items() if each is None and name not in names]:
-                    if given is None:
-                        del value[name]
-                    else:
-                        budget.spend(size)
-                        value[name] = make()
-            if named is not None:
-                named(value, budget)
-            if inside is not None:
-                for name, each in value.items():
-                    if name not in names:
-                        inside(each, budget)
-
-        return default
-
-    def _list(self, node: Node) -> Default | None:
-        item = node.items
-        if item is None:
-            return None
-        given = _default(item)
-        inside, make = self.compile(item), _maker(given)
-        replaces, size = given is not None and not item.nullable, _size("", given)
-        if inside is None and not replaces:
-            return None
-
-        def default(value: list[Any], budget: DefaultBudget) -> None:
-            if replaces and None in value:
-                budget.spend(size * value.count(None))
-                value[:] = [make() if each is None else each for each in value]
-            if inside is not None:
-                for each in value:
+    def default(value: dict[str, Any], budget: DefaultBudget) -> None:
+        if not nullable and None in value.values():
+            for name in [name for name, each in value.items() if each is None and name not in names]:
+                if given is None:
+                    del value[name]
+                else:
+                    budget.spend(size)
+                    value[name] = make()
+        if named is not None:
+            named(value, budget)
+        if inside is not None:
+            for name, each in value.items():
+                if name not in names:
                     inside(each, budget)
 
-        return default
+    return default
+
+
+def _list(node: Node) -> Default | None:
+    item = node.items
+    if item is None:
+        return None
+    given = _default(item)
+    inside, make = compile_default(item), _maker(given)
+    replaces, size = given is not None and not item.nullable, _size("", given)
+    if inside is None and not replaces:
+        return None
+
+    def default(value: list[Any], budget: DefaultBudget) -> None:
+        if replaces and None in value:
+            budget.spend(size * value.count(None))
+            value[:] = [make() if each is None else each for each in value]
+        if inside is not None:
+            for each in value:
+                inside(each, budget)
+
+    return default
 
 
 def _size(name: str, default: Any) -> int:
@@ -159,7 +148,7 @@ def _size(name: str, default: Any) -> int:
 
 
 def _is_metadata(node: Node, name: str) -> bool:
-    return name == "metadata" and node.embedded and not node.root and not node.tree.built_in
+    return name == "metadata" and node.embedded and not node.root
 
 
 def _defaults(node: Node, *, metadata: bool) -> dict[str, Any]:

@@ -76,18 +76,12 @@ class Node:
     @property
     def preserves(self) -> bool:
         """Whether unknown fields are kept."""
-        if self.schema.get("x-kubernetes-preserve-unknown-fields") is True:
-            return True
-        # In the schemas of built-in kinds an object without properties has any fields (RawExtension, FieldsV1, JSON).
-        open_ended = not self.schema.get("properties") and not self.schema.get("additionalProperties")
-        return self.tree.built_in and open_ended and self.type in ("object", "")
+        return self.schema.get("x-kubernetes-preserve-unknown-fields") is True
 
     @property
     def default(self) -> Any:
         """The default; None if there is none. A null default has no effect in Kubernetes either."""
-        default = self.schema.get("default")
-        # The schemas of built-in kinds have Go's zero value as the default of each field without `omitempty`.
-        return None if self.tree.built_in and default in ({}, "", 0, False) else default
+        return self.schema.get("default")
 
     @property
     def list_type(self) -> str:
@@ -106,7 +100,6 @@ class Tree:
 
     def __init__(self, resolve: Resolve | None) -> None:
         self.resolve = resolve
-        self.built_in = resolve is not None
         self._by_reference: dict[str, Node] = {}
 
     def node(self, schema: Schema, depth: int = 0, *, root: bool = False) -> Node:

@@ -21,22 +21,13 @@ class Pruner:
 
     def __init__(self, *, metadata: bool = True) -> None:
         self._metadata = metadata  # whether to drop unknown fields of the metadata of embedded resources
-        self._made: dict[tuple[int, bool], Prune] = {}
-        self._nodes: list[Node] = []  # keeps them alive: the id of a collected node could be reused
 
     def compile(self, node: Node, *, keeping: bool = False) -> Prune | None:
         """With `keeping`, unknown fields of this node (not of those below it) are kept."""
         keeping = keeping or node.preserves
         if not self._has_work(node, keeping):
             return None
-        made = self._made.get((id(node), keeping))
-        if made is None:
-            self._nodes.append(node)
-            later: list[Prune] = []  # a recursive schema finds this before its function exists
-            self._made[id(node), keeping] = lambda value, path, dropped: later[0](value, path, dropped)
-            made = self._made[id(node), keeping] = self._compile(node, keeping)
-            later.append(made)
-        return made
+        return self._compile(node, keeping)
 
     def _has_work(self, node: Node, keeping: bool) -> bool:
         if not keeping and node.type not in _SCALARS:
@@ -64,7 +55,7 @@ class Pruner:
         return prune
 
     def _object(self, node: Node, keeping: bool) -> Prune:
-        skipped = META_FIELDS if node.embedded and not node.tree.built_in else frozenset[str]()
+        skipped = META_FIELDS if node.embedded else frozenset[str]()
         metadata = _prune_metadata if self._metadata and skipped and not node.root else None
         known = frozenset(node.properties) | skipped
         compiled = {name: self.compile(child) for name, child in node.properties.items() if name not in skipped}

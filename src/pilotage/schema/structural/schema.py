@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from pilotage.errors import Cause
-from pilotage.schema.structural.default import DefaultBudget, Defaulter
+from pilotage.schema.structural.default import Default, DefaultBudget, compile_default
 from pilotage.schema.structural.embedded import EmbeddedResource, embedded_resource
 from pilotage.schema.structural.lists import list_check
 from pilotage.schema.structural.node import Node, Resolve, Tree
 from pilotage.schema.structural.paths import MAXIMUM_REPORTED, Problem, Problems, TooManyProblemsError
-from pilotage.schema.structural.prune import Pruner
+from pilotage.schema.structural.prune import Prune, Pruner
 from pilotage.schema.structural.ratchet import remaining_problems
 from pilotage.schema.structural.shape import Shape, compile_shape
 from pilotage.schema.structural.validate import Table, Validator, check_value
@@ -55,17 +55,15 @@ class StructuralSchema:
 
     def __init__(self, root: Node) -> None:
         self._root = root
-        self._prune = Pruner().compile(root)
-        self._default = Defaulter().compile(root)
+        self._is_of_definition = root.tree.resolve is None
         validator = Validator()
         self._table = validator.compile(root)
         status = root.properties.get("status")
         self._status = status
         self._status_table = validator.compile(status) if status is not None else {}
-        # Kubernetes checks list types and embedded resources of custom resources only.
-        self._lists = None if root.tree.built_in else compile_walk(root, list_check)
-        self._embedded = None if root.tree.built_in else compile_walk(root, embedded_resource)
-        self._rules = _compile_rules(root)
+        self._lists = compile_walk(root, list_check) if self._is_of_definition else None
+        self._embedded = compile_walk(root, embedded_resource) if self._is_of_definition else None
+        self._rules = _compile_rules(root) if self._is_of_definition else None
 
     @classmethod
     def compile(
@@ -73,8 +71,8 @@ class StructuralSchema:
     ) -> StructuralSchema:
         """Compile a schema. Its root is a resource, unless `embedded` is false.
 
-        `resolve` returns the schema for the last part of a `$ref`. Only the schemas of built-in kinds have references,
-        and an object without properties accepts any fields there.
+        `resolve` returns the schema for the last part of a `$ref`. The schemas of definitions have no references; one
+        that has them may recurse, and is only good for `validate`, without list types, embedded resources and rules.
 
         Raises InvalidDefinition for a pattern or a rule that does not compile, and MissingExtra if the schema has rules
         and CEL is not installed.
@@ -84,12 +82,20 @@ class StructuralSchema:
     # Made for the first document: many schemas are only compiled to see whether they are valid.
 
     @cached_property
+    def _prune(self) -> Prune | None:
+        return Pruner().compile(self._root)
+
+    @cached_property
+    def _default(self) -> Default | None:
+        return compile_default(self._root)
+
+    @cached_property
     def _shape(self) -> Shape | None:
-        return None if self._root.tree.built_in else compile_shape(self._root)
+        return compile_shape(self._root) if self._is_of_definition else None
 
     @cached_property
     def _status_shape(self) -> Shape | None:
-        return None if self._root.tree.built_in or self._status is None else compile_shape(self._status)
+        return compile_shape(self._status) if self._is_of_definition and self._status is not None else None
 
     def is_complete(self, document: Any) -> bool:
         """Whether `prune` and `default` would do nothing; False if that cannot be decided at once."""
@@ -272,8 +278,6 @@ def _of_default(cause: Cause) -> Cause:
 
 
 def _compile_rules(root: Node) -> Rules | None:
-    if root.tree.built_in:
-        return None
     from pilotage.schema.cel.rules import compile_rules
 
     return compile_rules(root)
