@@ -241,7 +241,29 @@ async def test_the_result_of_a_patch_that_cannot_be_decoded_is_shown_with_metada
         assert places == sorted(places)
 
 
-async def test_a_text_for_a_number_in_a_strategic_patch_has_the_message_of_kube_apiserver() -> None:
+@pytest.mark.parametrize(
+    ("patch", "reason"),
+    [
+        ({"metadata": {"labels": "x"}}, "cannot restore map from string"),
+        ({"metadata": {"labels": ["x"]}}, "cannot restore map from slice"),
+        ({"metadata": {"labels": {"a.b/c": 1}}}, "cannot convert int64 to string"),
+        ({"metadata": {"labels": {"a": ["x"]}}}, "unrecognized type: string"),
+        ({"metadata": "x"}, "cannot restore struct from: string"),
+        ({"metadata": {"finalizers": "x"}}, "cannot restore slice from string"),
+        ({"spec": True}, "cannot restore struct from: bool"),
+        ({"spec": {"replicas": "x"}}, "unrecognized type: int32"),
+        ({"spec": {"replicas": 1.5}}, "cannot convert float64 to int32"),
+        ({"spec": {"paused": 1}}, "unrecognized type: bool"),
+        ({"spec": {"template": {"spec": {"nodeSelector": 5}}}}, "cannot restore map from int64"),
+        ({"spec": {"template": {"spec": {"securityContext": 1.5}}}}, "cannot restore struct from: float64"),
+        ({"spec": {"template": {"spec": {"containers": {"a": "b"}}}}}, "cannot restore slice from map"),
+        (
+            {"spec": {"template": {"spec": {"containers": [{"name": "c", "resources": {"limits": "x"}}]}}}},
+            "cannot restore map from string",
+        ),
+    ],
+)
+async def test_a_wrong_type_in_a_strategic_patch_has_the_message_of_kube_apiserver(patch: object, reason: str) -> None:
     async with opened() as api:
         pods = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         spec = {"selector": {"matchLabels": {"a": "b"}}, "template": pods}
@@ -251,8 +273,8 @@ async def test_a_text_for_a_number_in_a_strategic_patch_has_the_message_of_kube_
             DEPLOYMENTS,
             namespace="default",
             name="d",
-            body=b'{"spec": {"replicas": "x"}}',
+            body=json.dumps(patch).encode(),
             content_type=PatchType.STRATEGIC.value,
         )
-        with pytest.raises(Invalid, match="unrecognized type: int32"):
+        with pytest.raises(Invalid, match=f": {reason}$"):
             await api.registry.call(request)

@@ -41,7 +41,7 @@ class ModelMergeSchema:
         if shape is None or shape.model is None:
             return None
         inside = ModelMergeSchema(shape.model)
-        return _ValuesSchema(inside) if shape.container == "map" else inside
+        return ValuesSchema(inside) if shape.container == "map" else inside
 
     def merge_key(self, field: str) -> str:
         shape = self._shape(field)
@@ -68,7 +68,7 @@ class OpenAPIMergeSchema:
             found = self._resolved(found["items"])
         values = found.get("additionalProperties")
         if isinstance(values, Mapping):
-            return _ValuesSchema(OpenAPIMergeSchema(self._resolved(values), self.resolve))
+            return ValuesSchema(OpenAPIMergeSchema(self._resolved(values), self.resolve))
         return OpenAPIMergeSchema(found, self.resolve) if "properties" in found else None
 
     def merge_key(self, field: str) -> str:
@@ -90,7 +90,7 @@ class OpenAPIMergeSchema:
 
 
 @dataclass(frozen=True, slots=True)
-class _ValuesSchema:
+class ValuesSchema:
     """A map whose keys are data: every value has the same schema."""
 
     values: MergeSchema

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -31,13 +30,11 @@ from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.bodies import sorted_keys
 from pilotage.server.verbs.fieldproblems import FieldProblems, duplicate_fields
 from pilotage.server.verbs.refusals import NO_KIND
+from pilotage.server.verbs.restoring import unrestorable
 from pilotage.types import builtin
 
 _MAX_SHOWN = 64 * 1024
 _PATCH_TYPES = {kind.value: kind for kind in PatchType}
-_TEXT_FOR_A_NUMBER = re.compile(
-    r"json: cannot unmarshal string into field \S+ of type (int32|int64|float64|bool)(?:ean)?"
-)
 Patch = Callable[[Document], tuple[Document, FieldProblems]]
 """From what is there to what is wanted instead, which shares with it what the patch does not touch.
 
@@ -76,8 +73,7 @@ def undecodable(info: ResourceInfo, request: APIRequest, reason: str, patched: D
         value = "{}"
     elif request.content_type == PatchType.STRATEGIC.value:
         value = go_text(_read(request, PatchType.STRATEGIC))
-        if found := _TEXT_FOR_A_NUMBER.fullmatch(reason):
-            reason = f"unrecognized type: {found[1]}"
+        reason = unrestorable(reason, patched, _merge_schema(info))
     else:
         value = json_shown(_in_order(patched, request))[:_MAX_SHOWN]
     if reason == NO_KIND:
@@ -166,5 +162,8 @@ def _applied(info: ResourceInfo, kind: PatchType, patch: Any, old: Document) -> 
         return document
     if kind is PatchType.MERGE:
         return merge.apply(old, patch)
-    schema = strategic.OpenAPIMergeSchema(info.strategy.merge_schema or builtin.schema(info.gvk), builtin.definition)
-    return strategic.apply(old, patch, schema)
+    return strategic.apply(old, patch, _merge_schema(info))
+
+
+def _merge_schema(info: ResourceInfo) -> strategic.OpenAPIMergeSchema:
+    return strategic.OpenAPIMergeSchema(info.strategy.merge_schema or builtin.schema(info.gvk), builtin.definition)
