@@ -155,6 +155,10 @@ from pilotage.meta.kinds import GroupResource as GroupResource
 from pilotage.meta.kinds import GroupVersion as GroupVersion
 from pilotage.meta.kinds import GroupVersionKind as GroupVersionKind
 from pilotage.meta.kinds import GroupVersionResource as GroupVersionResource
+from pilotage.meta.manifests import from_document as from_document
+from pilotage.meta.manifests import from_yaml as from_yaml
+from pilotage.meta.manifests import to_document as to_document
+from pilotage.meta.manifests import to_yaml as to_yaml
 from pilotage.meta.mapping.mapper import AmbiguousMatch as AmbiguousMatch
 from pilotage.meta.mapping.mapper import RESTMapper as RESTMapper
 from pilotage.meta.mapping.mapper import RESTMapping as RESTMapping

@@ -159,6 +159,15 @@ async def test_all_requests_pass_through_a_wrapped_transport_and_the_last_wrappe
             cluster.wrap_transport(lambda transport: transport)
 
 
+async def test_the_name_of_the_program_is_in_its_requests_and_so_in_managed_fields() -> None:
+    cluster = pt.Cluster.embedded()
+    cluster.user_agent = "shop/1.2"
+    async with pt.Manager(cluster) as manager:
+        for client in (manager.client, manager.api_reader):
+            made = await client.create(config_map(f"by-{type(client).__name__.lower()}"))
+            assert [entry.manager for entry in made.metadata.managed_fields] == ["shop"]
+
+
 class NamedTransport(TransportWrapper):
     """Records its name with each call."""
 

@@ -242,3 +242,8 @@ async def test_what_was_declared_can_be_read_without_a_start() -> None:
     places = [each.place for each in watches] + [each.place for each in recorders]
     assert all(place.startswith(f"{__file__}:") for place in places)
     assert [each.name for each in recorders] == ["me"]
+
+
+def test_a_rate_limiter_that_is_none_is_rejected_where_it_is_given() -> None:
+    with pytest.raises(InvalidDefinition, match=r"rate_limiter=.*: give an object with when, forget and num_requeues"):
+        ControllerOptions(rate_limiter=lambda: 1.0)  # type: ignore[arg-type]

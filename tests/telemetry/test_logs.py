@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from pilotage.controller import TerminalError
+from pilotage.errors import BadRequest
+from pilotage.meta.selectors.selectors import Selector
 from pilotage.telemetry.lines import LineFormatter
 from pilotage.telemetry.logs import configure_logging, log_context, logger
 
@@ -153,6 +156,41 @@ def test_an_exception_is_one_field_in_json(events: Callable[[], list[dict[str, A
     [event] = events()
     assert event["error"] == "ValueError: bad"
     assert event["exception"].splitlines()[-1] == "ValueError: bad"
+
+
+def _log_a_refusal() -> None:
+    try:
+        Selector.parse("app web")
+    except BadRequest as error:
+        logger("x").exception("failed", error=error)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_of_an_error_of_the_library_the_traceback_has_the_lines_of_the_program(as_json: bool) -> None:
+    stream = io.StringIO()
+    configure_logging("info", stream, json=as_json)
+    _log_a_refusal()
+    assert "in _log_a_refusal" in stream.getvalue()
+    assert "selectors.py" not in stream.getvalue()
+
+
+def test_causes_in_the_program_stay_in_the_traceback_of_an_error_of_the_library() -> None:
+    stream = io.StringIO()
+    configure_logging("info", stream, json=False)
+    try:
+        try:
+            raise ValueError("no power")
+        except ValueError as error:
+            raise TerminalError("give up") from error
+    except TerminalError as error:
+        logger("x").exception("failed", error=error)
+    assert stream.getvalue().index("TerminalError: give up\n") < stream.getvalue().index("    caused by:\n")
+    assert stream.getvalue().endswith("ValueError: no power\n")
+
+
+def test_below_info_the_traceback_of_an_error_of_the_library_is_whole(lines: Callable[[], list[str]]) -> None:
+    _log_a_refusal()
+    assert any("selectors.py" in line for line in lines())
 
 
 def test_bound_and_context_fields_are_on_every_event(events: Callable[[], list[dict[str, Any]]]) -> None:

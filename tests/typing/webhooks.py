@@ -28,6 +28,12 @@ class PodWebhookWithRequest:
     async def validate_delete(self, pod: Pod, *, request: pt.AdmissionRequest) -> None: ...
 
 
+class PodWebhookThatAsksOnDelete(PodWebhook):
+    """Only one of its methods is given the request."""
+
+    async def validate_delete(self, pod: Pod, request: pt.AdmissionRequest) -> None: ...  # type: ignore[override]
+
+
 class Anything:
     def default(self, document: pt.Unstructured) -> None: ...
 
@@ -43,6 +49,7 @@ def webhooks(manager: pt.Manager) -> None:
     assert_type(builder, pt.WebhookBuilder[Pod])
     builder.with_defaulter(PodWebhook()).with_validator(PodWebhook()).complete()
     builder.with_defaulter(PodWebhookWithRequest()).with_validator(PodWebhookWithRequest()).complete()
+    builder.with_validator(PodWebhookThatAsksOnDelete()).complete()
     builder.with_mutating_handler(handle).with_validating_handler(pt.multi_validating_handler(handle)).complete()
     pt.WebhookBuilder(manager).for_(POD).with_defaulter(Anything()).complete()
 

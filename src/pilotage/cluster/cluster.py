@@ -63,6 +63,9 @@ class Cluster:
         self._events = EventBroadcaster(clock=clock)
         self.scheme = scheme or Scheme(fallback=builtin.type_for)
         self.rest_mapper = DynamicRESTMapper()
+        self.user_agent = "pilotage"
+        """The name of the program in its requests: in managed fields, in audit logs and in metrics of the API server.
+        Set it before the cluster is opened."""
         self.writes = WriteTracker()
         """What was written through any client of this cluster."""
         self.refusals = Refusals()
@@ -267,12 +270,15 @@ class Cluster:
         client = self.client
         if fences is not None and self._transport is not None:
             transport = FencedTransport(self._transport, self, fences)
-            client = Client(transport, scheme=self.scheme, rest_mapper=self.rest_mapper)
+            client = self._client_of(transport)
         if recorder() is not None:
             from pilotage.cluster.recordedclient import RecordedCachedClient
 
             return RecordedCachedClient(client, cache, self.writes, options)
         return CachedClient(client, cache, self.writes, options)
+
+    def _client_of(self, transport: Transport) -> Client:
+        return Client(transport, scheme=self.scheme, rest_mapper=self.rest_mapper, user_agent=self.user_agent)
 
     def separate_client(self) -> tuple[Client, Transport] | None:
         """A client for another event loop, on a connection of its own, and its transport, which the caller closes on
@@ -280,7 +286,7 @@ class Cluster:
         if not isinstance(self._server, RemoteAPIServer):
             return None
         transport = recorded(self._server.separate_transport())
-        return Client(transport, scheme=self.scheme), transport
+        return Client(transport, scheme=self.scheme, user_agent=self.user_agent), transport
 
     def event_recorder_for(self, name: str, *, api_version: EventAPI = "v1") -> EventRecorder:
         """A recorder of events with this name as their source. They are written while the cluster is open.
@@ -304,8 +310,8 @@ class Cluster:
             mapper = self.rest_mapper.attached(transport, immediate=self._server.immediate)
             await exits.enter_async_context(mapper)
             await exits.enter_async_context(self._events.attach(transport))
-            self._client = Client(transport, scheme=self.scheme, rest_mapper=self.rest_mapper)
-            self._plain = Client(routed, scheme=self.scheme, rest_mapper=self.rest_mapper)
+            self._client = self._client_of(transport)
+            self._plain = self._client_of(routed)
             self._exits = exits.pop_all()
         return self
 

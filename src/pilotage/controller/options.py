@@ -66,6 +66,11 @@ class ControllerOptions:
             seconds = getattr(self, name)
             if seconds is not None and not seconds >= 0:
                 raise InvalidDefinition(f"{name}={seconds!r}: give seconds, 0 or more")
+        if self.rate_limiter is not None and not isinstance(self.rate_limiter, RateLimiter):
+            raise InvalidDefinition(
+                f"rate_limiter={self.rate_limiter!r}: give an object with when, forget and num_requeues, such as "
+                "pt.ItemExponentialFailureRateLimiter()"
+            )
 
 
 @dataclass(frozen=True, slots=True)

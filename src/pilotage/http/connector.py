@@ -94,10 +94,14 @@ async def connect(
 
 def _reason(error: OSError) -> str:
     """What happened. asyncio hides a refused connection behind `Connect call failed ('127.0.0.1', 6443)`."""
+    if isinstance(error, tls.SSLCertVerificationError) and error.verify_code in _UNKNOWN_AUTHORITY:
+        return f"{error}; the client must be given the certificate authority of the server"
     is_refused = isinstance(error, ConnectionRefusedError) and error.errno is not None  # by the system, not by a proxy
     return "Connection refused; does a server listen there?" if is_refused else str(error)
 
 
+_UNKNOWN_AUTHORITY = {18, 19, 20, 21}
+"""OpenSSL's codes for a certificate that no trusted authority has signed."""
 _HAPPY_EYEBALLS_SECONDS = 0.25
 _SHUTDOWN_SECONDS = 1.0
 _KEEPALIVE_PROBES = 3

@@ -8,15 +8,13 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
-import traceback
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from pilotage.telemetry.lines import escaped, event_of, text_of, traceback_of, value_of
+from pilotage.telemetry.lines import escaped, event_of, program_frames, text_of, traceback_of, value_of
 
 _LEVELS = (
     (logging.CRITICAL, "FATAL", "1;31"),
@@ -33,7 +31,6 @@ _WIDEST = (18, 34)
 """The columns of the controller and the object grow up to here; what is longer is shown whole, out of line."""
 _REMEMBERED = 1000
 _INDENT = " " * 15
-_OWN = (f"{Path(__file__).parents[1]}{os.sep}", f"{Path(traceback.__file__).parent}{os.sep}asyncio{os.sep}")
 
 
 class ConsoleFormatter(logging.Formatter):
@@ -111,15 +108,10 @@ def _object(fields: Mapping[str, object]) -> str:
 def _program_lines(error: BaseException) -> list[str]:
     """The lines of the program in the tracebacks of an error and of its causes: `hello.py:25 in reconcile: raise …`."""
     lines: list[str] = []
-    seen: set[int] = set()
-    current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
-        frames = [frame for frame in traceback.extract_tb(current.__traceback__) if not frame.filename.startswith(_OWN)]
-        if current is not error and frames:
-            lines.append(f"caused by {text_of(current)}")
+    for cause, frames in program_frames(error):
+        if cause is not error and frames:
+            lines.append(f"caused by {text_of(cause)}")
         lines += [f"{_shown(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in frames]
-        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
     return lines
 
 

@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import re
 import time
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
 
 MAX_TEXT = 8192
 """Characters of one value that are logged; a longer value is truncated."""
+
+_PACKAGE = __name__.partition(".")[0]
+_OWN = (
+    os.path.dirname(os.path.dirname(__file__)) + os.sep,
+    os.path.join(os.path.dirname(traceback.__file__), "asyncio", ""),
+)
+"""The files of this library and of asyncio, which are below every line of a program."""
 
 _BARE = re.compile(r"[^\s\"'=\\]+")
 _RESERVED = ("time", "level", "logger", "message", "exception")
@@ -30,17 +39,28 @@ class Event:
         return " ".join([escaped(text_of(self.message)), *pairs])
 
 
-class LineFormatter(logging.Formatter):
+class EventFormatter(logging.Formatter):
+    """Of an error of this library, the traceback has the lines of the program alone; `tracebacks=True` shows all."""
+
+    def __init__(self, *, tracebacks: bool = False) -> None:
+        super().__init__()
+        self._tracebacks = tracebacks
+
+    def _trace_of(self, record: logging.LogRecord) -> str:
+        return traceback_of(self, record, whole=self._tracebacks)
+
+
+class LineFormatter(EventFormatter):
     """Readable lines. A traceback follows its line, indented, so that it cannot be mistaken for an event."""
 
     def format(self, record: logging.LogRecord) -> str:
         head = f"{_moment(record)} {record.levelname:<7} {escaped(record.name)} {event_of(record)}"
-        if not (trace := traceback_of(self, record)):
+        if not (trace := self._trace_of(record)):
             return head
         return "\n".join([head, *(f"    {escaped(line)}" for line in trace.split("\n"))])
 
 
-class JSONFormatter(logging.Formatter):
+class JSONFormatter(EventFormatter):
     """One JSON object for each line. A field with a reserved name gets an underscore (`level_`)."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -53,7 +73,7 @@ class JSONFormatter(logging.Formatter):
         }
         for key, value in event.fields.items():
             line[f"{key}_" if key in _RESERVED else str(key)] = _json_value(value)
-        if trace := traceback_of(self, record):
+        if trace := self._trace_of(record):
             line["exception"] = trace
         return json.dumps(line)  # ASCII only, so that no character can break the line
 
@@ -84,16 +104,44 @@ def _moment(record: logging.LogRecord) -> str:
     return f"{seconds}.{int(record.msecs):03}Z"
 
 
-def traceback_of(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+def traceback_of(formatter: logging.Formatter, record: logging.LogRecord, *, whole: bool = True) -> str:
     parts = []
     try:
         if record.exc_info and record.exc_info[0] is not None:
-            parts.append(formatter.formatException(record.exc_info))
+            short = "" if whole else _own_error(record.exc_info[1])
+            parts.append(short or formatter.formatException(record.exc_info))
         if record.stack_info:
             parts.append(formatter.formatStack(record.stack_info))
     except Exception as error:  # an exception whose own text fails
         parts.append(f"<traceback that cannot be formatted: {type(error).__name__}>")
     return "\n".join(parts)
+
+
+def program_frames(error: BaseException) -> Iterator[tuple[BaseException, list[traceback.FrameSummary]]]:
+    """An error and its causes, each with the frames of its traceback that are in the program, not in this library."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        frames = traceback.extract_tb(current.__traceback__)
+        yield current, [frame for frame in frames if not frame.filename.startswith(_OWN)]
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+
+
+def _own_error(error: BaseException | None) -> str:
+    """The traceback of an error of this library, with the lines of the program alone. Empty for other errors.
+
+    If the API server refused a call or did not answer, the frames below the call and their causes do not help.
+    """
+    if error is None or type(error).__module__.partition(".")[0] != _PACKAGE:
+        return ""
+    found = [(cause, frames) for cause, frames in program_frames(error) if frames]
+    if not found or found[0][0] is not error:
+        return ""
+    parts = [
+        "".join([*traceback.format_list(frames), *traceback.format_exception_only(cause)]) for cause, frames in found
+    ]
+    return "Traceback (lines of the program):\n" + "caused by:\n".join(parts).rstrip("\n")
 
 
 def value_of(value: object) -> str:

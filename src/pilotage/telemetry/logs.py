@@ -155,11 +155,13 @@ def configure_logging(
     """
     wanted, by_logger = levels_.from_environment(os.environ.get(levels_.ENVIRONMENT, ""))
     chosen = {name: levels_.parsed(value) for name, value in (levels or {}).items()} | by_logger
-    _levels.apply(levels_.parsed(level) if wanted is None else wanted, chosen)
+    applied = levels_.parsed(level) if wanted is None else wanted
+    _levels.apply(applied, chosen)
     target: LogStream = stream if stream is not None else sys.stderr
     as_json = json if json is not None else not _is_terminal(target)
     handler = _Handler(target)
-    handler.setFormatter(formatter or (JSONFormatter() if as_json else LineFormatter()))
+    default = JSONFormatter if as_json else LineFormatter
+    handler.setFormatter(formatter or default(tracebacks=applied < logging.INFO))
     root = logging.getLogger()
     for other in list(root.handlers):
         if isinstance(other, _Handler):

@@ -53,18 +53,36 @@ class DefaulterWithRequest(Protocol[T_contra]):
     def default(self, obj: T_contra, /, *, request: AdmissionRequest) -> Awaitable[None] | None: ...
 
 
-class ValidatorWithRequest(Protocol[T_contra]):
-    """A CustomValidator whose methods are given the AdmissionRequest, too."""
+class _Check(Protocol[T_contra]):
+    def __call__(self, obj: T_contra, /) -> Awaitable[Warnings] | Warnings: ...
 
-    def validate_create(self, obj: T_contra, /, *, request: AdmissionRequest) -> Awaitable[Warnings] | Warnings: ...
-    def validate_update(
+
+class _CheckWithRequest(Protocol[T_contra]):
+    def __call__(self, obj: T_contra, /, *, request: AdmissionRequest) -> Awaitable[Warnings] | Warnings: ...
+
+
+class _Comparison(Protocol[T_contra]):
+    def __call__(self, old: T_contra, new: T_contra, /) -> Awaitable[Warnings] | Warnings: ...
+
+
+class _ComparisonWithRequest(Protocol[T_contra]):
+    def __call__(
         self, old: T_contra, new: T_contra, /, *, request: AdmissionRequest
     ) -> Awaitable[Warnings] | Warnings: ...
-    def validate_delete(self, obj: T_contra, /, *, request: AdmissionRequest) -> Awaitable[Warnings] | Warnings: ...
+
+
+class AnyValidator(Protocol[T_contra]):
+    """A CustomValidator, any of whose methods may be given the AdmissionRequest, too."""
+
+    @property
+    def validate_create(self) -> _Check[T_contra] | _CheckWithRequest[T_contra]: ...
+    @property
+    def validate_update(self) -> _Comparison[T_contra] | _ComparisonWithRequest[T_contra]: ...
+    @property
+    def validate_delete(self) -> _Check[T_contra] | _CheckWithRequest[T_contra]: ...
 
 
 AnyDefaulter: TypeAlias = CustomDefaulter[O] | DefaulterWithRequest[O]
-AnyValidator: TypeAlias = CustomValidator[O] | ValidatorWithRequest[O]
 TypedHandler: TypeAlias = Callable[[AdmissionRequest], Awaitable[AdmissionResponse]]
 
 

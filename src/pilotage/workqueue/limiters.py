@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Hashable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from pilotage.meta.tokenbucket import TokenBucket
 
@@ -13,6 +13,7 @@ T = TypeVar("T", bound=Hashable)
 T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
 
 
+@runtime_checkable
 class RateLimiter(Protocol[T_contra]):
     """Decides how long an item waits. Each call of `when` counts as a failure of the item."""
 

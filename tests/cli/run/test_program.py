@@ -61,7 +61,9 @@ async def test_a_storage_keeps_what_was_reconciled_for_its_tenant(tmp_path: Path
     from pilotage.types.core.v1 import ConfigMap
 
     async with pt.Cluster.embedded("sqlite:demo.db", tenant="one") as cluster:
-        assert (await cluster.client.get(ConfigMap, "world", namespace="default")).data == {"text": "hello"}
+        found = await cluster.client.get(ConfigMap, "world", namespace="default")
+        assert found.data == {"text": "hello"}
+        assert [entry.manager for entry in found.metadata.managed_fields] == ["hello"], "the name of the program"
     async with pt.Cluster.embedded("sqlite:demo.db") as cluster:
         assert await cluster.client.find(ConfigMap, "world", namespace="default") is None
 

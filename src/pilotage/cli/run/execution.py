@@ -108,11 +108,11 @@ def report(error: Exception, flags: Flags, terminal: Terminal, command: str) -> 
 
 def configure(flags: Flags, terminal: Terminal) -> None:
     """Send the log to the terminal: columns for people, else plain lines; JSON if asked for."""
-    formatter: logging.Formatter = LineFormatter()
+    detailed = flags.traceback or levels.parsed(flags.log_level) < logging.INFO
+    formatter: logging.Formatter = LineFormatter(tracebacks=detailed)
     if flags.log_format == "json":
-        formatter = JSONFormatter()
+        formatter = JSONFormatter(tracebacks=detailed)
     elif terminal.isatty() or terminal.colours:
-        detailed = flags.traceback or levels.parsed(flags.log_level) < logging.INFO
         formatter = ConsoleFormatter(colours=terminal.colours, tracebacks=detailed)
     try:
         configure_logging(flags.log_level, terminal, formatter=formatter)

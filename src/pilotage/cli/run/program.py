@@ -39,7 +39,8 @@ class NotReconciled(PilotageError):
 
 
 class Program:
-    """A target, the flags of its run, and the terminal that shows what it does. `name` is for its Leases."""
+    """A target, the flags of its run, and the terminal that shows what it does. `name` is for its Leases, and names it
+    in its requests."""
 
     def __init__(self, target: Target, flags: Flags, terminal: Terminal, name: str) -> None:
         self.target = target
@@ -77,6 +78,7 @@ class Program:
             where = own.cluster.server_url or "an API server in this process"
             return RunEnvironment(own.cluster, f"its own cluster ({where})"), own
         found = await exits.enter_async_context(environment_of(self.flags))
+        found.cluster.user_agent = self.name
         options = manager_options(self.flags, self.name, found.namespace, process_number())
         return found, Manager(found.cluster, options)
 

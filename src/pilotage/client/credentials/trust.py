@@ -5,7 +5,8 @@ from __future__ import annotations
 import ssl
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pilotage.client.config import Config
@@ -51,7 +52,7 @@ class Trust:
             sources = self._read(certificate)
             if sources == self._sources:
                 return None
-            context = self._context(*sources)
+            context = self._context(certificate, *sources)
         except (OSError, ValueError) as error:  # what files and TLS raise
             self._keep(certificate, error)
             return None
@@ -60,34 +61,55 @@ class Trust:
 
     def _read(self, certificate: Certificate | None) -> _Sources:
         config = self._config
-        ca = config.ca_data or (read_file(config.ca_file) if config.ca_file else b"")
-        if config.ca_file and not ca.strip():  # without a CA the system's authorities would be trusted
-            raise ValueError(f"{config.ca_file} is empty")
-        cert, key = certificate.read() if certificate is not None else (b"", b"")
-        return ca, cert, key
+        with self._about_ca():
+            ca = config.ca_data or (read_file(config.ca_file) if config.ca_file else b"")
+            if config.ca_file and not ca.strip():  # without a CA the system's authorities would be trusted
+                raise ValueError("the file is empty")
+        if certificate is None:
+            return ca, b"", b""
+        with _about_pair(certificate):
+            return ca, *certificate.read()
 
-    def _context(self, ca: bytes, cert: bytes, key: bytes) -> ssl.SSLContext:
-        context = client_context(ca_data=ca.decode("ascii"), verify=not self._config.insecure_skip_tls_verify)
-        if cert:
-            _load(context, cert, key)
+    def _context(self, certificate: Certificate | None, ca: bytes, cert: bytes, key: bytes) -> ssl.SSLContext:
+        with self._about_ca():
+            context = client_context(ca_data=ca.decode("ascii"), verify=not self._config.insecure_skip_tls_verify)
+        if certificate is not None and cert:
+            with _about_pair(certificate):
+                _load(context, cert, key)
         return context
 
+    @contextmanager
+    def _about_ca(self) -> Iterator[None]:
+        named = "in the configuration" if self._config.ca_data else self._config.ca_file
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            raise ValueError(f"the certificate authority ({named}) cannot be used: {error}; it must be PEM") from error
+
     def _keep(self, certificate: Certificate | None, error: Exception) -> None:
-        config = self._config
-        files = [config.ca_file if not config.ca_data else ""]
-        if certificate is not None:
-            files += [certificate.cert_file, certificate.key_file]
-        named = ", ".join(filter(None, files)) or "in the configuration"
         if self._sources is None or (certificate is not None and self._certificate is None):
             # There is no older one to use: without its certificate the server would refuse the client.
-            where = f"{config.source}: " if config.source else ""
-            raise NoCredentials(
-                f"{where}the CA or the client certificate ({named}) cannot be used: {error}; they must be PEM, and the "
-                "key must be the certificate's"
-            ) from error
+            where = f"{self._config.source}: " if self._config.source else ""
+            raise NoCredentials(f"{where}{error}") from error
         if str(error) != self._complaint:
             self._complaint = str(error)
-            _log.warning("New certificates cannot be used; using the last ones", files=named, error=str(error))
+            _log.warning("New certificates cannot be used; using the last ones", error=str(error))
+
+
+@contextmanager
+def _about_pair(certificate: Certificate) -> Iterator[None]:
+    files = [
+        "" if certificate.cert_data else certificate.cert_file,
+        "" if certificate.key_data else certificate.key_file,
+    ]
+    named = ", ".join(filter(None, files)) or "in the configuration"
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"the client certificate and its key ({named}) cannot be used: {error}; both must be PEM, and the key must "
+            "be the certificate's"
+        ) from error
 
 
 def _load(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
