@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, cast
 
 from pilotage.cache.cache import Cache
@@ -109,9 +108,7 @@ class FakeCluster(Cluster):
         self.journal.append("cluster opened")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self._open = False
         self.journal.append("cluster closed")
 
