@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pilotage as pt
 from bench.figures import measured, measured_async, memory
 from bench.objects import Widget, widget
-from pilotage.http.client import Client as HTTPClient
+from pilotage.http.client import HTTPClient as HTTPClient
 from pilotage.testing import Environment, loop
 
 READY_SECONDS = 0.02  # of CPU until the fixture `pilotage_env` is ready; imports are not counted

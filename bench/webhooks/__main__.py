@@ -21,7 +21,7 @@ from bench.figures import Figure, cpu_of, measured_async
 from bench.webhooks.reviews import MUTATING_PATH, PATH, declare, review
 from bench.webhooks.rotation import rotate
 from pilotage.http import certificates, tls
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 
 CALLS = int(os.environ.get("BENCH_COUNT", "3000"))
 ROTATION_SECONDS = float(os.environ.get("BENCH_ROTATION_SECONDS", "30"))
@@ -46,7 +46,7 @@ async def in_process() -> list[Figure]:
 async def over_tls(name: str, port: int, bundle: str, pid: int) -> Figure:
     """Calls on a kept connection; the CPU time is that of the server."""
     body = msgspec.json.encode(review())
-    async with Client("127.0.0.1", port, ssl=tls.client_context(ca_data=bundle)) as client:
+    async with HTTPClient("127.0.0.1", port, ssl=tls.client_context(ca_data=bundle)) as client:
 
         async def call() -> None:
             answer = await client.request("POST", f"{PATH}?timeout=10s", JSON, body)

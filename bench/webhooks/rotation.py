@@ -15,7 +15,7 @@ import msgspec
 import pilotage as pt
 from bench.webhooks.reviews import PATH, declare, review
 from pilotage.http import tls
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.webhook.certificates.rotation import Validity
 from pilotage.webhook.declarations import VALIDATING
 
@@ -62,7 +62,7 @@ class _Callers:
         self._server = server
         self._outcome = outcome
         self._body = msgspec.json.encode(review())
-        self._kept: dict[bytes, Client] = {}
+        self._kept: dict[bytes, HTTPClient] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -94,12 +94,12 @@ class _Callers:
         except Exception as error:  # each failure is a finding
             self._outcome.failed.append(repr(error))
 
-    async def _post(self, client: Client) -> None:
+    async def _post(self, client: HTTPClient) -> None:
         answer = await client.request("POST", PATH, (("Content-Type", "application/json"),), self._body)
         if answer.status == 200 and msgspec.json.decode(answer.body)["response"]["allowed"]:
             self._outcome.answered += 1
         else:
             self._outcome.failed.append(f"{answer.status}: {answer.body[:200]!r}")
 
-    def _client(self, bundle: bytes) -> Client:
-        return Client("127.0.0.1", self._server.address[1], ssl=tls.client_context(ca_data=bundle.decode()))
+    def _client(self, bundle: bytes) -> HTTPClient:
+        return HTTPClient("127.0.0.1", self._server.address[1], ssl=tls.client_context(ca_data=bundle.decode()))

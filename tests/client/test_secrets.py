@@ -13,7 +13,7 @@ import pytest
 from pilotage.cache.event import InformerEvent
 from pilotage.client.client import Client
 from pilotage.client.config import Config
-from pilotage.client.credentials.credentials import Certificate, Material, StaticCredentials, TokenFile
+from pilotage.client.credentials.credentials import ClientCertificate, Material, StaticCredentials, TokenFile
 from pilotage.client.credentials.execplugin import ExecPlugin
 from pilotage.client.credentials.kubeconfig import Kubeconfig
 from pilotage.client.transport import wire
@@ -221,7 +221,7 @@ PRINTED: dict[str, object] = {
         f"https://u:{VALUE}@host/?t={VALUE}", proxy_url=f"http://u:{VALUE}@p", headers=(("x", VALUE),)
     ),
     "credentials": [
-        Material(VALUE, Certificate(cert_data=BYTES, key_data=BYTES)),
+        Material(VALUE, ClientCertificate(cert_data=BYTES, key_data=BYTES)),
         StaticCredentials(Material(VALUE)),
         TokenFile("path", fallback=VALUE),
     ],

@@ -13,7 +13,7 @@ from pilotage.cluster.fencing import current_fences, fenced
 from pilotage.errors import Forbidden
 from pilotage.http.server import serve
 from pilotage.meta.models import ObjectMeta
-from pilotage.rest.fence import Fence, Term
+from pilotage.rest.fence import Fence, LeaderTerm
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
 from pilotage.types.core.v1 import ConfigMap
@@ -85,7 +85,7 @@ async def test_the_term_reaches_the_server_that_has_the_lease_in_process_and_ove
         Cluster.connect(f"http://127.0.0.1:{server.port}", token="secret") as remote,
     ):
         for one in (cluster, remote):
-            old, new = (Fence(Term("default", "leader", "me", number), server=one) for number in (2, 3))
+            old, new = (Fence(LeaderTerm("default", "leader", "me", number), server=one) for number in (2, 3))
             with fenced(old), pytest.raises(Forbidden, match="that has ended"):
                 await one.client.create(config_map("refused"))
             with fenced(new):
@@ -94,5 +94,5 @@ async def test_the_term_reaches_the_server_that_has_the_lease_in_process_and_ove
 
 async def test_another_cluster_does_not_get_the_term() -> None:
     async with opened() as cluster, Cluster.embedded() as other:
-        with fenced(Fence(Term("default", "leader", "me", 3), server=cluster)):
+        with fenced(Fence(LeaderTerm("default", "leader", "me", 3), server=cluster)):
             await other.client.create(config_map("a"))  # it has no such lease

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from pilotage.cluster.cluster import Cluster
-from pilotage.cluster.recording import ENVIRONMENT, Seen
+from pilotage.cluster.recording import ENVIRONMENT, RecordedPermission
 from pilotage.controller.builder import ControllerBuilder
 from pilotage.controller.request import Request
 from pilotage.manager.manager import Manager
@@ -19,9 +19,9 @@ def config_map(name: str) -> ConfigMap:
     return ConfigMap(metadata=ObjectMeta(name=name, namespace="default"))
 
 
-def recorded(folder: Path) -> list[Seen]:
+def recorded(folder: Path) -> list[RecordedPermission]:
     lines = [line for file in sorted(folder.iterdir()) for line in file.read_bytes().splitlines()]
-    return [msgspec.json.decode(line, type=Seen) for line in lines]
+    return [msgspec.json.decode(line, type=RecordedPermission) for line in lines]
 
 
 async def test_requests_are_recorded_with_the_line_that_sent_them(

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from pilotage.cluster.refusals import Refusals
-from pilotage.cluster.writes import TrackedTransport, Write, WriteTracker
+from pilotage.cluster.writes import PendingWrite, TrackedTransport, WriteTracker
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
 from pilotage.rest import APIRequest, DeleteOptions, Page, Verb, WriteOptions
 
@@ -18,8 +18,8 @@ PODS = GroupVersionResource("", "v1", "pods")
 RESOURCE = GroupResource("", "pods")
 
 
-def noted(request: APIRequest, document: Any) -> list[Write]:
-    tracker, seen = WriteTracker(), list[Write]()
+def noted(request: APIRequest, document: Any) -> list[PendingWrite]:
+    tracker, seen = WriteTracker(), list[PendingWrite]()
     tracker.subscribe(RESOURCE, seen.append)
     tracker.note(request, msgspec.json.encode(document))
     return seen
@@ -105,7 +105,7 @@ def test_versions_of_one_resource_are_one() -> None:
 
 
 def test_a_handler_that_is_removed_is_not_called_again() -> None:
-    tracker, seen = WriteTracker(), list[Write]()
+    tracker, seen = WriteTracker(), list[PendingWrite]()
     stop = tracker.subscribe(RESOURCE, seen.append)
     stop()
     tracker.note(request(Verb.UPDATE), msgspec.json.encode(pod()))
@@ -113,7 +113,7 @@ def test_a_handler_that_is_removed_is_not_called_again() -> None:
 
 
 async def test_the_transport_notes_writes_and_each_of_a_collection() -> None:
-    tracker, seen = WriteTracker(), list[Write]()
+    tracker, seen = WriteTracker(), list[PendingWrite]()
     tracker.subscribe(RESOURCE, seen.append)
     items = [msgspec.json.encode(pod(uid=uid)) for uid in ("1", "2")]
     transport = TrackedTransport(Recorder(pod("1"), pod("2"), Page(items, "9"), Page(items, "9")), tracker, Refusals())

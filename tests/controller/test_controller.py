@@ -17,7 +17,7 @@ from pilotage.controller import (
     Source,
     enqueue_request_for_object,
 )
-from pilotage.controller.options import Settings, resolve
+from pilotage.controller.options import ResolvedOptions, resolve
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.options import ControllerDefaults
 from pilotage.manager.work import WorkTracker
@@ -60,7 +60,7 @@ def test_a_name_and_a_reconciler_are_required() -> None:
 
 @pytest.mark.covers("T36")
 def test_options_fall_back_to_the_manager_s_and_then_to_the_built_in_ones() -> None:
-    assert resolve(ControllerOptions()) == Settings(
+    assert resolve(ControllerOptions()) == ResolvedOptions(
         max_concurrent_reconciles=1,
         cache_sync_timeout=120,
         recover_panic=True,
@@ -79,9 +79,9 @@ def test_options_fall_back_to_the_manager_s_and_then_to_the_built_in_ones() -> N
         enable_warmup=True,
         reconciliation_timeout=9,
     )
-    assert resolve(ControllerOptions(), manager) == Settings(3, 5, False, False, True, 9, True)
+    assert resolve(ControllerOptions(), manager) == ResolvedOptions(3, 5, False, False, True, 9, True)
     own = ControllerOptions(2, 1, True, True, False, 8, skip_name_validation=False)
-    assert resolve(own, manager) == Settings(2, 1, True, True, False, 8, False)
+    assert resolve(own, manager) == ResolvedOptions(2, 1, True, True, False, 8, False)
 
 
 @pytest.mark.covers("T157")

@@ -12,7 +12,7 @@ import pytest
 
 import pilotage as pt
 from pilotage.client.config import Config
-from pilotage.client.credentials.credentials import REREAD_SECONDS, Certificate, TokenFile
+from pilotage.client.credentials.credentials import REREAD_SECONDS, ClientCertificate, TokenFile
 from pilotage.client.credentials.trust import Trust
 from pilotage.http import certificates
 from pilotage.webhook.certificates import files as webhook_files
@@ -91,7 +91,7 @@ class Token(Material):
         return int(token[0])
 
 
-class ClientCertificate(Material):
+class CertificateFolder(Material):
     """A CA and a client certificate."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class ClientCertificate(Material):
 
     def open(self, folder: Path) -> None:
         self._trust = Trust(Config("https://a", ca_file=str(folder / "ca.crt")), clock=lambda: self.now)
-        self._certificate = Certificate(str(folder / "tls.crt"), str(folder / "tls.key"))
+        self._certificate = ClientCertificate(str(folder / "tls.crt"), str(folder / "tls.key"))
 
     async def used(self) -> int:
         context = self._trust.renew(self._certificate)
@@ -120,7 +120,7 @@ def _trusts(context: ssl.SSLContext, pem: bytes) -> bool:
     return ssl.PEM_cert_to_DER_cert(pem.decode()) in context.get_ca_certs(binary_form=True)
 
 
-class WebhookCertificate(ClientCertificate):
+class WebhookCertificate(CertificateFolder):
     def open(self, folder: Path) -> None:
         self._files = pt.CertificateFiles(folder)
         self._opened = False
@@ -136,7 +136,7 @@ class WebhookCertificate(ClientCertificate):
 
 @pytest.mark.covers("F30")
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-@pytest.mark.parametrize("kind", [Token, ClientCertificate, WebhookCertificate])
+@pytest.mark.parametrize("kind", [Token, CertificateFolder, WebhookCertificate])
 async def test_the_old_ones_are_used_until_the_new_ones_are_whole_and_then_within_ten_seconds(
     kind: type[Material], way: Callable[[Path, Files], Iterator[None]], tmp_path: Path
 ) -> None:

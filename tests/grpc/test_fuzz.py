@@ -16,7 +16,7 @@ from pilotage.grpc.calls import routes
 from pilotage.grpc.clientconnection import ClientConnection
 from pilotage.grpc.connection import Connection
 from pilotage.grpc.http2 import frames
-from pilotage.grpc.http2.engine import Violation
+from pilotage.grpc.http2.engine import ProtocolViolation
 from pilotage.grpc.http2.frames import ErrorCode
 from pilotage.grpc.http2.guard import Abuse
 from pilotage.grpc.options import ChannelOptions, ServerOptions
@@ -210,7 +210,7 @@ def _outcome(data: bytes, pieces: Callable[[bytes], list[bytes]]) -> tuple[objec
         for piece in pieces(data):
             while not engine.receive(piece):
                 piece = b""
-    except Violation as violation:
+    except ProtocolViolation as violation:
         code = violation.code
     except Abuse as abuse:
         code = abuse.kind.name
@@ -240,7 +240,7 @@ def test_what_is_deferred_is_taken_as_if_it_came_later(data: bytes, cuts: list[i
         try:
             while not engine.receive(rest):
                 rest = b""
-        except (Violation, Abuse) as error:
+        except (ProtocolViolation, Abuse) as error:
             code = str(error)
         return code, engine.heads, engine.take_sent()
 

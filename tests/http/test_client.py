@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pilotage.errors import ConnectionLost, DecodeError
-from pilotage.http.client import Client
-from pilotage.http.limits import Limits, Timeouts
+from pilotage.http.client import HTTPClient
+from pilotage.http.limits import HTTPLimits, Timeouts
 from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from tests.http.raw import until
@@ -23,7 +23,7 @@ async def echo(request: HTTPRequest) -> HTTPResponse:
 
 
 async def test_requests_and_answers_go_through_whole() -> None:
-    async with serve(echo) as server, Client("127.0.0.1", server.port) as client:
+    async with serve(echo) as server, HTTPClient("127.0.0.1", server.port) as client:
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
             response = await client.request(method, "/a?b=c", (("Accept", "*/*"),), b"x" * 100_000)
             assert response.status == 200
@@ -35,8 +35,8 @@ async def test_requests_and_answers_go_through_whole() -> None:
 
 
 async def test_many_requests_at_once_share_a_bounded_pool() -> None:
-    limits = Limits(concurrent_requests=5, pool_connections=3)
-    async with serve(echo) as server, Client("127.0.0.1", server.port, limits=limits) as client:
+    limits = HTTPLimits(concurrent_requests=5, pool_connections=3)
+    async with serve(echo) as server, HTTPClient("127.0.0.1", server.port, limits=limits) as client:
         responses = await asyncio.gather(*(client.request("GET", f"/{number}") for number in range(40)))
         assert [response.body for response in responses] == [f"/{number} ".encode() for number in range(40)]
         statistics = client.statistics()
@@ -46,7 +46,7 @@ async def test_many_requests_at_once_share_a_bounded_pool() -> None:
 
 
 async def test_an_idle_connection_is_closed_after_its_time() -> None:
-    async with serve(echo) as server, Client("127.0.0.1", server.port, timeouts=Timeouts(idle=0.03)) as client:
+    async with serve(echo) as server, HTTPClient("127.0.0.1", server.port, timeouts=Timeouts(idle=0.03)) as client:
         await client.request("GET", "/")
         assert client.statistics().idle == 1
         await until(lambda: client.statistics().idle == server.statistics().connections == 0)
@@ -55,7 +55,7 @@ async def test_an_idle_connection_is_closed_after_its_time() -> None:
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 async def test_a_read_on_a_dead_pooled_connection_is_sent_again(method: str) -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
-    async with scripted([answer, CLOSE], [answer]) as server, Client("127.0.0.1", server.port) as client:
+    async with scripted([answer, CLOSE], [answer]) as server, HTTPClient("127.0.0.1", server.port) as client:
         await client.request(method, "/1")
         assert (await client.request(method, "/2")).status == 200
         assert server.seen == [[f"{method} /1", f"{method} /2"], [f"{method} /2"]]
@@ -63,7 +63,7 @@ async def test_a_read_on_a_dead_pooled_connection_is_sent_again(method: str) -> 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE"])
 async def test_another_request_is_not_sent_again_and_its_outcome_is_said_to_be_unknown(method: str) -> None:
-    async with scripted([OK, CLOSE], [OK]) as server, Client("127.0.0.1", server.port) as client:
+    async with scripted([OK, CLOSE], [OK]) as server, HTTPClient("127.0.0.1", server.port) as client:
         await client.request(method, "/1")
         with pytest.raises(ConnectionLost, match="whether it took effect is not known") as lost:
             await client.request(method, "/2")
@@ -72,7 +72,7 @@ async def test_another_request_is_not_sent_again_and_its_outcome_is_said_to_be_u
 
 
 async def test_a_connection_that_the_server_has_closed_is_not_used_even_for_a_write() -> None:
-    async with scripted([OK], [OK]) as server, Client("127.0.0.1", server.port) as client:
+    async with scripted([OK], [OK]) as server, HTTPClient("127.0.0.1", server.port) as client:
         await client.request("POST", "/1")
         await until(lambda: server.ended)
         assert (await client.request("POST", "/2")).status == 200
@@ -80,7 +80,7 @@ async def test_a_connection_that_the_server_has_closed_is_not_used_even_for_a_wr
 
 async def test_a_request_is_not_sent_again_once_a_part_of_the_answer_came() -> None:
     half = b"HTTP/1.1 200 OK\r\nContent-Le"
-    async with scripted([OK, half], [OK]) as server, Client("127.0.0.1", server.port) as client:
+    async with scripted([OK, half], [OK]) as server, HTTPClient("127.0.0.1", server.port) as client:
         await client.request("GET", "/1")
         with pytest.raises(ConnectionLost, match="in the middle of the response"):
             await client.request("GET", "/2")
@@ -90,7 +90,7 @@ async def test_a_request_is_not_sent_again_once_a_part_of_the_answer_came() -> N
 async def test_when_there_is_no_server_nothing_was_sent() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        async with Client("127.0.0.1", unused.getsockname()[1]) as client:
+        async with HTTPClient("127.0.0.1", unused.getsockname()[1]) as client:
             with pytest.raises(
                 ConnectionLost, match=r"cannot connect to 127\.0\.0\.1:\d+: Connection refused;"
             ) as lost:
@@ -113,7 +113,7 @@ async def test_when_there_is_no_server_nothing_was_sent() -> None:
     ],
 )
 async def test_a_broken_answer_is_a_lost_connection(answer: bytes) -> None:
-    async with scripted([answer]) as server, Client("127.0.0.1", server.port) as client:
+    async with scripted([answer]) as server, HTTPClient("127.0.0.1", server.port) as client:
         with pytest.raises(ConnectionLost):
             await client.request("GET", "/")
         assert client.statistics().idle == client.statistics().busy == 0
@@ -130,7 +130,7 @@ async def test_a_broken_answer_is_a_lost_connection(answer: bytes) -> None:
     ],
 )
 async def test_a_connection_with_anything_odd_about_it_is_not_used_again(answer: bytes) -> None:
-    async with scripted([answer], [OK]) as server, Client("127.0.0.1", server.port) as client:
+    async with scripted([answer], [OK]) as server, HTTPClient("127.0.0.1", server.port) as client:
         assert (await client.request("GET", "/1")).body == b"ok"
         assert client.statistics().idle == 0
         assert (await client.request("GET", "/2")).body == b"ok"
@@ -138,12 +138,15 @@ async def test_a_connection_with_anything_odd_about_it_is_not_used_again(answer:
 
 async def test_interim_answers_are_skipped() -> None:
     interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
-    async with scripted([interim + OK]) as server, Client("127.0.0.1", server.port) as client:
+    async with scripted([interim + OK]) as server, HTTPClient("127.0.0.1", server.port) as client:
         assert (await client.request("GET", "/")).body == b"ok"
 
 
 async def test_an_answer_over_the_limit_is_refused() -> None:
-    async with serve(echo) as server, Client("127.0.0.1", server.port, limits=Limits(response_bytes=1000)) as client:
+    async with (
+        serve(echo) as server,
+        HTTPClient("127.0.0.1", server.port, limits=HTTPLimits(response_bytes=1000)) as client,
+    ):
         assert len((await client.request("PUT", "/", body=b"x" * 998)).body) == 1000
         with pytest.raises(DecodeError, match="larger than 1000 bytes"):
             await client.request("PUT", "/", body=b"x" * 999)
@@ -153,13 +156,13 @@ async def test_an_answer_over_the_limit_is_refused() -> None:
 async def test_a_request_to_a_silent_server_fails(start: bytes) -> None:
     timeouts = Timeouts(response=0.05, body=0.05)
     script = [start, HOLD] if start else [HOLD]
-    async with scripted(script) as server, Client("127.0.0.1", server.port, timeouts=timeouts) as client:
+    async with scripted(script) as server, HTTPClient("127.0.0.1", server.port, timeouts=timeouts) as client:
         with pytest.raises(ConnectionLost, match=r"within 0\.05 s"):
             await client.request("GET", "/")
 
 
 async def test_a_cancelled_request_leaves_no_connection_behind() -> None:
-    async with scripted([HOLD]) as server, Client("127.0.0.1", server.port) as client:
+    async with scripted([HOLD]) as server, HTTPClient("127.0.0.1", server.port) as client:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
                 await client.request("GET", "/")
@@ -168,7 +171,7 @@ async def test_a_cancelled_request_leaves_no_connection_behind() -> None:
 
 async def test_closing_the_client_ends_what_is_under_way() -> None:
     async with scripted([HOLD]) as server:
-        client = Client("127.0.0.1", server.port)
+        client = HTTPClient("127.0.0.1", server.port)
         async with asyncio.TaskGroup() as group:
             waiting = group.create_task(_lost(client))
             await until(lambda: server.seen)
@@ -177,14 +180,14 @@ async def test_closing_the_client_ends_what_is_under_way() -> None:
         assert "the client is closed" in await _lost(client)
 
 
-async def _lost(client: Client) -> str:
+async def _lost(client: HTTPClient) -> str:
     with pytest.raises(ConnectionLost) as lost:
         await client.request("GET", "/")
     return str(lost.value)
 
 
 async def test_secrets_of_the_query_are_not_in_errors() -> None:
-    async with scripted([CLOSE]) as server, Client("127.0.0.1", server.port) as client:
+    async with scripted([CLOSE]) as server, HTTPClient("127.0.0.1", server.port) as client:
         with pytest.raises(ConnectionLost) as lost:
             await client.request("GET", "/path?token=hidden")
     assert "GET /path to 127.0.0.1" in str(lost.value)
@@ -200,7 +203,7 @@ async def watch(request: HTTPRequest) -> StreamingResponse:
 
 
 async def test_lines_of_a_stream_come_whole_and_in_order_and_the_connection_is_used_again() -> None:
-    async with serve(watch) as server, Client("127.0.0.1", server.port) as client:
+    async with serve(watch) as server, HTTPClient("127.0.0.1", server.port) as client:
         for _ in range(2):
             received: list[bytes] = []
             async with client.stream("GET", "/5000") as stream:
@@ -212,7 +215,7 @@ async def test_lines_of_a_stream_come_whole_and_in_order_and_the_connection_is_u
 
 
 async def test_pieces_of_a_stream_make_up_its_body() -> None:
-    async with serve(watch) as server, Client("127.0.0.1", server.port) as client:
+    async with serve(watch) as server, HTTPClient("127.0.0.1", server.port) as client:
         async with client.stream("GET", "/3") as stream:
             assert b"".join([piece async for piece in stream]) == b'{"n":0}\n{"n":1}\n{"n":2}\n'
         async with client.stream("GET", "/3") as stream:
@@ -220,7 +223,7 @@ async def test_pieces_of_a_stream_make_up_its_body() -> None:
 
 
 async def test_a_stream_left_early_is_closed_and_the_server_notices() -> None:
-    async with serve(watch) as server, Client("127.0.0.1", server.port) as client:
+    async with serve(watch) as server, HTTPClient("127.0.0.1", server.port) as client:
         async with client.stream("GET", "/100000000") as stream:
             async for _ in stream.lines():
                 break
@@ -242,7 +245,7 @@ async def test_a_slow_consumer_stops_the_socket_and_not_the_memory() -> None:
 
     async with (
         serve(handler) as server,
-        Client("127.0.0.1", server.port) as client,
+        HTTPClient("127.0.0.1", server.port) as client,
         client.stream("GET", "/") as stream,
     ):
         pieces = aiter(stream)
@@ -260,7 +263,7 @@ async def test_a_silent_stream_fails_on_request() -> None:
     timeouts = Timeouts(silence=0.05)
     async with (
         scripted([answer, HOLD]) as server,
-        Client("127.0.0.1", server.port, timeouts=timeouts) as client,
+        HTTPClient("127.0.0.1", server.port, timeouts=timeouts) as client,
         client.stream("GET", "/") as stream,
     ):
         lines = stream.lines()
@@ -273,7 +276,7 @@ async def test_every_place_to_cut_a_stream_gives_whole_lines_and_then_a_lost_con
     body = b'8\r\n{"n":1}\n\r\n8\r\n{"n":2}\n\r\n0\r\n\r\n'
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     for cut in range(len(body)):
-        async with scripted([head + body[:cut]]) as server, Client("127.0.0.1", server.port) as client:
+        async with scripted([head + body[:cut]]) as server, HTTPClient("127.0.0.1", server.port) as client:
             received: list[bytes] = []
             with pytest.raises(ConnectionLost):
                 await _collect(client, received)
@@ -281,7 +284,7 @@ async def test_every_place_to_cut_a_stream_gives_whole_lines_and_then_a_lost_con
             assert len(received) == (cut >= 11) + (cut >= 24)
 
 
-async def _collect(client: Client, received: list[bytes]) -> None:
+async def _collect(client: HTTPClient, received: list[bytes]) -> None:
     async with client.stream("GET", "/") as stream:
         async for lines in stream.lines():
             received += lines
@@ -290,7 +293,7 @@ async def _collect(client: Client, received: list[bytes]) -> None:
 async def test_a_dead_peer_is_watched_for() -> None:
     async with (
         serve(echo) as server,
-        Client("127.0.0.1", server.port) as client,
+        HTTPClient("127.0.0.1", server.port) as client,
         client.stream("GET", "/") as stream,
     ):
         sock = stream._connection._transport.get_extra_info("socket")  # type: ignore[union-attr]
@@ -307,7 +310,7 @@ async def test_before_send_is_called_on_an_open_connection_and_refuses_by_raisin
         connections.append(client.statistics().opened)
         raise PermissionError
 
-    async with scripted([OK], [OK]) as server, Client("127.0.0.1", server.port) as client:
+    async with scripted([OK], [OK]) as server, HTTPClient("127.0.0.1", server.port) as client:
         with pytest.raises(PermissionError):
             await client.request("POST", "/1", before_send=refuse)
         assert connections == [1]  # it is open, and nothing was sent
@@ -317,7 +320,7 @@ async def test_before_send_is_called_on_an_open_connection_and_refuses_by_raisin
 
 async def test_before_send_is_called_again_when_a_request_is_sent_again() -> None:
     calls: list[int] = []
-    async with scripted([OK, CLOSE], [OK]) as server, Client("127.0.0.1", server.port) as client:
+    async with scripted([OK, CLOSE], [OK]) as server, HTTPClient("127.0.0.1", server.port) as client:
         await client.request("GET", "/1")
         await client.request("GET", "/2", before_send=lambda: calls.append(len(server.seen)))
         assert calls == [1, 2]

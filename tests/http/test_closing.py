@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 from pilotage.http.messages import HTTPRequest, StreamingResponse
 from pilotage.http.server import serve
 from tests.http import raw
@@ -17,7 +17,7 @@ from tests.http.raw import until
 from tests.http.test_tls import server_side
 
 GET = b"GET /%b HTTP/1.1\r\nHost: h\r\n\r\n"
-PATIENT = Limits(grace_seconds=3600)
+PATIENT = HTTPLimits(grace_seconds=3600)
 """A server that waits for a request waits longer than any test does."""
 
 

@@ -38,12 +38,12 @@ async def test_no_case_of_the_corpus_is_handled_and_the_server_lives_on() -> Non
 async def test_each_case_is_also_refused_when_it_comes_byte_by_byte() -> None:
     """A server that looks at whole segments only can be fooled by their borders; so the reader is fed single bytes."""
     from pilotage.http.heads import Refusal
-    from pilotage.http.limits import Limits
+    from pilotage.http.limits import HTTPLimits
     from pilotage.http.reader import RequestReader
 
     taken: list[str] = []
     for name, data in corpus.cases():
-        reader = RequestReader(Limits())
+        reader = RequestReader(HTTPLimits())
         try:
             for position in range(len(data)):
                 reader.feed(data[position : position + 1])

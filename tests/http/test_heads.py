@@ -12,17 +12,17 @@ from pilotage.http.heads import (
     parse_response_head,
     status_line,
 )
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 from pilotage.http.messages import Headers
 
 
 def response(block: str, method: str = "GET") -> tuple[int, int, bool]:
-    head = parse_response_head(block, method, Limits())
+    head = parse_response_head(block, method, HTTPLimits())
     return head.status, head.length, head.keep_alive
 
 
 def test_header_values_are_trimmed_and_names_are_in_lower_case() -> None:
-    head = parse_request_head("GET /a?b HTTP/1.1\r\nHost: h\r\nX-Y: \t a b \r\nx-y:c\r\n\r\n", Limits())
+    head = parse_request_head("GET /a?b HTTP/1.1\r\nHost: h\r\nX-Y: \t a b \r\nx-y:c\r\n\r\n", HTTPLimits())
     assert (head.method, head.target) == ("GET", "/a?b")
     assert head.fields.headers.all("x-y") == ("a b", "c")
     assert head.fields.headers.get("x-y") == "a b"
@@ -44,18 +44,19 @@ def test_header_values_are_trimmed_and_names_are_in_lower_case() -> None:
 )
 def test_a_connection_is_kept_as_version_and_header_say(version: str, connection: str, kept: bool) -> None:
     assert (
-        parse_request_head(f"GET / HTTP/{version}\r\nHost: h\r\n{connection}\r\n", Limits()).fields.keep_alive is kept
+        parse_request_head(f"GET / HTTP/{version}\r\nHost: h\r\n{connection}\r\n", HTTPLimits()).fields.keep_alive
+        is kept
     )
 
 
 def test_an_expectation_that_is_not_100_continue_is_refused() -> None:
     with pytest.raises(Refusal) as refused:
-        parse_request_head("POST / HTTP/1.1\r\nHost: h\r\nExpect: tea\r\nContent-Length: 1\r\n\r\n", Limits())
+        parse_request_head("POST / HTTP/1.1\r\nHost: h\r\nExpect: tea\r\nContent-Length: 1\r\n\r\n", HTTPLimits())
     assert refused.value.status == 417
 
 
 def test_options_may_ask_for_the_server_as_a_whole() -> None:
-    assert parse_request_head("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", Limits()).target == "*"
+    assert parse_request_head("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", HTTPLimits()).target == "*"
 
 
 @pytest.mark.parametrize(
@@ -133,10 +134,10 @@ def test_headers_compare_by_value_and_print_readably() -> None:
 
 
 def test_fields_that_are_known_are_not_read_again_and_others_are() -> None:
-    first = parse_request_head("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n", Limits())
-    same = parse_request_head("GET /2 HTTP/1.1\r\nHost: h\r\n\r\n", Limits(), first.fields)
+    first = parse_request_head("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n", HTTPLimits())
+    same = parse_request_head("GET /2 HTTP/1.1\r\nHost: h\r\n\r\n", HTTPLimits(), first.fields)
     assert same.fields is first.fields
-    other = parse_request_head("GET /2 HTTP/1.1\r\nHost: g\r\n\r\n", Limits(), first.fields)
+    other = parse_request_head("GET /2 HTTP/1.1\r\nHost: g\r\n\r\n", HTTPLimits(), first.fields)
     assert other.fields.headers.get("host") == "g"
-    old = parse_request_head("GET /2 HTTP/1.0\r\nHost: h\r\n\r\n", Limits(), first.fields)
+    old = parse_request_head("GET /2 HTTP/1.0\r\nHost: h\r\n\r\n", HTTPLimits(), first.fields)
     assert not old.fields.keep_alive

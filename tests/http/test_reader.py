@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.http.heads import Refusal
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 from pilotage.http.reader import RequestReader
 
 
-def read_all(pieces: list[bytes], limits: Limits | None = None) -> list[tuple[str, str, bytes]]:
-    reader = RequestReader(limits or Limits())
+def read_all(pieces: list[bytes], limits: HTTPLimits | None = None) -> list[tuple[str, str, bytes]]:
+    reader = RequestReader(limits or HTTPLimits())
     requests = []
     for piece in pieces:
         reader.feed(piece)
@@ -59,7 +59,7 @@ def test_requests_are_the_same_however_the_stream_is_cut(
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_requests_or_refused(noise: bytes) -> None:
-    reader = RequestReader(Limits())
+    reader = RequestReader(HTTPLimits())
     reader.feed(noise)
     status = 400
     try:
@@ -81,10 +81,10 @@ def test_a_body_is_accepted_up_to_its_limit(framing: str, size: int, accepted: b
     else:
         wire = f"{HEAD}Transfer-Encoding: chunked\r\n\r\n".encode() + chunked(body, [60])
     if accepted:
-        assert read_all([wire], Limits(body_bytes=100)) == [("POST", "/p", body)]
+        assert read_all([wire], HTTPLimits(body_bytes=100)) == [("POST", "/p", body)]
     else:
         with pytest.raises(Refusal) as refused:
-            read_all([wire], Limits(body_bytes=100))
+            read_all([wire], HTTPLimits(body_bytes=100))
         assert refused.value.status == 413
 
 
@@ -92,10 +92,10 @@ def test_a_body_is_accepted_up_to_its_limit(framing: str, size: int, accepted: b
 def test_a_target_is_accepted_up_to_its_limit(extra: int, accepted: bool) -> None:
     wire = b"GET /" + b"a" * (99 + extra) + b" HTTP/1.1\r\nHost: h\r\n\r\n"
     if accepted:
-        assert len(read_all([wire], Limits(target_bytes=100))) == 1
+        assert len(read_all([wire], HTTPLimits(target_bytes=100))) == 1
     else:
         with pytest.raises(Refusal) as refused:
-            read_all([wire], Limits(target_bytes=100))
+            read_all([wire], HTTPLimits(target_bytes=100))
         assert refused.value.status == 414
 
 
@@ -106,10 +106,10 @@ def test_a_head_is_accepted_up_to_its_limit(extra: int, accepted: bool, whole: b
     wire = start + b"a" * (1000 + extra - len(start) - 4) + b"\r\n\r\n"
     pieces = [wire] if whole else [wire[i : i + 7] for i in range(0, len(wire), 7)]
     if accepted:
-        assert len(read_all(pieces, Limits(header_bytes=1000))) == 1
+        assert len(read_all(pieces, HTTPLimits(header_bytes=1000))) == 1
     else:
         with pytest.raises(Refusal) as refused:
-            read_all(pieces, Limits(header_bytes=1000))
+            read_all(pieces, HTTPLimits(header_bytes=1000))
         assert refused.value.status == 431
 
 
@@ -117,15 +117,15 @@ def test_a_head_is_accepted_up_to_its_limit(extra: int, accepted: bool, whole: b
 def test_header_lines_are_accepted_up_to_their_number(count: int, accepted: bool) -> None:
     wire = b"GET / HTTP/1.1\r\nHost: h\r\n" + b"X: y\r\n" * (count - 1) + b"\r\n"
     if accepted:
-        assert len(read_all([wire], Limits(header_count=10))) == 1
+        assert len(read_all([wire], HTTPLimits(header_count=10))) == 1
     else:
         with pytest.raises(Refusal) as refused:
-            read_all([wire], Limits(header_count=10))
+            read_all([wire], HTTPLimits(header_count=10))
         assert refused.value.status == 431
 
 
 def test_a_declared_length_over_the_limit_is_refused_before_the_body_comes() -> None:
-    reader = RequestReader(Limits(body_bytes=100))
+    reader = RequestReader(HTTPLimits(body_bytes=100))
     reader.feed(f"{HEAD}Content-Length: 101\r\n\r\n".encode())
     with pytest.raises(Refusal) as refused:
         reader.take()
@@ -134,22 +134,22 @@ def test_a_declared_length_over_the_limit_is_refused_before_the_body_comes() -> 
 
 def test_continue_is_asked_for_once_and_only_if_the_body_has_not_begun() -> None:
     head = f"{HEAD}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n".encode()
-    reader = RequestReader(Limits())
+    reader = RequestReader(HTTPLimits())
     reader.feed(head)
     assert reader.take() is None
     assert [reader.wants_continue(), reader.wants_continue()] == [True, False]
-    reader = RequestReader(Limits())
+    reader = RequestReader(HTTPLimits())
     reader.feed(head + b"he")
     assert reader.take() is None
     assert not reader.wants_continue()
 
 
 def test_what_a_body_holds_is_counted_in_both_framings() -> None:
-    reader = RequestReader(Limits())
+    reader = RequestReader(HTTPLimits())
     reader.feed(f"{HEAD}Content-Length: 50\r\n\r\n".encode() + b"x" * 20)
     reader.take()
     assert reader.held == 20
-    reader = RequestReader(Limits())
+    reader = RequestReader(HTTPLimits())
     reader.feed(f"{HEAD}Transfer-Encoding: chunked\r\n\r\n".encode() + b"32\r\n" + b"x" * 20)
     reader.take()
     assert reader.held == 20

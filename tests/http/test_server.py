@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, suppress
 import pytest
 
 from pilotage.http.dates import DateLine
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from tests.http import raw
@@ -51,7 +51,7 @@ async def test_a_client_that_sends_far_ahead_is_not_read_until_its_request_is_an
         await go.wait()
         return HTTPResponse(200)
 
-    async with serve(handler, limits=Limits(pipelined_bytes=1000)) as server, raw.connect(server.port) as client:
+    async with serve(handler, limits=HTTPLimits(pipelined_bytes=1000)) as server, raw.connect(server.port) as client:
         count = 200_000
         client.send(GET % b"" * count)
         await until(lambda: server.statistics().requests == 1)
@@ -99,7 +99,7 @@ async def test_a_client_that_waits_for_leave_to_send_its_body_gets_it() -> None:
 
 
 async def test_a_client_that_announces_too_large_a_body_is_refused_before_it_sends_it() -> None:
-    async with serve(echo, limits=Limits(body_bytes=10)) as server, raw.connect(server.port) as client:
+    async with serve(echo, limits=HTTPLimits(body_bytes=10)) as server, raw.connect(server.port) as client:
         client.send(b"PUT /p HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n")
         received = await client.receive()
     assert raw.statuses(received) == [413]
@@ -108,7 +108,7 @@ async def test_a_client_that_announces_too_large_a_body_is_refused_before_it_sen
 
 
 async def test_a_refusal_reaches_a_client_that_is_still_sending() -> None:
-    async with serve(echo, limits=Limits(body_bytes=10)) as server, raw.connect(server.port) as client:
+    async with serve(echo, limits=HTTPLimits(body_bytes=10)) as server, raw.connect(server.port) as client:
         client.send(b"PUT /p HTTP/1.1\r\nHost: h\r\nContent-Length: 3000000\r\n\r\n" + b"x" * 3_000_000)
         assert raw.statuses(await client.receive()) == [413]
 
@@ -200,7 +200,7 @@ async def test_nothing_is_left_running_after_the_block() -> None:
         return StreamingResponse(200, (), forever())
 
     async with AsyncExitStack() as clients:
-        async with serve(handler, limits=Limits(grace_seconds=0.02)) as server:
+        async with serve(handler, limits=HTTPLimits(grace_seconds=0.02)) as server:
             idle, half, watch = [await clients.enter_async_context(raw.connect(server.port)) for _ in range(3)]
             half.send(b"GET / HT")
             watch.send(GET % b"")
@@ -317,7 +317,7 @@ async def test_a_stream_that_fails_is_cut_so_that_it_cannot_look_complete(caplog
 
 
 async def test_at_the_bound_of_connections_the_longest_idle_makes_room() -> None:
-    async with serve(echo, limits=Limits(connections=3)) as server, AsyncExitStack() as stack:
+    async with serve(echo, limits=HTTPLimits(connections=3)) as server, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(raw.connect(server.port)) for _ in range(2)]
         for client in clients:
             client.send(GET % b"")

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import Server, serve
 from tests.http import raw
@@ -39,13 +39,13 @@ async def assert_others_are_served(server: Server) -> None:
 @pytest.mark.parametrize(
     ("start", "limits"),
     [
-        (b"", Limits(header_seconds=0.1, body_seconds=60)),
-        (HEAD + b"Content-Length: 1000\r\n\r\n", Limits(header_seconds=60, body_seconds=0.1)),
-        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", Limits(header_seconds=60, body_seconds=0.1)),
+        (b"", HTTPLimits(header_seconds=0.1, body_seconds=60)),
+        (HEAD + b"Content-Length: 1000\r\n\r\n", HTTPLimits(header_seconds=60, body_seconds=0.1)),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", HTTPLimits(header_seconds=60, body_seconds=0.1)),
     ],
     ids=["head", "body", "chunks"],
 )
-async def test_a_request_that_drips_is_cut_by_its_deadline(start: bytes, limits: Limits) -> None:
+async def test_a_request_that_drips_is_cut_by_its_deadline(start: bytes, limits: HTTPLimits) -> None:
     drips = HEAD * 100 if not start else b"1\r\nx\r\n" * 1000
     async with serve(answer, limits=limits) as server, raw.connect(server.port) as client, asyncio.TaskGroup() as group:
         client.send(start)
@@ -58,7 +58,7 @@ async def test_a_request_that_drips_is_cut_by_its_deadline(start: bytes, limits:
 
 
 async def test_hundreds_of_half_sent_requests_do_not_hinder_others() -> None:
-    async with serve(answer, limits=Limits(header_seconds=0.5)) as server, AsyncExitStack() as stack:
+    async with serve(answer, limits=HTTPLimits(header_seconds=0.5)) as server, AsyncExitStack() as stack:
         clients = []
         for _ in range(200):
             client = await stack.enter_async_context(raw.connect(server.port))
@@ -71,13 +71,13 @@ async def test_hundreds_of_half_sent_requests_do_not_hinder_others() -> None:
 
 
 async def test_a_connection_that_never_speaks_is_closed() -> None:
-    async with serve(answer, limits=Limits(header_seconds=0.05)) as server, raw.connect(server.port) as client:
+    async with serve(answer, limits=HTTPLimits(header_seconds=0.05)) as server, raw.connect(server.port) as client:
         async with asyncio.timeout(WITHIN):
             assert await client.receive() == b""
 
 
 async def test_an_idle_connection_is_closed_after_its_time() -> None:
-    async with serve(answer, limits=Limits(idle_seconds=0.05)) as server, raw.connect(server.port) as client:
+    async with serve(answer, limits=HTTPLimits(idle_seconds=0.05)) as server, raw.connect(server.port) as client:
         client.send(HEAD + b"\r\n")
         await client.response()
         async with asyncio.timeout(WITHIN):
@@ -102,7 +102,7 @@ def small_window(port: int) -> socket.socket:
 
 
 async def test_watchers_that_never_read_are_cut_and_cost_little() -> None:
-    limits = Limits(write_stall_seconds=0.3)
+    limits = HTTPLimits(write_stall_seconds=0.3)
     async with serve(streams, limits=limits) as server:
         tracemalloc.start()
         stuck = [small_window(server.port) for _ in range(20)]
@@ -124,7 +124,7 @@ async def test_a_slow_reader_of_a_large_answer_is_not_cut_while_it_takes_enough(
     async def handler(request: HTTPRequest) -> HTTPResponse:
         return HTTPResponse(200, body=b"x" * size)
 
-    limits = Limits(write_stall_seconds=0.5)
+    limits = HTTPLimits(write_stall_seconds=0.5)
     async with serve(handler, limits=limits) as server, raw.connect(server.port) as client:
         client.send(HEAD + b"\r\n")
         await client.reader.readuntil(b"\r\n\r\n")
@@ -136,7 +136,7 @@ async def test_a_slow_reader_of_a_large_answer_is_not_cut_while_it_takes_enough(
 
 
 async def test_bodies_over_the_budget_are_refused_with_a_time_to_come_back() -> None:
-    limits = Limits(body_budget_bytes=1000, small_body_bytes=0)
+    limits = HTTPLimits(body_budget_bytes=1000, small_body_bytes=0)
     async with serve(answer, limits=limits) as server, raw.connect(server.port) as first:
         first.send(HEAD + b"Content-Length: 900\r\n\r\n" + b"x" * 800)
         await until(lambda: server.statistics().body_bytes == 800)
@@ -151,7 +151,7 @@ async def test_bodies_over_the_budget_are_refused_with_a_time_to_come_back() -> 
 
 
 async def test_slow_bodies_that_hold_the_budget_do_not_keep_small_ones_out() -> None:
-    limits = Limits(body_budget_bytes=100_000, small_body_bytes=10_000)
+    limits = HTTPLimits(body_budget_bytes=100_000, small_body_bytes=10_000)
     async with serve(answer, limits=limits) as server, raw.connect(server.port) as slow:
         slow.send(HEAD + b"Content-Length: 100000\r\n\r\n" + b"x" * 99_999)
         await until(lambda: server.statistics().body_bytes == 99_999)
@@ -169,7 +169,7 @@ async def test_a_body_is_counted_until_its_request_is_answered() -> None:
         return HTTPResponse(200)
 
     async with (
-        serve(handler, limits=Limits(body_budget_bytes=1000, small_body_bytes=0)) as server,
+        serve(handler, limits=HTTPLimits(body_budget_bytes=1000, small_body_bytes=0)) as server,
         raw.connect(server.port) as first,
     ):
         first.send(HEAD + b"Content-Length: 900\r\n\r\n" + b"x" * 900)

@@ -9,8 +9,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from pilotage.errors import ConnectionLost
-from pilotage.http.client import Client
-from pilotage.http.limits import Limits, Timeouts
+from pilotage.http.client import HTTPClient
+from pilotage.http.limits import HTTPLimits, Timeouts
 from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from pilotage.http.tls import client_context, server_context
@@ -51,7 +51,7 @@ async def test_requests_and_streams_go_through_tls(authority: Authority, pair: P
     trusting = client_context(ca_data=authority.ca_data)
     async with (
         serve(handler, ssl=server_side(pair)) as server,
-        Client("127.0.0.1", server.port, ssl=trusting) as client,
+        HTTPClient("127.0.0.1", server.port, ssl=trusting) as client,
     ):
         for _ in range(2):
             response = await client.request("PUT", "/", body=b"x" * 500_000)
@@ -67,11 +67,11 @@ async def test_requests_and_streams_go_through_tls(authority: Authority, pair: P
 
 async def test_a_server_with_an_unknown_authority_is_trusted_only_on_request(pair: Pair) -> None:
     async with serve(handler, ssl=server_side(pair)) as server:
-        async with Client("127.0.0.1", server.port, ssl=client_context()) as client:
+        async with HTTPClient("127.0.0.1", server.port, ssl=client_context()) as client:
             with pytest.raises(ConnectionLost, match="certificate verify failed") as lost:
                 await client.request("POST", "/")
             assert not lost.value.sent
-        async with Client("127.0.0.1", server.port, ssl=client_context(verify=False)) as client:
+        async with HTTPClient("127.0.0.1", server.port, ssl=client_context(verify=False)) as client:
             assert (await client.request("GET", "/")).status == 200
 
 
@@ -81,12 +81,12 @@ async def test_a_certificate_that_is_its_own_authority_is_trusted_alone(authorit
     trusting = client_context(pair.cert_file)
     async with (
         serve(handler, ssl=server_side(pair)) as server,
-        Client("127.0.0.1", server.port, ssl=trusting) as client,
+        HTTPClient("127.0.0.1", server.port, ssl=trusting) as client,
     ):
         assert (await client.request("GET", "/")).status == 200
     async with (
         serve(handler, ssl=server_side(other)) as server,
-        Client("127.0.0.1", server.port, ssl=trusting) as client,
+        HTTPClient("127.0.0.1", server.port, ssl=trusting) as client,
     ):
         with pytest.raises(ConnectionLost, match="certificate verify failed"):
             await client.request("GET", "/")
@@ -95,10 +95,10 @@ async def test_a_certificate_that_is_its_own_authority_is_trusted_alone(authorit
 async def test_the_name_of_the_certificate_must_fit(authority: Authority, pair: Pair) -> None:
     trusting = client_context(authority.ca_file)
     async with serve(handler, ssl=server_side(pair)) as server:
-        async with Client("127.0.0.1", server.port, ssl=trusting, server_hostname="other") as client:
+        async with HTTPClient("127.0.0.1", server.port, ssl=trusting, server_hostname="other") as client:
             with pytest.raises(ConnectionLost, match="Hostname mismatch"):
                 await client.request("GET", "/")
-        async with Client("127.0.0.1", server.port, ssl=trusting, server_hostname="localhost") as client:
+        async with HTTPClient("127.0.0.1", server.port, ssl=trusting, server_hostname="localhost") as client:
             assert (await client.request("GET", "/")).status == 200
 
 
@@ -107,9 +107,9 @@ async def test_with_an_authority_for_clients_they_must_show_who_they_are(authori
     own = authority.issue("alice")
     async with serve(handler, ssl=context) as server:
         known = client_context(authority.ca_file, cert_file=own.cert_file, key_file=own.key_file)
-        async with Client("127.0.0.1", server.port, ssl=known) as client:
+        async with HTTPClient("127.0.0.1", server.port, ssl=known) as client:
             assert (await client.request("GET", "/")).body == b"alice"
-        async with Client("127.0.0.1", server.port, ssl=client_context(authority.ca_file)) as client:
+        async with HTTPClient("127.0.0.1", server.port, ssl=client_context(authority.ca_file)) as client:
             with pytest.raises(ConnectionLost):
                 await client.request("GET", "/")
 
@@ -121,18 +121,18 @@ async def test_old_versions_of_tls_are_refused(authority: Authority, pair: Pair)
         old.minimum_version = ssl.TLSVersion.TLSv1
         old.maximum_version = ssl.TLSVersion.TLSv1_1
     old.set_ciphers("ALL:@SECLEVEL=0")
-    async with serve(handler, ssl=server_side(pair)) as server, Client("127.0.0.1", server.port, ssl=old) as client:
+    async with serve(handler, ssl=server_side(pair)) as server, HTTPClient("127.0.0.1", server.port, ssl=old) as client:
         with pytest.raises(ConnectionLost):
             await client.request("GET", "/")
 
 
 async def test_half_done_handshakes_are_cut_and_do_not_hinder_others(authority: Authority, pair: Pair) -> None:
-    limits = Limits(handshake_seconds=1.0)
+    limits = HTTPLimits(handshake_seconds=1.0)
     async with serve(handler, ssl=server_side(pair), limits=limits) as server, AsyncExitStack() as stack:
         silent = [await stack.enter_async_context(raw.connect(server.port)) for _ in range(100)]
         for client in silent[:50]:
             client.send(b"\x16\x03\x01\x02\x00\x01\x00")
-        async with Client("127.0.0.1", server.port, ssl=client_context(authority.ca_file)) as honest:
+        async with HTTPClient("127.0.0.1", server.port, ssl=client_context(authority.ca_file)) as honest:
             assert (await honest.request("GET", "/")).status == 200
             assert server.statistics().connections == 101
             async with asyncio.timeout(20):
@@ -145,7 +145,7 @@ async def test_plain_http_on_a_tls_port_ends_quickly_and_disturbs_no_other_clien
 ) -> None:
     async with serve(handler, ssl=server_side(pair)) as server:
         await raw.exchange(server.port, b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-        async with Client("127.0.0.1", server.port, ssl=client_context(authority.ca_file)) as client:
+        async with HTTPClient("127.0.0.1", server.port, ssl=client_context(authority.ca_file)) as client:
             assert (await client.request("GET", "/")).status == 200
 
 
@@ -157,7 +157,7 @@ async def test_a_client_gives_up_on_a_server_that_does_not_shake_hands() -> None
     listener = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
     timeouts = Timeouts(handshake=0.05)
-    async with listener, Client("127.0.0.1", port, ssl=client_context(verify=False), timeouts=timeouts) as client:
+    async with listener, HTTPClient("127.0.0.1", port, ssl=client_context(verify=False), timeouts=timeouts) as client:
         with pytest.raises(ConnectionLost, match="cannot connect"):
             await client.request("GET", "/")
 
@@ -167,9 +167,9 @@ async def test_the_fault_proxy_ends_tls_or_lets_it_through(authority: Authority,
     async with serve(handler, ssl=server_side(pair)) as server:
         async with FaultProxy(*server.address, server_ssl=server_side(pair), client_ssl=trusting) as proxy:
             proxy.add(Answer(503))
-            async with Client(*proxy.address, ssl=trusting) as client:
+            async with HTTPClient(*proxy.address, ssl=trusting) as client:
                 assert [(await client.request("GET", "/")).status for _ in range(2)] == [503, 200]
-        async with FaultProxy(*server.address, http=False) as proxy, Client(*proxy.address, ssl=trusting) as client:
+        async with FaultProxy(*server.address, http=False) as proxy, HTTPClient(*proxy.address, ssl=trusting) as client:
             assert (await client.request("GET", "/")).status == 200
             proxy.add(Cut(after_bytes=proxy.statistics().bytes_down + 10))
             with pytest.raises(ConnectionLost):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, Peer, StreamingResponse
 from pilotage.http.server import serve
 from tests.http import raw
@@ -22,7 +22,7 @@ from tests.http.raw import until
 KNOWN = b"Authorization: Bearer secret\r\n"
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n%b\r\n"
 HALF = b"POST / HTTP/1.1\r\nHost: h\r\n%bContent-Length: 1000\r\n\r\nhalf"
-FEW = Limits(unauthenticated=4)
+FEW = HTTPLimits(unauthenticated=4)
 
 
 def authenticate(headers: Headers, peer: Peer) -> bool:
@@ -79,7 +79,7 @@ async def test_without_authentication_a_whole_request_makes_a_client_known() -> 
 
 
 async def test_bodies_of_unauthenticated_clients_have_their_own_budget() -> None:
-    limits = Limits(unauthenticated_body_bytes=100)
+    limits = HTTPLimits(unauthenticated_body_bytes=100)
     body = b"Content-Length: 1000\r\n\r\n" + b"x" * 60
     async with serve(answer, limits=limits, authenticate=authenticate) as server, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(raw.connect(server.port)) for _ in range(3)]

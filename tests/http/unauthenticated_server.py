@@ -12,7 +12,7 @@ import ssl
 import sys
 from multiprocessing.connection import Connection
 
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, Peer
 from pilotage.http.server import serve
 from pilotage.http.tls import client_context, server_context
@@ -44,7 +44,7 @@ async def main(scenario: str, total: str, cert: str, key: str, ca: str) -> None:
         served, grown = 0, 0.0
         for _ in range(ASKED):
             await loop.run_in_executor(None, ours.recv)  # more attackers are connected now
-            async with Client(*server.address, ssl=client_context(ca)) as newcomer:
+            async with HTTPClient(*server.address, ssl=client_context(ca)) as newcomer:
                 response = await newcomer.request("GET", "/", [("Authorization", "Bearer secret")])
                 served += response.status == 200
             grown = max(grown, resident() - before)

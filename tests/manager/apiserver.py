@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from pilotage.cluster import Cluster
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 from pilotage.http.server import serve
 from pilotage.server.http.handler import HTTPHandler
 
@@ -36,7 +36,7 @@ class ApiServer:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         async with (
             self.cluster,
-            serve(HTTPHandler(self.cluster.registry, TOKEN), limits=Limits(grace_seconds=0)) as server,
+            serve(HTTPHandler(self.cluster.registry, TOKEN), limits=HTTPLimits(grace_seconds=0)) as server,
         ):
             self.url = f"http://127.0.0.1:{server.port}"
             self._ready.set()

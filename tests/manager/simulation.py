@@ -19,7 +19,7 @@ from pilotage.errors import AlreadyExists, Conflict
 from pilotage.manager.election.elector import LeaderElector
 from pilotage.manager.election.resourcelock import LeaderElectionRecord, LeaseTimings
 from pilotage.manager.errors import LeaderElectionLost
-from pilotage.rest.fence import Fence, Term
+from pilotage.rest.fence import Fence, LeaderTerm
 
 from .machines import Machine, simulated
 
@@ -158,7 +158,7 @@ class Server:
         self.outcome.late += tenure < self.newest_start
         self.newest_start = max(self.newest_start, tenure)
 
-    def write(self, term: Term | None, tenure: int) -> None:
+    def write(self, term: LeaderTerm | None, tenure: int) -> None:
         """Store a write of a leader."""
         assert term is not None
         assert self.record is not None
@@ -241,7 +241,7 @@ class ModelLock:
         self._seen = -1
 
     def fence(self, record: LeaderElectionRecord, check: Callable[[], None]) -> Fence:
-        return Fence(Term("default", "leader", record.holder_identity, record.leader_transitions), check)
+        return Fence(LeaderTerm("default", "leader", record.holder_identity, record.leader_transitions), check)
 
     @asynccontextmanager
     async def changes(self) -> AsyncIterator[AsyncIterator[LeaderElectionRecord]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import pilotage as pt
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.types.core.v1 import ConfigMap
 
 
@@ -60,7 +60,7 @@ async def test_a_cluster_is_part_of_the_readiness() -> None:
     async with pt.Manager(pt.Cluster.embedded(), options) as manager:
         await manager.add_cluster(pt.Cluster.embedded(), name="remote")
         await manager.run_until_idle(timeout=10)
-        async with Client(*manager.health_probe_address) as client:
+        async with HTTPClient(*manager.health_probe_address) as client:
             answer = await client.request("GET", "/readyz?verbose")
         assert "[+]remote ok" in answer.body.decode()
 

@@ -14,7 +14,7 @@ from pilotage.manager.election.elector import LeaderCallbacks, LeaderElector
 from pilotage.manager.election.lease import LeaseLock
 from pilotage.manager.election.resourcelock import LeaderElectionRecord
 from pilotage.manager.errors import LeaderElectionLost
-from pilotage.rest.fence import Term
+from pilotage.rest.fence import LeaderTerm
 
 from ..worlds import World
 from .election.test_elector import Board, Lock, candidate, held_by
@@ -176,7 +176,7 @@ async def test_the_fence_has_the_term_of_the_lease(world: World) -> None:
     for number in range(2):
         elector = LeaderElector(lock, identity=f"replica-{number}")
         await elector.acquire()
-        assert elector.fence.term == Term(world.namespace, "leader", f"replica-{number}", number)
+        assert elector.fence.term == LeaderTerm(world.namespace, "leader", f"replica-{number}", number)
         assert elector.fence.server is cluster
         await elector.release()
     elector = LeaderElector(LeaseLock(world.client, world.namespace, "leader"))

@@ -11,7 +11,7 @@ import pytest
 import pilotage as pt
 from pilotage.client.credentials.credentials import Material, StaticCredentials
 from pilotage.cluster.apiserver import RemoteAPIServer
-from pilotage.http.client import Client as HTTPClient
+from pilotage.http.client import HTTPClient as HTTPClient
 from pilotage.http.health import HealthHandler
 from pilotage.http.messages import HTTPRequest
 from pilotage.types.authentication.v1 import TokenRequest, TokenRequestSpec

@@ -9,7 +9,7 @@ import pytest
 
 import pilotage as pt
 from pilotage.http import tls
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.manager.reviews import ReviewFilter
 from pilotage.types.authentication.v1 import TokenRequest, TokenRequestSpec, TokenReview, TokenReviewStatus, UserInfo
@@ -141,7 +141,7 @@ async def test_a_service_account_with_the_role_reads_metrics_over_https(world: W
     )
     async with (
         pt.Manager(world.cluster(), options) as manager,
-        Client(*manager.metrics_address, ssl=tls.client_context(verify=False)) as client,
+        HTTPClient(*manager.metrics_address, ssl=tls.client_context(verify=False)) as client,
     ):
 
         async def code(target: str, token: str) -> int:

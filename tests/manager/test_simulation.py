@@ -8,7 +8,7 @@ import pytest
 
 from pilotage.manager.election.elector import LeaderElector
 from pilotage.manager.election.resourcelock import LeaderElectionRecord
-from pilotage.rest.fence import Term
+from pilotage.rest.fence import LeaderTerm
 
 from .simulation import OTHERS, OURS, Conditions, Outcome, Server, simulate
 
@@ -67,7 +67,7 @@ def test_the_simulation_finds_a_client_that_does_not_check_its_deadline(monkeypa
 
 
 def test_the_simulation_finds_a_server_that_does_not_check_the_term(monkeypatch: pytest.MonkeyPatch) -> None:
-    def write(self: Server, _: Term | None, tenure: int) -> None:
+    def write(self: Server, _: LeaderTerm | None, tenure: int) -> None:
         self.outcome.stale += tenure != self.tenure
 
     monkeypatch.setattr(Server, "write", write)

@@ -5,20 +5,20 @@ import time
 
 import pytest
 
-from pilotage.reflector.silence import Deadline, Silent
+from pilotage.reflector.silence import SilenceTimeout, Silent
 
 
 @pytest.mark.virtual_time
 async def test_silence_ends_the_block_within_the_deadline_and_not_much_before() -> None:
     loop = asyncio.get_running_loop()
-    with pytest.raises(Silent, match="silent for 9 s"), Deadline(9.0):
+    with pytest.raises(Silent, match="silent for 9 s"), SilenceTimeout(9.0):
         await asyncio.Event().wait()
     assert 8 <= loop.time() <= 9
 
 
 @pytest.mark.virtual_time
 async def test_a_source_with_events_or_without_a_wait_is_not_silent() -> None:
-    with Deadline(9.0) as deadline:
+    with SilenceTimeout(9.0) as deadline:
         for _ in range(10):
             await asyncio.sleep(5)
             deadline.heard = True
@@ -29,7 +29,7 @@ async def test_a_source_with_events_or_without_a_wait_is_not_silent() -> None:
 @pytest.mark.virtual_time
 async def test_a_cancellation_from_outside_stays_one() -> None:
     async def wait() -> None:
-        with Deadline(9.0):
+        with SilenceTimeout(9.0):
             await asyncio.Event().wait()
 
     for seconds in (1.0, 8.0):  # in the middle, and at the very moment of the deadline
@@ -42,12 +42,12 @@ async def test_a_cancellation_from_outside_stays_one() -> None:
 
 @pytest.mark.virtual_time
 async def test_other_errors_pass() -> None:
-    with pytest.raises(ValueError, match="mine"), Deadline(9.0):
+    with pytest.raises(ValueError, match="mine"), SilenceTimeout(9.0):
         raise ValueError("mine")
 
 
 async def shortened() -> None:
-    with Deadline(90.0) as deadline:
+    with SilenceTimeout(90.0) as deadline:
         await asyncio.sleep(5)
         deadline.shorten(9.0)
         deadline.shorten(50.0)
@@ -62,7 +62,7 @@ async def test_a_shorter_deadline_counts_from_now() -> None:
 
 
 async def test_a_blocked_loop_is_not_the_servers_silence() -> None:
-    with Deadline(0.2) as deadline:
+    with SilenceTimeout(0.2) as deadline:
         time.sleep(0.4)  # noqa: ASYNC251  # on purpose: nothing can be heard meanwhile
         await asyncio.sleep(0.05)
         deadline.heard = True

@@ -13,20 +13,30 @@ from pilotage.errors import (
     UnexpectedAnswer,
 )
 from pilotage.reflector.silence import Silent
-from pilotage.reflector.stages import AT_ONCE_SECONDS, MAX_UNPRODUCTIVE, Attempt, Reaction, ShortWatch, Stage, State
+from pilotage.reflector.stages import (
+    AT_ONCE_SECONDS,
+    MAX_UNPRODUCTIVE,
+    Attempt,
+    Reaction,
+    ShortWatch,
+    Stage,
+    WatchState,
+)
 
 REFUSED = ConnectionLost("refused", sent=False)
 OPENED = {"opened": True}
 
 
-def watching(version: str = "5", *, streaming: bool = False) -> State:
+def watching(version: str = "5", *, streaming: bool = False) -> WatchState:
     """The state after a list."""
-    state = State(streaming)
+    state = WatchState(streaming)
     state.record_list(version)
     return state
 
 
-def failed(state: State, error: Exception, now: float = 100.0, *, lasted: float = 0.0, **attempt: bool) -> Reaction:
+def failed(
+    state: WatchState, error: Exception, now: float = 100.0, *, lasted: float = 0.0, **attempt: bool
+) -> Reaction:
     return state.record_failure(error, Attempt(now - lasted, state.version, **attempt), now)
 
 
@@ -101,7 +111,7 @@ def test_while_watches_bring_nothing_no_list_is_asked_for_by_a_watch() -> None:
 
 
 def test_a_server_that_cannot_stream_is_not_asked_again() -> None:
-    state = State(streaming=True)
+    state = WatchState(streaming=True)
     assert state.stage is Stage.STREAM
     assert failed(state, Invalid()) == Reaction(report=False, wait=False)
     assert (state.stage, state.streaming) == (Stage.LIST, False)

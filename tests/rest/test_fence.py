@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pilotage.errors import BadRequest
-from pilotage.rest.fence import MAX_TERMS, Fence, Term, check_all, header_of, parse_header
+from pilotage.rest.fence import MAX_TERMS, Fence, LeaderTerm, check_all, header_of, parse_header
 
-TERM = Term("default", "leader", "host_1", 3)
+TERM = LeaderTerm("default", "leader", "host_1", 3)
 
 
 def refuse() -> None:
@@ -16,7 +16,10 @@ def refuse() -> None:
 
 def test_a_header_has_lease_transitions_and_holder() -> None:
     assert header_of([Fence(TERM)]) == "default/leader/3/host_1"
-    assert header_of([Fence(Term("a", "b", "x/y, z", 0)), Fence(TERM)]) == "a/b/0/x%2Fy%2C%20z,default/leader/3/host_1"
+    assert (
+        header_of([Fence(LeaderTerm("a", "b", "x/y, z", 0)), Fence(TERM)])
+        == "a/b/0/x%2Fy%2C%20z,default/leader/3/host_1"
+    )
     assert header_of([Fence()]) == ""
 
 

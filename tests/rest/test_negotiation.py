@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.rest.negotiation import ACCEPT, LIST_ACCEPT, PROTOBUF, YAML, Format, clauses, negotiate, requested_form
+from pilotage.rest.negotiation import (
+    ACCEPT,
+    LIST_ACCEPT,
+    PROTOBUF,
+    YAML,
+    ResponseFormat,
+    clauses,
+    negotiate,
+    requested_form,
+)
 from pilotage.rest.request import Form
 
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -15,7 +24,7 @@ TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 
 @pytest.mark.parametrize("accept", ["", "*/*", "application/*", "application/json", "application/json;q=0.5", " "])
 def test_anything_is_plain_json(accept: str) -> None:
-    assert negotiate(accept) == Format()
+    assert negotiate(accept) == ResponseFormat()
 
 
 @pytest.mark.parametrize("form", list(Form))
@@ -25,29 +34,31 @@ def test_what_we_send_is_what_we_read(form: Form) -> None:
 
 
 def test_the_first_that_can_be_served_wins() -> None:
-    assert negotiate(f"{PROTOBUF},application/json") == Format(PROTOBUF)
-    assert negotiate(f"{PROTOBUF},application/json", messages=False) == Format()
-    assert negotiate(f"{PARTIAL},application/json") == Format(form=Form.METADATA, kind="PartialObjectMetadata")
-    assert negotiate(f"{PARTIAL},application/yaml", forms=False) == Format(YAML)
-    assert negotiate(f"application/json;as=Nope;g=meta.k8s.io;v=v1,{TABLE}") == Format(form=Form.TABLE, kind="Table")
+    assert negotiate(f"{PROTOBUF},application/json") == ResponseFormat(PROTOBUF)
+    assert negotiate(f"{PROTOBUF},application/json", messages=False) == ResponseFormat()
+    assert negotiate(f"{PARTIAL},application/json") == ResponseFormat(form=Form.METADATA, kind="PartialObjectMetadata")
+    assert negotiate(f"{PARTIAL},application/yaml", forms=False) == ResponseFormat(YAML)
+    assert negotiate(f"application/json;as=Nope;g=meta.k8s.io;v=v1,{TABLE}") == ResponseFormat(
+        form=Form.TABLE, kind="Table"
+    )
 
 
 def test_the_metadata_of_a_custom_resource_has_a_message() -> None:
     accept = PARTIAL.replace("application/json", PROTOBUF).replace("v=v1", "v=v1beta1")
-    expected = Format(PROTOBUF, Form.METADATA, "PartialObjectMetadata", "v1beta1")
+    expected = ResponseFormat(PROTOBUF, Form.METADATA, "PartialObjectMetadata", "v1beta1")
     assert negotiate(accept, messages=False) == expected
 
 
 def test_quality_orders_the_alternatives_and_what_is_precise_comes_first() -> None:
     assert requested_form(f"application/json;q=0.2,{PARTIAL};q=0.9") is Form.METADATA
     assert requested_form(f"application/json,{PARTIAL};q=0.9") is Form.OBJECT
-    assert negotiate("*/*,application/yaml") == Format(YAML)
-    assert negotiate("application/yaml;q=0.5,application/json;q=0") == Format(YAML)
-    assert negotiate("application/json;q=0") == Format()
+    assert negotiate("*/*,application/yaml") == ResponseFormat(YAML)
+    assert negotiate("application/yaml;q=0.5,application/json;q=0") == ResponseFormat(YAML)
+    assert negotiate("application/json;q=0") == ResponseFormat()
 
 
 def test_a_parameter_can_ask_for_indented_json() -> None:
-    assert negotiate("application/json;pretty=1") == Format(pretty=True)
+    assert negotiate("application/json;pretty=1") == ResponseFormat(pretty=True)
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from pilotage.rest import (
     EncodedRequest,
     Fence,
     Form,
+    LeaderTerm,
     ListOptions,
     PatchType,
-    Term,
     Verb,
     WriteOptions,
     build,
@@ -70,7 +70,7 @@ delete_options = st.builds(
 
 
 fences = st.lists(
-    st.builds(Term, namespace=texts, name=texts, holder=texts, transitions=st.integers(0, 2**31 - 1)).map(Fence),
+    st.builds(LeaderTerm, namespace=texts, name=texts, holder=texts, transitions=st.integers(0, 2**31 - 1)).map(Fence),
     max_size=2,
 ).map(tuple)
 

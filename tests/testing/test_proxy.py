@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from pilotage.errors import ConnectionLost
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.http.limits import Timeouts
 from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
@@ -49,17 +49,17 @@ async def handler(request: HTTPRequest) -> HTTPResponse | StreamingResponse:
 
 
 @asynccontextmanager
-async def proxied(*, http: bool = True) -> AsyncIterator[tuple[FaultProxy, Client]]:
+async def proxied(*, http: bool = True) -> AsyncIterator[tuple[FaultProxy, HTTPClient]]:
     timeouts = Timeouts(response=0.3, body=0.3, silence=0.3)
     async with (
         serve(handler) as server,
         FaultProxy(*server.address, http=http) as proxy,
-        Client(*proxy.address, timeouts=timeouts) as client,
+        HTTPClient(*proxy.address, timeouts=timeouts) as client,
     ):
         yield proxy, client
 
 
-async def collect(client: Client, received: list[bytes]) -> None:
+async def collect(client: HTTPClient, received: list[bytes]) -> None:
     async with client.stream("GET", "/widgets?watch=true") as stream:
         async for lines in stream.lines():
             received += lines
@@ -70,7 +70,7 @@ async def gather(stream: Stream, received: list[bytes]) -> None:
         received.append(piece)  # what came before the cut is to be kept
 
 
-async def watch(client: Client) -> list[bytes]:
+async def watch(client: HTTPClient) -> list[bytes]:
     received: list[bytes] = []
     await collect(client, received)
     return received
@@ -212,7 +212,7 @@ async def test_every_open_connection_can_be_cut_at_once() -> None:
 
 
 async def test_a_lost_server_is_a_lost_connection_for_the_client() -> None:
-    async with serve(handler) as server, FaultProxy("127.0.0.1", 1) as proxy, Client(*proxy.address) as client:
+    async with serve(handler) as server, FaultProxy("127.0.0.1", 1) as proxy, HTTPClient(*proxy.address) as client:
         assert server.port != 1
         with pytest.raises(ConnectionLost):
             await client.request("GET", "/")

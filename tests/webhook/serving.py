@@ -13,7 +13,7 @@ import msgspec
 
 import pilotage as pt
 from pilotage.http import tls
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.http.messages import ClientResponse
 from pilotage.meta.documents import Document
 from pilotage.webhook.declarations import VALIDATING
@@ -69,11 +69,11 @@ async def bundle_of(cluster: pt.Cluster) -> bytes:
     return base64.b64decode(configuration["webhooks"][0]["clientConfig"]["caBundle"])
 
 
-def https(server: pt.WebhookServer, bundle: bytes) -> Client:
-    return Client("127.0.0.1", server.address[1], ssl=tls.client_context(ca_data=bundle.decode()))
+def https(server: pt.WebhookServer, bundle: bytes) -> HTTPClient:
+    return HTTPClient("127.0.0.1", server.address[1], ssl=tls.client_context(ca_data=bundle.decode()))
 
 
-async def post(client: Client, review: Document, path: str = PATH) -> ClientResponse:
+async def post(client: HTTPClient, review: Document, path: str = PATH) -> ClientResponse:
     return await client.request("POST", f"{path}?timeout=10s", JSON, msgspec.json.encode(review))
 
 

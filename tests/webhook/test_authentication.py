@@ -17,7 +17,7 @@ from pilotage.webhook.authentication import (
     authenticated,
     unauthenticated,
 )
-from pilotage.webhook.endpoint import Endpoint
+from pilotage.webhook.endpoint import WebhookEndpoint
 
 JSON = (("Content-Type", "application/json"),)
 
@@ -36,7 +36,7 @@ def token_review(token: str, version: str = "v1", **more: Any) -> Document:
 
 async def ask(body: bytes | Document, headers: tuple[tuple[str, str], ...] = JSON) -> tuple[int, Document]:
     data = body if isinstance(body, bytes) else msgspec.json.encode(body)
-    response = await Endpoint("/token", AuthenticationWebhook(check))(
+    response = await WebhookEndpoint("/token", AuthenticationWebhook(check))(
         HTTPRequest("POST", "/token", Headers(headers), data)
     )
     return response.status, msgspec.json.decode(response.body)

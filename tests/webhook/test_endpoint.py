@@ -16,7 +16,7 @@ from pilotage.http.messages import Headers, HTTPRequest
 from pilotage.meta.documents import Document
 from pilotage.telemetry.logs import logged_fields
 from pilotage.telemetry.metrics import REGISTRY
-from pilotage.webhook.endpoint import MAX_SECONDS, Endpoint, deadline_of
+from pilotage.webhook.endpoint import MAX_SECONDS, WebhookEndpoint, deadline_of
 from pilotage.webhook.typed import validating
 from pilotage.webhook.webhook import PANICS, WebhookOptions
 
@@ -30,12 +30,12 @@ def http(body: bytes | Document, headers: tuple[tuple[str, str], ...] = JSON, ta
     return HTTPRequest("POST", target, Headers(headers), data)
 
 
-def endpoint(handler: pt.AdmissionHandler | None = None, **options: Any) -> Endpoint:
+def endpoint(handler: pt.AdmissionHandler | None = None, **options: Any) -> WebhookEndpoint:
     webhook = pt.AdmissionWebhook(handler or validating(Book, BookWebhook()), WebhookOptions(**options))
-    return Endpoint("/validate", webhook)
+    return WebhookEndpoint("/validate", webhook)
 
 
-async def answer(to: Endpoint, request: HTTPRequest) -> tuple[int, Document]:
+async def answer(to: WebhookEndpoint, request: HTTPRequest) -> tuple[int, Document]:
     response = await to(request)
     return response.status, msgspec.json.decode(response.body)
 
@@ -134,7 +134,7 @@ async def test_a_handler_that_cannot_decode_its_object_refuses_it() -> None:
 async def test_without_recovery_the_error_ends_the_server() -> None:
     errors: list[BaseException] = []
     webhook = pt.AdmissionWebhook(raising, WebhookOptions(recover_panic=False))
-    status, _ = await answer(Endpoint("/validate", webhook, errors.append), http(review(object=book())))
+    status, _ = await answer(WebhookEndpoint("/validate", webhook, errors.append), http(review(object=book())))
     assert status == 500
     assert [repr(error) for error in errors] == ["KeyError('oops')"]
 
@@ -198,7 +198,7 @@ async def test_a_context_function_and_log_fields_surround_the_handler() -> None:
 
 
 async def test_requests_are_counted_by_path_and_code() -> None:
-    at = Endpoint("/counted", pt.AdmissionWebhook(raising))
+    at = WebhookEndpoint("/counted", pt.AdmissionWebhook(raising))
     await at(http(review(object=book())))
     lines = [line for line in REGISTRY.render().splitlines() if '"/counted"' in line]
     assert 'controller_runtime_webhook_requests_total{webhook="/counted",code="500"} 1' in lines
@@ -221,7 +221,7 @@ async def test_an_error_around_the_handler_is_recovered_too(broken: str) -> None
     given: dict[str, Any] = {broken: fail} if broken != "patch" else {}
     options = WebhookOptions(**given)
     webhook = pt.AdmissionWebhook(patch if broken == "patch" else lambda request: pt.allowed(), options)
-    status, document = await answer(Endpoint("/validate", webhook, ended.append), http(review(object=book())))
+    status, document = await answer(WebhookEndpoint("/validate", webhook, ended.append), http(review(object=book())))
     assert (status, ended) == (500, [])
     assert document["message"].endswith("[recovered]")
 
@@ -233,5 +233,5 @@ async def test_without_recovery_a_timeout_of_the_handlers_own_ends_the_server() 
 
     ended: list[BaseException] = []
     webhook = pt.AdmissionWebhook(late, WebhookOptions(recover_panic=False))
-    await answer(Endpoint("/validate", webhook, ended.append), http(review(object=book())))
+    await answer(WebhookEndpoint("/validate", webhook, ended.append), http(review(object=book())))
     assert [repr(error) for error in ended] == ["TimeoutError('of another server')"]

@@ -11,7 +11,7 @@ import pytest
 
 import pilotage as pt
 from pilotage.http import tls
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.types.core.v1 import Secret
 from pilotage.webhook.certificates.managed import ManagedCertificates
 from pilotage.webhook.certificates.rotation import Validity
@@ -105,7 +105,7 @@ async def test_no_request_fails_during_a_rotation() -> None:
             kept = await stack.enter_async_context(https(server, await bundle_of(cluster)))
             while True:
                 context = tls.client_context(ca_data=(await bundle_of(cluster)).decode())
-                async with Client("127.0.0.1", server.address[1], ssl=context) as fresh:
+                async with HTTPClient("127.0.0.1", server.address[1], ssl=context) as fresh:
                     for client in (kept, fresh):
                         assert (await post(client, review(object=book()))).status == 200
                         answered += 1

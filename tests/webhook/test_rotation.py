@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pilotage.http import certificates
-from pilotage.webhook.certificates.rotation import State, Validity, first_state, next_state
+from pilotage.webhook.certificates.rotation import SecretState, Validity, first_state, next_state
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOSTS = ("webhook-service.default.svc", "10.0.0.1")
 VALIDITY = Validity(authority=timedelta(days=30), serving=timedelta(days=9), overlap=timedelta(hours=1))
 
 
-def issuer_of(state: State) -> bytes:
+def issuer_of(state: SecretState) -> bytes:
     """Which authority of the state has signed its serving certificate."""
     from cryptography import x509
 

@@ -12,7 +12,7 @@ import pytest
 import pilotage as pt
 from pilotage.errors import ConnectionLost
 from pilotage.http import certificates, tls
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.types.core.v1 import Secret
 from pilotage.webhook.addresses import IN_PROCESS_HOST, ServiceAddress
 from pilotage.webhook.declarations import VALIDATING
@@ -95,7 +95,7 @@ async def test_tls_options_are_respected() -> None:
         ]
         old = tls.client_context(ca_data=(await bundle_of(cluster)).decode())
         old.maximum_version = ssl.TLSVersion.TLSv1_2
-        async with Client("127.0.0.1", server.address[1], ssl=old) as client:
+        async with HTTPClient("127.0.0.1", server.address[1], ssl=old) as client:
             with pytest.raises(ConnectionLost):
                 await post(client, review(object=book()))
 
@@ -106,11 +106,11 @@ async def test_with_a_client_authority_others_are_not_served(tmp_path: Path) -> 
     server = book_server(client_ca_file=authority.ca_file)
     async with pt.Cluster.embedded() as cluster, started(server, cluster):
         bundle = (await bundle_of(cluster)).decode()
-        async with Client("127.0.0.1", server.address[1], ssl=tls.client_context(ca_data=bundle)) as stranger:
+        async with HTTPClient("127.0.0.1", server.address[1], ssl=tls.client_context(ca_data=bundle)) as stranger:
             with pytest.raises(ConnectionLost):
                 await post(stranger, review(object=book()))
         known = tls.client_context(ca_data=bundle, cert_file=pair.cert_file, key_file=pair.key_file)
-        async with Client("127.0.0.1", server.address[1], ssl=known) as client:
+        async with HTTPClient("127.0.0.1", server.address[1], ssl=known) as client:
             assert (await post(client, review(object=book()))).status == 200
 
 
@@ -125,7 +125,7 @@ async def test_a_certificate_of_files_is_preferred(tmp_path: Path) -> None:
     async with pt.Cluster.embedded() as cluster, started(server, cluster):
         assert len(await cluster.client.list(Secret, namespace="default")) == 0
         context = tls.client_context(ca_file=authority.ca_file)
-        async with Client("localhost", server.address[1], ssl=context) as client:
+        async with HTTPClient("localhost", server.address[1], ssl=context) as client:
             assert (await post(client, review(object=book()))).status == 200
 
 

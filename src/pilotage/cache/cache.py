@@ -16,7 +16,7 @@ from pilotage.cache.index import IndexFunction
 from pilotage.cache.informer import Informer
 from pilotage.cache.lister import Lister
 from pilotage.cache.options import InformerOptions
-from pilotage.cache.plan import CacheOptions, NamespaceConfig, Namespaces, Plan, configs_of, plan
+from pilotage.cache.plan import CacheOptions, InformerPlan, NamespaceConfig, Namespaces, configs_of, plan
 from pilotage.errors import BadRequest, InvalidDefinition, NoMatch
 from pilotage.meta.forms import Kind, KindOf, O, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
@@ -311,7 +311,7 @@ class Cache:
     def _own_informer(self, options: InformerOptions) -> Informer[Any] | None:
         return self.options.new_informer(options) if self.options.new_informer is not None else None
 
-    def _plan(self, kind: Kind, namespaced: bool) -> Plan:
+    def _plan(self, kind: Kind, namespaced: bool) -> InformerPlan:
         return plan(kind, self.options, namespaced=namespaced, chooser=self._random, namespaces=self._namespaces)
 
     def _follow_namespaces(self, slot: _Slot, group: InformerGroup[Any]) -> None:

@@ -82,7 +82,7 @@ class CacheOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class InformerPlan:
     """The options of the informers that a kind needs: one for each namespace, or one for all."""
 
     informers: tuple[InformerOptions, ...]
@@ -99,7 +99,7 @@ def plan(
     namespaced: bool,
     chooser: random.Random,
     namespaces: Mapping[str, NamespaceConfig] | None = None,
-) -> Plan:
+) -> InformerPlan:
     """Plan the informers of a kind. `namespaces` replace the default ones; unlike those, an empty set means none."""
     gvk = gvk_of(kind)
     own = _own(gvk, options)
@@ -130,7 +130,7 @@ def plan(
             merged = replace(merged, field_selector=_without(merged.field_selector, configs.keys() - {""}))
         planned.append(_informer_options(kind, namespace, merged, options, chooser))
     follows, everywhere = namespaced and inherited, "" in configs
-    return Plan(tuple(planned), changes=follows and not everywhere, is_everywhere=follows and everywhere)
+    return InformerPlan(tuple(planned), changes=follows and not everywhere, is_everywhere=follows and everywhere)
 
 
 def _own(gvk: GroupVersionKind, options: CacheOptions) -> ByObject:

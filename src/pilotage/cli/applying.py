@@ -27,7 +27,7 @@ def read_objects(paths: Sequence[Path]) -> list[tuple[Path, Document]]:
     return [(file, document) for path in paths for file in _files(path) for document in _documents(file)]
 
 
-class Applier:
+class ObjectApplier:
     """Applies the objects of one command, as their field owner."""
 
     def __init__(self, client: Client, objects: Objects, *, field_owner: str, namespace: str) -> None:

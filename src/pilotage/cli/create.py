@@ -12,7 +12,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.help import examples
 
 if TYPE_CHECKING:
-    from pilotage.cli.scaffold.changes import Changes
+    from pilotage.cli.scaffold.changes import ProjectChanges
     from pilotage.cli.scaffold.layout import Layout
     from pilotage.cli.scaffold.texts.webhook import Parts
 
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
     return finish(changes, options.dry_run, steps)
 
 
-def _api(changes: Changes, layout: Layout, options: argparse.Namespace) -> list[str]:
+def _api(changes: ProjectChanges, layout: Layout, options: argparse.Namespace) -> list[str]:
     from pilotage.cli.scaffold import create
     from pilotage.cli.scaffold.kinds import is_builtin, new_subject
     from pilotage.cli.scaffold.names import check_group, check_kind, check_resource_name, check_version
@@ -144,7 +144,7 @@ def _api(changes: Changes, layout: Layout, options: argparse.Namespace) -> list[
     return [f"change the fields in {module}, and the controller", "make test run"]
 
 
-def _controller(changes: Changes, layout: Layout, options: argparse.Namespace) -> list[str]:
+def _controller(changes: ProjectChanges, layout: Layout, options: argparse.Namespace) -> list[str]:
     from pilotage.cli.scaffold import create
     from pilotage.cli.scaffold.kinds import find_subject
 
@@ -153,7 +153,7 @@ def _controller(changes: Changes, layout: Layout, options: argparse.Namespace) -
     return [f"write reconcile in {layout.source}/controllers/{subject.names.module}.py", "make test run"]
 
 
-def _webhook(changes: Changes, layout: Layout, options: argparse.Namespace) -> list[str]:
+def _webhook(changes: ProjectChanges, layout: Layout, options: argparse.Namespace) -> list[str]:
     from pilotage.cli.scaffold import create
     from pilotage.cli.scaffold.kinds import find_subject
 

@@ -47,10 +47,10 @@ def checked(found: Sequence[Any], source: str) -> list[Document]:
 
 def _definitions(data: bytes, source: str) -> list[Document]:
     from pilotage.meta.text import yamltext
-    from pilotage.meta.text.limits import Limits
+    from pilotage.meta.text.limits import DocumentLimits
 
     try:
-        documents = [yamltext.read(part, limits=Limits(_MOST_BYTES), aliases=True) for part in _parts(data)]
+        documents = [yamltext.read(part, limits=DocumentLimits(_MOST_BYTES), aliases=True) for part in _parts(data)]
     except DecodeError as error:
         raise CommandError(f"{source}: {error}") from error
     found = [document for document in documents if isinstance(document, dict)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 from msgspec.structs import replace
 
 from pilotage.client.reader import Reader
-from pilotage.client.session import Catalogue, Defaults, Session
+from pilotage.client.session import Defaults, ServedKinds, Session
 from pilotage.client.transport.warnings import LoggedOnce, WarningHandler
 from pilotage.client.writer import Writer
 from pilotage.meta.forms import Kind, Object
@@ -50,7 +50,7 @@ class Client(Reader, Writer):
         self.scheme = scheme if scheme is not None else Scheme()
         self._session = Session(
             transport,
-            Catalogue(_mapper_of(transport) if rest_mapper is None else rest_mapper),
+            ServedKinds(_mapper_of(transport) if rest_mapper is None else rest_mapper),
             Defaults(user_agent=user_agent, field_owner=field_owner),
             warning_handler if warning_handler is not None else LoggedOnce(),
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pilotage.client.patch import Patch
-from pilotage.client.session import Place, about
+from pilotage.client.session import CallTarget, about
 from pilotage.errors import BadRequest, Cause, StatusDetails
 from pilotage.meta.forms import Kind, Object, gvk_of
 from pilotage.meta.mapping.scheme import Scheme
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pilotage.meta.wirenames import Misnamed
 
 
-def check_patch(patch: Patch, patched: Object | Kind, place: Place, scheme: Scheme) -> None:
+def check_patch(patch: Patch, patched: Object | Kind, place: CallTarget, scheme: Scheme) -> None:
     """Raise BadRequest where the patch's document has fields under their Python names."""
     if patch.document is None:
         return
@@ -31,7 +31,7 @@ def check_patch(patch: Patch, patched: Object | Kind, place: Place, scheme: Sche
         _refuse("patch", misnamed_operations(patch.document, model), place)
 
 
-def check_document(verb: str, obj: Object, place: Place, scheme: Scheme) -> None:
+def check_document(verb: str, obj: Object, place: CallTarget, scheme: Scheme) -> None:
     """The same for an object without a class, which is written as it is."""
     if isinstance(obj, Unstructured):
         from pilotage.meta.wirenames import misnamed_fields
@@ -53,7 +53,7 @@ def _model(kind: Object | Kind, scheme: Scheme) -> type[Resource]:
     return scheme.type_for(gvk) or builtin.type_for(gvk) or Resource
 
 
-def _refuse(verb: str, found: list[Misnamed], place: Place) -> None:
+def _refuse(verb: str, found: list[Misnamed], place: CallTarget) -> None:
     if not found:
         return
     fields = ", ".join(f'"{field.wire_path}" instead of "{field.path}"' for field in found)

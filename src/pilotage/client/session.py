@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from pilotage.client.targets import Target
+from pilotage.client.targets import KindTarget
 from pilotage.client.transport.warnings import ServerWarning, WarningHandler
 from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound, PilotageError
 from pilotage.meta.forms import Kind, Object, gvk_of, kind_of, reader_of
@@ -42,29 +42,29 @@ class Defaults(Value, frozen=True):
     """The name of the program in the requests."""
 
 
-class Catalogue:
+class ServedKinds:
     """Where kinds are served, remembered as long as the REST mapper knows the same."""
 
     def __init__(self, mapper: RESTMapper) -> None:
         self.mapper = mapper
         self._mappings = mapper.mappings
-        self._targets: dict[Kind, Target[Any]] = {}
+        self._targets: dict[Kind, KindTarget[Any]] = {}
 
-    def known(self, kind: Kind) -> Target[Any] | None:
+    def known(self, kind: Kind) -> KindTarget[Any] | None:
         """Where a kind is served, if that is known already."""
         if self._mappings is not self.mapper.mappings:
             self._mappings = self.mapper.mappings
             self._targets.clear()
         return self._targets.get(kind)
 
-    async def target(self, kind: Kind) -> Target[Any]:
+    async def target(self, kind: Kind) -> KindTarget[Any]:
         """Where a kind is served. A class names its resource; other kinds are looked up."""
         found = self.known(kind)
         if found is None:
             found = self._targets[kind] = await self._target(kind)
         return found
 
-    async def _target(self, kind: Kind) -> Target[Any]:
+    async def _target(self, kind: Kind) -> KindTarget[Any]:
         gvk = gvk_of(kind)
         if isinstance(kind, type):
             info = kind.__resource__
@@ -72,7 +72,7 @@ class Catalogue:
         else:
             mapping = await self.mapping(gvk)
             resource, namespaced = mapping.resource, mapping.namespaced
-        return Target(gvk, resource, namespaced, form_of(kind), reader_of(kind))
+        return KindTarget(gvk, resource, namespaced, form_of(kind), reader_of(kind))
 
     async def mapping(self, gvk: GroupVersionKind) -> RESTMapping:
         try:
@@ -81,10 +81,10 @@ class Catalogue:
             raise not_served(gvk) from None
 
 
-class Place(Value, frozen=True):
+class CallTarget(Value, frozen=True):
     """One object or collection that a call is about."""
 
-    target: Target[Any]
+    target: KindTarget[Any]
     namespace: str = ""
     name: str = ""
 
@@ -96,33 +96,33 @@ class Session(Value, frozen=True):
     """Sends requests, and puts on each error what the call was about."""
 
     transport: Transport
-    catalogue: Catalogue
+    catalogue: ServedKinds
     defaults: Defaults
     warn: WarningHandler
 
     def with_defaults(self, **changes: Any) -> Session:
         return replace(self, defaults=replace(self.defaults, **changes))
 
-    async def collection(self, kind: Kind, namespace: str) -> Place:
+    async def collection(self, kind: Kind, namespace: str) -> CallTarget:
         """All objects of a kind, in a namespace or (where none is given) everywhere."""
         target = await self.catalogue.target(kind)
         if not target.namespaced:
-            return Place(target)
-        return Place(target, self._namespace(target, namespace or self.defaults.namespace, ""))
+            return CallTarget(target)
+        return CallTarget(target, self._namespace(target, namespace or self.defaults.namespace, ""))
 
-    async def place(self, kind: Kind, namespace: str, name: str) -> Place:
+    async def place(self, kind: Kind, namespace: str, name: str) -> CallTarget:
         """One object by its name."""
         target = self.catalogue.known(kind) or await self.catalogue.target(kind)
         return self._place(target, namespace, name)
 
-    def _place(self, target: Target[Any], namespace: str, name: str) -> Place:
+    def _place(self, target: KindTarget[Any], namespace: str, name: str) -> CallTarget:
         if not name:
             raise self._refusal(
                 target, namespace, "", f"the name of the {target.gvk.kind} is empty: pass the name of the object"
             )
-        return Place(target, self._required_namespace(target, namespace, name), name)
+        return CallTarget(target, self._required_namespace(target, namespace, name), name)
 
-    async def place_of(self, obj: Object) -> Place:
+    async def place_of(self, obj: Object) -> CallTarget:
         """The object that `obj` is."""
         metadata = obj.metadata
         if not metadata.name:
@@ -133,7 +133,7 @@ class Session(Value, frozen=True):
         target = self.catalogue.known(kind) or await self.catalogue.target(kind)
         return self._place(target, metadata.namespace, metadata.name)
 
-    async def place_for(self, obj: Object) -> Place:
+    async def place_for(self, obj: Object) -> CallTarget:
         """Where `obj` is to be created; its name may still be to be made up."""
         kind, metadata = kind_of(obj), obj.metadata
         target = self.catalogue.known(kind) or await self.catalogue.target(kind)
@@ -141,7 +141,7 @@ class Session(Value, frozen=True):
         if not name and target.gvk.group not in _REVIEW_GROUPS:
             message = f"this {target.gvk.kind} has no name: set metadata.name or metadata.generate_name"
             raise self._refusal(target, metadata.namespace, "", message)
-        return Place(target, self._required_namespace(target, metadata.namespace, name), metadata.name)
+        return CallTarget(target, self._required_namespace(target, metadata.namespace, name), metadata.name)
 
     def write_options(self, dry_run: bool, field_owner: str, field_validation: str) -> WriteOptions:
         defaults = self.defaults
@@ -151,7 +151,7 @@ class Session(Value, frozen=True):
             field_validation=field_validation or defaults.field_validation,
         )
 
-    def apply_options(self, place: Place, field_owner: str, *, dry_run: bool, force: bool) -> WriteOptions:
+    def apply_options(self, place: CallTarget, field_owner: str, *, dry_run: bool, force: bool) -> WriteOptions:
         """The options of an apply, which needs a field owner. Raises BadRequest."""
         write = replace(self.write_options(dry_run, field_owner, ""), force=force)
         if not write.field_manager:
@@ -159,7 +159,7 @@ class Session(Value, frozen=True):
             raise about(BadRequest(message), place)
         return write
 
-    async def call(self, place: Place, request: APIRequest) -> Response:
+    async def call(self, place: CallTarget, request: APIRequest) -> Response:
         try:
             if tracing.active() is None:
                 response = await self.transport.call(request)
@@ -173,7 +173,7 @@ class Session(Value, frozen=True):
             place.target.expected.check_object(response.body, namespace=request.namespace, name=place.name)
         return response
 
-    async def list(self, place: Place, request: APIRequest) -> Page:
+    async def list(self, place: CallTarget, request: APIRequest) -> Page:
         try:
             with _traced(request):
                 page = await self.transport.list(request)
@@ -185,7 +185,7 @@ class Session(Value, frozen=True):
         return page
 
     @asynccontextmanager
-    async def watch(self, place: Place, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, place: CallTarget, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         async with AsyncExitStack() as stack:
             try:
                 events = await stack.enter_async_context(self.transport.watch(request))
@@ -193,7 +193,7 @@ class Session(Value, frozen=True):
                 raise await self._explained(error, place) from error.__cause__
             yield events  # what the caller's block raises is not ours to explain
 
-    def request(self, place: Place, **parts: Any) -> APIRequest:
+    def request(self, place: CallTarget, **parts: Any) -> APIRequest:
         target = place.target
         return APIRequest(
             resource=target.resource,
@@ -203,7 +203,7 @@ class Session(Value, frozen=True):
             **parts,
         )
 
-    async def _explained(self, error: ApiError, place: Place, subresource: str = "") -> PilotageError:
+    async def _explained(self, error: ApiError, place: CallTarget, subresource: str = "") -> PilotageError:
         """The error, with what the call was about; a 404 may be about the kind and not about the object."""
         if isinstance(error, NotFound):
             gvk, details = place.target.gvk, error.status.details
@@ -213,7 +213,7 @@ class Session(Value, frozen=True):
                 return not_served(gvk)
         return about(error, place)
 
-    def _required_namespace(self, target: Target[Any], namespace: str, name: str) -> str:
+    def _required_namespace(self, target: KindTarget[Any], namespace: str, name: str) -> str:
         if not target.namespaced:
             return ""
         chosen = self._namespace(target, namespace or self.defaults.namespace, name)
@@ -228,7 +228,7 @@ class Session(Value, frozen=True):
             )
         return chosen
 
-    def _namespace(self, target: Target[Any], namespace: str, name: str) -> str:
+    def _namespace(self, target: KindTarget[Any], namespace: str, name: str) -> str:
         fixed = self.defaults.namespace
         if fixed and namespace != fixed:
             kind = target.gvk.kind
@@ -237,10 +237,10 @@ class Session(Value, frozen=True):
             )
         return namespace
 
-    def _refusal(self, target: Target[Any], namespace: str, name: str, message: str) -> ApiError:
-        return about(BadRequest(message), Place(target, namespace, name))
+    def _refusal(self, target: KindTarget[Any], namespace: str, name: str, message: str) -> ApiError:
+        return about(BadRequest(message), CallTarget(target, namespace, name))
 
-    def _warn_all(self, place: Place, warnings: tuple[str, ...]) -> None:
+    def _warn_all(self, place: CallTarget, warnings: tuple[str, ...]) -> None:
         for text in warnings:
             self.warn(ServerWarning(text, place.target.gvk, place.namespace, place.name))
 
@@ -265,7 +265,7 @@ def _traced(request: APIRequest) -> AbstractContextManager[object]:
     return traces.span(f"{request.verb.value} {name}", found, client=True)
 
 
-def about(error: ApiError, place: Place) -> ApiError:
+def about(error: ApiError, place: CallTarget) -> ApiError:
     """Put on an error what the call was about."""
     gvk = place.target.gvk
     error.group, error.kind = gvk.group, gvk.kind

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from msgspec.structs import replace
 
 from pilotage.client.patch import Patch, applied, patch_of
-from pilotage.client.session import Place, Session
+from pilotage.client.session import CallTarget, Session
 from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest
 from pilotage.meta import objects
@@ -107,15 +107,15 @@ class SubresourceClient(Generic[B]):
             body, await self._call(place, verb=Verb.PATCH, write=write, body=data, content_type=content_type)
         )
 
-    async def _place(self, obj: Object | Kind, name: str | ObjectKey, namespace: str) -> Place:
+    async def _place(self, obj: Object | Kind, name: str | ObjectKey, namespace: str) -> CallTarget:
         if isinstance(obj, Resource | Unstructured | PartialObjectMetadata):
             return await self._session.place_of(obj)
         return await self._session.place(obj, *key_of(name, namespace))
 
-    async def _send(self, place: Place, verb: Verb, body: B, write: WriteOptions) -> B:
+    async def _send(self, place: CallTarget, verb: Verb, body: B, write: WriteOptions) -> B:
         return self._replace(body, await self._call(place, verb=verb, write=write, body=objects.updated(body)))
 
-    async def _call(self, place: Place, **parts: Any) -> bytes:
+    async def _call(self, place: CallTarget, **parts: Any) -> bytes:
         request = self._session.request(place, name=place.name, subresource=self.name, **parts)
         return (await self._session.call(place, replace(request, form=Form.OBJECT))).body
 

@@ -19,7 +19,7 @@ from pilotage.rest import Bytes, Form
 from pilotage.rest.answers import Expected
 
 
-class Target(Value, Generic[T_co], frozen=True, dict=True):
+class KindTarget(Value, Generic[T_co], frozen=True, dict=True):
     """A kind for the client: where it is served, in which form it is requested, how it is decoded."""
 
     gvk: GroupVersionKind

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from functools import cached_property
 from typing import Generic, Literal, TypeVar, cast
 
-from pilotage.client.targets import Target
+from pilotage.client.targets import KindTarget
 from pilotage.errors import ApiError, DecodeError
 from pilotage.meta import objects
 from pilotage.meta.objects import Header
@@ -51,7 +51,7 @@ class WatchedEvent(Generic[T]):
 
 
 async def watched(
-    events: AsyncIterator[WatchEvent], target: Target[T], about: Callable[[ApiError], ApiError]
+    events: AsyncIterator[WatchEvent], target: KindTarget[T], about: Callable[[ApiError], ApiError]
 ) -> AsyncGenerator[WatchedEvent[T], None]:
     """The events of a watch. An ERROR event is raised as an error (`Gone` for an expired version).
 

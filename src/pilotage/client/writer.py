@@ -7,7 +7,7 @@ from typing import Any, TypeVar, overload
 
 from pilotage.client.fieldnames import check_document, check_patch
 from pilotage.client.patch import Patch, applied, patch_of
-from pilotage.client.session import ANSWERED_WHOLE, Place, Session, about
+from pilotage.client.session import ANSWERED_WHOLE, CallTarget, Session, about
 from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
 from pilotage.meta import objects
@@ -233,7 +233,7 @@ class Writer:
         await self._session.list(place, request)
 
     async def _patch(
-        self, place: Place, patch_type: PatchType, data: bytes, subresource: str, write: WriteOptions
+        self, place: CallTarget, patch_type: PatchType, data: bytes, subresource: str, write: WriteOptions
     ) -> bytes:
         request = self._session.request(
             place,
@@ -246,14 +246,14 @@ class Writer:
         )
         return (await self._session.call(place, request)).body
 
-    async def _whole(self, place: Place, subresource: str, answer: bytes) -> bytes:
+    async def _whole(self, place: CallTarget, subresource: str, answer: bytes) -> bytes:
         """The object after a write: the answer, or what is there, if a subresource answers with a kind of its own."""
         if subresource in ANSWERED_WHOLE:
             return answer
         request = self._session.request(place, verb=Verb.GET, name=place.name)
         return (await self._session.call(place, request)).body
 
-    async def _origin(self, obj: Resource | Unstructured, place: Place) -> bytes | None:
+    async def _origin(self, obj: Resource | Unstructured, place: CallTarget) -> bytes | None:
         """The stored bytes of an object that was made from parts, if the server still has its version."""
         metadata = obj.metadata
         if not isinstance(obj, Resource) or objects.origin_of(obj) is not None:

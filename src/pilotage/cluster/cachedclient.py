@@ -10,7 +10,7 @@ from pilotage.cache.cache import AnyInformer, Cache
 from pilotage.cache.group import InformerGroup
 from pilotage.cache.informer import Informer
 from pilotage.client.client import Client
-from pilotage.client.session import Place, about
+from pilotage.client.session import CallTarget, about
 from pilotage.cluster.readbarrier import ReadBarrier
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import ApiError
@@ -96,7 +96,7 @@ class CachedClient(Client):
         barriers = self._known_barriers(informer) if informer is not None else None
         return barriers is not None and all(barrier.is_current for barrier in barriers)
 
-    async def _wait_for_writes(self, kind: Kind, place: Place) -> None:
+    async def _wait_for_writes(self, kind: Kind, place: CallTarget) -> None:
         """Wait until the cache shows what this program has written to this kind."""
         informer = self.cache.informer(kind)
         if informer is None or not informer.has_synced:
@@ -117,7 +117,7 @@ class CachedClient(Client):
             return None
         return found.barriers
 
-    def _new_barriers(self, informer: AnyInformer, place: Place) -> Sequence[ReadBarrier]:
+    def _new_barriers(self, informer: AnyInformer, place: CallTarget) -> Sequence[ReadBarrier]:
         for removed in self._barriers.keys() - set(self.cache.informers()):
             for barrier in self._barriers.pop(removed).barriers:
                 barrier.close()

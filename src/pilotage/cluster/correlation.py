@@ -93,7 +93,7 @@ class Occurrence(Value, frozen=True):
         return found | {"related": self.related.document()} if self.related is not None else found
 
 
-class Record(Value, frozen=True):
+class EventRecord(Value, frozen=True):
     """An event as it should be on the server. A `count` of 1 is a new event, more than 1 an existing one."""
 
     occurrence: Occurrence
@@ -157,15 +157,15 @@ class Correlator:
     def __init__(self, event_names: EventNames | None = None) -> None:
         self._names = event_names or EventNames()
         self._similar: _Memory[_Similar] = _Memory()
-        self._records: _Memory[Record] = _Memory()
+        self._records: _Memory[EventRecord] = _Memory()
         self._buckets: _Memory[TokenBucket] = _Memory()
 
-    def correlate(self, occurrence: Occurrence) -> Record | None:
+    def correlate(self, occurrence: Occurrence) -> EventRecord | None:
         """The event to create, or whose count is raised; None where the object has had too many events."""
         occurrence, key = self._combined(occurrence)
         last = self._records.get(key)
         if last is None:
-            record = Record(occurrence, self._names.next(occurrence), occurrence.time)
+            record = EventRecord(occurrence, self._names.next(occurrence), occurrence.time)
         else:
             record = replace(last, occurrence=occurrence, count=last.count + 1)
         self._records.put(key, record)

@@ -13,7 +13,7 @@ from random import Random
 
 import msgspec
 
-from pilotage.cluster.correlation import Correlator, EventNames, Occurrence, Record
+from pilotage.cluster.correlation import Correlator, EventNames, EventRecord, Occurrence
 from pilotage.cluster.series import FINISH_SECONDS, EventSeries, SeriesRecord
 from pilotage.errors import AlreadyExists, ApiError, ConnectionLost, NotFound, PilotageError
 from pilotage.rest import APIRequest, PatchType, Transport, Verb
@@ -22,7 +22,7 @@ from pilotage.tasks import loop_is_ending
 from pilotage.telemetry.logs import logger
 
 _log = logger("pilotage.events")
-AnyRecord = Record | SeriesRecord
+AnyRecord = EventRecord | SeriesRecord
 
 
 @dataclass(frozen=True, slots=True)

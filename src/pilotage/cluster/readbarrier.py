@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pilotage.cache.informer import Informer
-from pilotage.cluster.writes import Write, WriteTracker
+from pilotage.cluster.writes import PendingWrite, WriteTracker
 from pilotage.errors import StaleCache
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupResource
@@ -133,7 +133,7 @@ class ReadBarrier:
             self._outdated.clear()
             self._tracker.forget(self._resource)
 
-    def _note(self, write: Write) -> None:
+    def _note(self, write: PendingWrite) -> None:
         if self._selects and not self._selected(write):
             if self.informer.holds(write.uid, name=write.name, namespace=write.namespace):
                 self._outdate(write)
@@ -144,7 +144,7 @@ class ReadBarrier:
             self._version = write.version
             self._newest = (write.namespace, write.name, asyncio.get_running_loop().time())
 
-    def _outdate(self, write: Write) -> None:
+    def _outdate(self, write: PendingWrite) -> None:
         before = None if write.gone else write.version
         known = self._outdated.get(write.uid)
         if known is not None and (known.before is None or (before is not None and known.before > before)):
@@ -158,7 +158,7 @@ class ReadBarrier:
         namespace, name, before, _ = outdated
         return self.informer.holds(uid, name=name, namespace=namespace, before=before)
 
-    def _selected(self, write: Write) -> bool:
+    def _selected(self, write: PendingWrite) -> bool:
         if not write.data:  # then it matters only whether it is held
             return False
         header = objects.header(write.data)

@@ -26,7 +26,7 @@ _OUTSIDE = tuple(f"{_PACKAGE / name}{os.sep}" for name in ("testing", "cli"))
 """Parts of the library that are not part of the program: what tests and commands prepare."""
 
 
-class Seen(msgspec.Struct, frozen=True):
+class RecordedPermission(msgspec.Struct, frozen=True):
     """A permission that was needed, and the line of the program that needed it."""
 
     verb: str
@@ -42,7 +42,7 @@ class Recorder:
 
     def __init__(self, folder: str) -> None:
         self._file = Path(folder) / f"{os.getpid()}.jsonl"
-        self._seen: set[Seen] = set()
+        self._seen: set[RecordedPermission] = set()
 
     def note(self, request: APIRequest) -> None:
         """A request is sent. Those of informers are left out: `note_informer` has the place that asked for them."""
@@ -58,7 +58,7 @@ class Recorder:
             self._add(Permission(group, resource, verb), namespace, place)
 
     def _add(self, needed: Permission, namespace: str, place: str) -> None:
-        seen = Seen(needed.verb, needed.group, needed.resource, namespace, place)
+        seen = RecordedPermission(needed.verb, needed.group, needed.resource, namespace, place)
         if seen not in self._seen:
             self._seen.add(seen)
             with self._file.open("ab") as file:  # at once, so that it is there however the process ends

@@ -15,7 +15,7 @@ from pilotage.meta.kinds import GroupResource, GroupVersionResource
 from pilotage.rest import APIRequest, Bytes, Page, Response, Transport, TransportWrapper, Verb, WatchEvent
 
 
-class Write(NamedTuple):
+class PendingWrite(NamedTuple):
     """One object that was written. `gone`: the write removed it."""
 
     namespace: str
@@ -27,11 +27,11 @@ class Write(NamedTuple):
     """The object in the response; empty where the response is something else: a Status, or a scale."""
 
 
-Subscriber = Callable[[Write], None]
+Subscriber = Callable[[PendingWrite], None]
 """Called with every write to a resource. It delays the writer, so it must be fast."""
 
 
-Observer = Callable[[GroupResource, Write], None]
+Observer = Callable[[GroupResource, PendingWrite], None]
 """Called with every write of the program, in the context of the task that wrote."""
 
 
@@ -81,7 +81,9 @@ class WriteTracker:
         details = answer.details
         if details is not None:
             if request.verb is Verb.DELETE and answer.kind == "Status" and details.uid and not request.subresource:
-                self._publish(request.resource, Write(request.namespace, request.name, details.uid, 0, True, b""))
+                self._publish(
+                    request.resource, PendingWrite(request.namespace, request.name, details.uid, 0, True, b"")
+                )
             return
         metadata = answer.metadata
         version = metadata.resource_version
@@ -91,10 +93,10 @@ class WriteTracker:
         gone = gone and not metadata.finalizers and not metadata.grace and not _terminating_namespace(answer)
         shown = data if request.subresource in _WHOLE else b""
         self._publish(
-            request.resource, Write(metadata.namespace, metadata.name, metadata.uid, int(version), gone, shown)
+            request.resource, PendingWrite(metadata.namespace, metadata.name, metadata.uid, int(version), gone, shown)
         )
 
-    def _publish(self, resource: GroupVersionResource, write: Write) -> None:
+    def _publish(self, resource: GroupVersionResource, write: PendingWrite) -> None:
         key = GroupResource(resource.group, resource.resource)
         if write.version > self._highest.get(key, 0):
             self._highest[key] = write.version

@@ -11,7 +11,7 @@ from pilotage.cluster.fencing import fenced
 from pilotage.controller import reasons
 from pilotage.controller.gate import Gate
 from pilotage.controller.metrics import ControllerMetrics
-from pilotage.controller.options import ControllerOptions, Settings, resolve
+from pilotage.controller.options import ControllerOptions, ResolvedOptions, resolve
 from pilotage.controller.reconcilers.reconciler import AnyReconciler, reconcile_function
 from pilotage.controller.request import Request
 from pilotage.controller.sources.runningsources import Feeding, RunningSources
@@ -64,7 +64,7 @@ class Controller:
         options = options or ControllerOptions()
         self.name = name
         self.kind = kind
-        self.settings: Settings = resolve(options, defaults, kind.group_kind if kind is not None else None)
+        self.settings: ResolvedOptions = resolve(options, defaults, kind.group_kind if kind is not None else None)
         self._stopping = asyncio.Event()
         self._started = False
         self._stop_asked = False

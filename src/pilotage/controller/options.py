@@ -74,7 +74,7 @@ class ControllerOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ResolvedOptions:
     """The resolved options."""
 
     max_concurrent_reconciles: int = 1
@@ -95,13 +95,13 @@ class Settings:
 
 def resolve(
     options: ControllerOptions, defaults: ControllerDefaults | None = None, kind: GroupKind | None = None
-) -> Settings:
+) -> ResolvedOptions:
     """Resolve each option: the controller's own, else the manager's, else the default.
 
     The manager's number of workers for a kind takes precedence over its number for all.
     """
     chosen: dict[str, Any] = {}
-    for name in Settings.__slots__:
+    for name in ResolvedOptions.__slots__:
         for value in (getattr(options, name), getattr(defaults, name, None)):
             if value is not None:
                 chosen[name] = value
@@ -110,4 +110,4 @@ def resolve(
         workers = defaults.group_kind_concurrency.get(str(kind), 0)
         if workers > 0:
             chosen["max_concurrent_reconciles"] = workers
-    return Settings(**chosen)
+    return ResolvedOptions(**chosen)

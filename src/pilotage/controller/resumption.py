@@ -12,7 +12,16 @@ from pilotage.controller.event import Event
 from pilotage.controller.request import Request
 from pilotage.controller.sources.sources import Kind
 from pilotage.manager.runs.beginning import Beginning
-from pilotage.manager.runs.checkpoint import ALL, LABEL, Record, Seen, merged, seen_of, version_of, was_deleted
+from pilotage.manager.runs.checkpoint import (
+    ALL,
+    LABEL,
+    ControllerState,
+    SeenObjects,
+    merged,
+    seen_of,
+    version_of,
+    was_deleted,
+)
 from pilotage.meta import forms, objects
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.objects import Header
@@ -31,9 +40,9 @@ class Resumption:
         self._beginning = beginning
         self._clock = beginning.clock
         self._sources: Sequence[Kind] = ()
-        self._record: Record | None = None
+        self._record: ControllerState | None = None
         self._activity: Activity | None = None
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, SeenObjects] = {}
         self._all = True
         self._was_idle = False
 
@@ -82,7 +91,7 @@ class Resumption:
             if known is None or is_changed or was_deleted(known, headers):
                 self._seen[key] = seen_of(headers, version, self._clock())
 
-    def merge(self, record: Record) -> Record:
+    def merge(self, record: ControllerState) -> ControllerState:
         outcomes = self._activity.outcomes if self._activity is not None else None
         now, loop = self._clock(), asyncio.get_running_loop().time()
         done: dict[str, datetime | None] = {ALL: None} if self._all and self._was_idle else {}
@@ -107,7 +116,7 @@ class Resumption:
 
         return passes
 
-    def _seen_before(self, source: Kind) -> Seen | None:
+    def _seen_before(self, source: Kind) -> SeenObjects | None:
         return self._record.seen.get(self._key(source)) if self._record is not None else None
 
     def _is_unclear(self, source: Kind) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pilotage.grpc import rpc
 from pilotage.grpc.http2 import frames
-from pilotage.grpc.http2.engine import Fields, Violation
+from pilotage.grpc.http2.engine import Fields, ProtocolViolation
 from pilotage.grpc.http2.frames import ErrorCode, block
 from pilotage.grpc.http2.stream import Stream
 from pilotage.grpc.messages import PREFIX_BYTES, Assembler
@@ -85,14 +85,14 @@ class IncomingCall(Stream):
 
     def receive_headers(self, fields: Fields, ended: bool) -> None:
         if not ended or not well_formed(fields):
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "HEADERS in the middle of a call, or malformed trailers")
+            raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "HEADERS in the middle of a call, or malformed trailers")
         self.receive_data(b"", True)
 
     def receive_data(self, payload: bytes, ended: bool) -> None:
         if self._due is not None:
             self._due -= len(payload)
             if self._due < 0 or (ended and self._due):
-                raise Violation(
+                raise ProtocolViolation(
                     ErrorCode.PROTOCOL_ERROR,
                     f"the body of stream {self.id} does not have the length of its content-length",
                 )

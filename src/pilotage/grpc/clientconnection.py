@@ -10,7 +10,7 @@ from itertools import count
 from pilotage.errors import ConnectionLost
 from pilotage.grpc.connection import Connection
 from pilotage.grpc.http2 import frames
-from pilotage.grpc.http2.engine import Bounds, Fields, Violation
+from pilotage.grpc.http2.engine import Bounds, Fields, ProtocolViolation
 from pilotage.grpc.http2.frames import ErrorCode
 from pilotage.grpc.http2.stream import Stream
 from pilotage.grpc.options import ChannelOptions
@@ -109,7 +109,7 @@ class ClientConnection(Connection[OutgoingCall]):
             self.ready.set_result(None)
 
     def stream_opened(self, stream_id: int, fields: Fields, ended: bool) -> None:
-        raise Violation(ErrorCode.PROTOCOL_ERROR, "the server opened a stream")
+        raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "the server opened a stream")
 
     def ping_received(self) -> None:
         """Nothing to do: the engine has acknowledged it."""

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from typing import TypeVar, cast
 
 from pilotage.grpc.http2 import frames
-from pilotage.grpc.http2.engine import Bounds, Engine, Violation, discard
+from pilotage.grpc.http2.engine import Bounds, Engine, ProtocolViolation, discard
 from pilotage.grpc.http2.frames import ErrorCode
 from pilotage.grpc.http2.guard import Abuse, Guard
 from pilotage.grpc.http2.stream import Stream
@@ -93,7 +93,7 @@ class Connection(Engine[S], asyncio.BufferedProtocol):
         """Process as many frames as one turn allows. Returns whether nothing is left."""
         try:
             return self.receive(data)
-        except Violation as violation:
+        except ProtocolViolation as violation:
             self.cut(violation.code, str(violation))
         except Abuse as abuse:
             self.cut(ErrorCode.ENHANCE_YOUR_CALM, str(abuse))

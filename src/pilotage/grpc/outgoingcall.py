@@ -9,7 +9,7 @@ from typing import Any
 
 from pilotage.errors import ConnectionLost, PilotageError
 from pilotage.grpc.http2 import frames
-from pilotage.grpc.http2.engine import Engine, Fields, Violation
+from pilotage.grpc.http2.engine import Engine, Fields, ProtocolViolation
 from pilotage.grpc.http2.frames import ErrorCode
 from pilotage.grpc.http2.stream import Stream
 from pilotage.grpc.messages import PREFIX_BYTES, Assembler
@@ -62,7 +62,9 @@ class OutgoingCall(Stream):
 
     def receive_headers(self, fields: Fields, ended: bool) -> None:
         if not well_formed(fields, () if self.answered else _STATUS):
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "the response has header fields that HTTP/2 does not allow")
+            raise ProtocolViolation(
+                ErrorCode.PROTOCOL_ERROR, "the response has header fields that HTTP/2 does not allow"
+            )
         own = {
             name.decode("latin-1"): value.decode("latin-1")
             for name, value in fields
@@ -77,7 +79,7 @@ class OutgoingCall(Stream):
                 self._over(refusal)
                 return
         elif not ended:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "HEADERS in the middle of a response")
+            raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "HEADERS in the middle of a response")
         if ended:
             self.peer_ended = True
             self._over(outcome(own))
@@ -86,7 +88,7 @@ class OutgoingCall(Stream):
 
     def receive_data(self, payload: bytes, ended: bool) -> None:
         if not self.answered:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "DATA before the HEADERS of the response")
+            raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "DATA before the HEADERS of the response")
         try:
             messages = self._assembler.feed(payload)
         except RPCError as error:

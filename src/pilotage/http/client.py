@@ -13,7 +13,7 @@ from pilotage.errors import ConnectionLost
 from pilotage.http.connector import Address, Proxy
 from pilotage.http.exchange import ClientConnection
 from pilotage.http.heads import ResponseHead, check_request_line, header_lines
-from pilotage.http.limits import Limits, Timeouts
+from pilotage.http.limits import HTTPLimits, Timeouts
 from pilotage.http.messages import ClientResponse
 from pilotage.http.pool import Pool
 from pilotage.http.streams import Stream, read_whole
@@ -34,13 +34,13 @@ class ClientObserver(Protocol):
     """Receives what a client does, in seconds."""
 
     def waited(self, method: str, seconds: float) -> None:
-        """How long a request has waited because of `Limits.concurrent_requests`."""
+        """How long a request has waited because of `HTTPLimits.concurrent_requests`."""
 
     def resolved(self, seconds: float) -> None:
         """How long the lookup of the server's name has taken."""
 
 
-class Client:
+class HTTPClient:
     """Sends requests to one server. No redirects, no cookies, no decompression.
 
     `request` and `stream` raise ConnectionLost if no complete response arrives. If its `sent` is False, the request
@@ -59,11 +59,11 @@ class Client:
         server_hostname: str | None = None,
         host_header: str = "",
         proxy: Proxy | None = None,
-        limits: Limits | None = None,
+        limits: HTTPLimits | None = None,
         timeouts: Timeouts | None = None,
         observer: ClientObserver | None = None,
     ) -> None:
-        self._limits = limits or Limits()
+        self._limits = limits or HTTPLimits()
         self._timeouts = timeouts or Timeouts()
         self._observer = observer
         address = Address(host, port, ssl, server_hostname or "", proxy)
@@ -73,7 +73,7 @@ class Client:
         self._turns = asyncio.Semaphore(self._limits.concurrent_requests)
         self._closed = False
 
-    async def __aenter__(self) -> Client:
+    async def __aenter__(self) -> HTTPClient:
         return self
 
     async def __aexit__(self, *error: object) -> None:

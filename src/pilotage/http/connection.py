@@ -11,10 +11,10 @@ from math import inf
 from pilotage.errors import ConnectionLost
 from pilotage.http.dates import DateLine
 from pilotage.http.heads import Refusal, RequestHead
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 from pilotage.http.messages import Authenticate, Handler, HTTPRequest, Peer, StreamingResponse
 from pilotage.http.reader import RawRequest, RequestReader
-from pilotage.http.responses import CONTINUE, LAST_CHUNK, Plan, chunk_bytes, plan, refusal_bytes
+from pilotage.http.responses import CONTINUE, LAST_CHUNK, ResponsePlan, chunk_bytes, plan, refusal_bytes
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.http")
@@ -25,7 +25,7 @@ class Shared:
     """The state that all connections of a server share."""
 
     handler: Handler
-    limits: Limits
+    limits: HTTPLimits
     authenticate: Authenticate | None = None
     unauthenticated: dict[ServerConnection, asyncio.Task[None]] = field(default_factory=dict)
     """Connections that have not authenticated yet, oldest first, with the tasks that serve them."""
@@ -287,7 +287,7 @@ class ServerConnection(asyncio.Protocol):
             self._write(head)
             self._write(body)
 
-    async def _write_stream(self, response: StreamingResponse, planned: Plan) -> None:
+    async def _write_stream(self, response: StreamingResponse, planned: ResponsePlan) -> None:
         chunks = response.chunks
         self._streaming, self._endless = True, response.endless
         try:

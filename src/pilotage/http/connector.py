@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from pilotage.errors import ConnectionLost
 from pilotage.http.exchange import ClientConnection
-from pilotage.http.limits import Limits, Timeouts
+from pilotage.http.limits import HTTPLimits, Timeouts
 from pilotage.net.sockets import address_text
 
 
@@ -50,7 +50,7 @@ class Address:
 
 
 async def connect(
-    address: Address, limits: Limits, timeouts: Timeouts, resolved: Callable[[float], None] | None = None
+    address: Address, limits: HTTPLimits, timeouts: Timeouts, resolved: Callable[[float], None] | None = None
 ) -> ClientConnection:
     """Open a connection. Raises ConnectionLost (with `sent` False) if that fails or takes too long.
 

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pilotage.errors import ConnectionLost
 from pilotage.http.bodies import Body, body_for
 from pilotage.http.heads import UNTIL_CLOSE, Refusal, ResponseHead, parse_response_head
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 
 
 class ClientConnection(asyncio.Protocol):
     """Carries one exchange at a time. After an error, or with unread bytes, it is not `reusable`."""
 
-    def __init__(self, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, limits: HTTPLimits, loop: asyncio.AbstractEventLoop) -> None:
         self.answered = False
         """Whether any byte of the current response has arrived."""
         self.timed_out = False

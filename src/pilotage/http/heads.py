@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 from pilotage.http.messages import Headers, reason_phrase
 
 CHUNKED = -1
@@ -61,7 +61,7 @@ class ResponseHead:
     keep_alive: bool
 
 
-def parse_request_head(block: str, limits: Limits, known: RequestFields | None = None) -> RequestHead:
+def parse_request_head(block: str, limits: HTTPLimits, known: RequestFields | None = None) -> RequestHead:
     """Parse the head of a request: `block` is latin-1 text and ends with the empty line. Raises Refusal.
 
     `known` are the fields of the previous request: most clients send the same ones, which are not parsed again.
@@ -83,7 +83,7 @@ def parse_request_head(block: str, limits: Limits, known: RequestFields | None =
     return RequestHead(method, target, known)
 
 
-def parse_response_head(block: str, method: str, limits: Limits) -> ResponseHead:
+def parse_response_head(block: str, method: str, limits: HTTPLimits) -> ResponseHead:
     """Parse the head of the response to a request of `method`. Raises Refusal, whose status has no meaning here."""
     line = _STATUS_LINE.match(block)
     if line is None:
@@ -158,7 +158,7 @@ _PARSED_NAMES = frozenset(("transfer-encoding", "content-length", "connection", 
 _NO_VALUES: tuple[str, ...] = ()
 
 
-def _header_pairs(block: str, start: int, limits: Limits) -> tuple[tuple[str, str], ...]:
+def _header_pairs(block: str, start: int, limits: HTTPLimits) -> tuple[tuple[str, str], ...]:
     if block.count("\r\n", start) - 1 > limits.header_count:
         raise Refusal(431, f"more than {limits.header_count} header lines")
     if _HEADER_BLOCK.fullmatch(block, start) is None:
@@ -172,7 +172,7 @@ def _header_pairs(block: str, start: int, limits: Limits) -> tuple[tuple[str, st
     return tuple(pairs)
 
 
-def _request_fields(text: str, modern: bool, limits: Limits) -> RequestFields:
+def _request_fields(text: str, modern: bool, limits: HTTPLimits) -> RequestFields:
     pairs = _header_pairs(text, 0, limits)
     values = _parsed_values(pairs)
     host, expect = values.get("host", _NO_VALUES), ",".join(values.get("expect", _NO_VALUES))

@@ -9,7 +9,7 @@ MEBIBYTE = 1024 * KIBIBYTE
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class HTTPLimits:
     """Limits of a server and of a client. Sizes are bytes, times are seconds."""
 
     header_bytes: int = 64 * KIBIBYTE

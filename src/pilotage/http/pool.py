@@ -10,14 +10,14 @@ from collections.abc import Callable
 from pilotage.errors import ConnectionLost
 from pilotage.http.connector import Address, connect
 from pilotage.http.exchange import ClientConnection
-from pilotage.http.limits import Limits, Timeouts
+from pilotage.http.limits import HTTPLimits, Timeouts
 
 
 class Pool:
     """Opens connections, and keeps a limited number of idle ones for a limited time."""
 
     def __init__(
-        self, address: Address, limits: Limits, timeouts: Timeouts, resolved: Callable[[float], None] | None = None
+        self, address: Address, limits: HTTPLimits, timeouts: Timeouts, resolved: Callable[[float], None] | None = None
     ) -> None:
         self.address = address
         self._resolved = resolved

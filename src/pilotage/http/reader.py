@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pilotage.http.bodies import ChunkedBody
 from pilotage.http.heads import CHUNKED, Refusal, RequestFields, RequestHead, find_bare_line_end, parse_request_head
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class RequestReader:
     `feed` only stores; `take` parses one request, so that pipelined requests wait unparsed.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: HTTPLimits) -> None:
         self._limits = limits
         self._buffer = bytearray()
         self._scanned = 0  # bytes of an incomplete head that were searched for its end

@@ -12,7 +12,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ResponsePlan:
     """How a response is written: decided before the first byte."""
 
     head: bytes
@@ -21,7 +21,9 @@ class Plan:
     keep_alive: bool
 
 
-def plan(response: HTTPResponse | StreamingResponse, request: RequestHead, keep_alive: bool, date_line: bytes) -> Plan:
+def plan(
+    response: HTTPResponse | StreamingResponse, request: RequestHead, keep_alive: bool, date_line: bytes
+) -> ResponsePlan:
     """Decide how `response` is written. Raises ValueError for headers or a status that a handler may not use."""
     bodiless = response.status in (204, 304)
     streaming = isinstance(response, StreamingResponse)
@@ -38,7 +40,7 @@ def plan(response: HTTPResponse | StreamingResponse, request: RequestHead, keep_
         connection = b"" if request.fields.modern else b"Connection: keep-alive\r\n"
     lines = header_lines(tuple(response.headers))
     head = b"".join((status_line(response.status), lines, framing, connection, date_line, b"\r\n"))
-    return Plan(head, not bodiless and request.method != "HEAD", chunked, keep_alive)
+    return ResponsePlan(head, not bodiless and request.method != "HEAD", chunked, keep_alive)
 
 
 def chunk_bytes(data: bytes) -> bytes:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from pilotage.http.connection import Phase, ServerConnection, Shared
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 from pilotage.http.messages import Authenticate, Handler
 from pilotage.net.acceptor import Acceptor
 from pilotage.net.connectiontasks import ConnectionTasks
@@ -29,7 +29,7 @@ async def serve(
     port: int = 0,
     *,
     ssl: tls.SSLContext | None = None,
-    limits: Limits | None = None,
+    limits: HTTPLimits | None = None,
     authenticate: Authenticate | None = None,
 ) -> AsyncIterator[Server]:
     """Serve `handler` for the length of the block. `host` "" is every address; `port` 0 is a free one.
@@ -41,7 +41,7 @@ async def serve(
     At the end no more connections are accepted, endless streams (watches) are ended, running requests have
     `limits.grace_seconds` to finish, and the remaining connections are closed.
     """
-    shared = Shared(handler, _within_descriptors(limits or Limits()), authenticate)
+    shared = Shared(handler, _within_descriptors(limits or HTTPLimits()), authenticate)
     with listen(host, port) as listener:
         server = Server(shared, listener, ssl)
         server._acceptor.open()
@@ -180,7 +180,7 @@ _CLOSING_SECONDS = 0.5  # for the end of TLS, and for a request that has arrived
 _UNSENT_SHARE = 4  # times the write buffer: what the kernel may buffer unsent
 
 
-def _within_descriptors(limits: Limits) -> Limits:
+def _within_descriptors(limits: HTTPLimits) -> HTTPLimits:
     """The limits within the process's file descriptors, of which some remain for the storage, logs and the client."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if descriptors == resource.RLIM_INFINITY:
@@ -192,7 +192,7 @@ def _within_descriptors(limits: Limits) -> Limits:
     )
 
 
-def _sweep_interval(limits: Limits) -> float:
+def _sweep_interval(limits: HTTPLimits) -> float:
     return sweep_interval(
         limits.header_seconds,
         limits.body_seconds,
@@ -202,7 +202,7 @@ def _sweep_interval(limits: Limits) -> float:
     )
 
 
-def _limit_unsent(accepted: socket.socket, limits: Limits) -> None:
+def _limit_unsent(accepted: socket.socket, limits: HTTPLimits) -> None:
     """Without this the kernel buffers megabytes for a client that does not read, and reports its progress rarely."""
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_SHARE * limits.write_buffer_bytes)

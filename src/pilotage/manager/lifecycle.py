@@ -19,7 +19,7 @@ from pilotage.manager.errors import (
 )
 from pilotage.manager.groups import Groups
 from pilotage.manager.runnables import AnyRunnable, Group, name_of
-from pilotage.manager.shutdown import PROGRESS, Grace, Progress, Shutdown
+from pilotage.manager.shutdown import PROGRESS, Grace, Shutdown, ShutdownProgress
 from pilotage.manager.work import WorkTracker
 from pilotage.telemetry.logs import logger
 
@@ -32,7 +32,7 @@ log = logger("pilotage.manager")
 class Lifecycle:
     """Runs groups of runnables. The first failure requests the stop, and `stop` raises it at the end."""
 
-    def __init__(self, work: WorkTracker, grace_seconds: float, progress: Progress = PROGRESS) -> None:
+    def __init__(self, work: WorkTracker, grace_seconds: float, progress: ShutdownProgress = PROGRESS) -> None:
         self.groups = Groups(self._fail)
         self.elected = asyncio.Event()
         self.elector: LeaderElector | None = None

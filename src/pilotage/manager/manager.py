@@ -39,7 +39,7 @@ from pilotage.manager.processes.child import add_probe
 from pilotage.manager.runnables import AnyRunnable, name_of
 from pilotage.manager.runs.beginning import Beginning, reconcilers_of
 from pilotage.manager.runs.idleness import Idleness
-from pilotage.manager.shutdown import Progress
+from pilotage.manager.shutdown import ShutdownProgress
 from pilotage.manager.supervision.liveness import EVENT_LOOP
 from pilotage.manager.supervision.supervisor import has_threads
 from pilotage.manager.supervision.tasks import Supervision
@@ -87,7 +87,7 @@ class Manager:
         self.declared = Declared()
         """What the controllers of this manager were declared with; `pilotage rbac` reads it."""
         self.beginning = Beginning(self.clock)
-        progress = Progress(self.options.shutdown_progress_interval, self.options.shutdown_warning_after)
+        progress = ShutdownProgress(self.options.shutdown_progress_interval, self.options.shutdown_warning_after)
         self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout, progress)
         self._permissions = Permissions(self._own_permissions)
         self._namespaces: NamespaceSelection | None = None

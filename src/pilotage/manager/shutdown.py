@@ -21,14 +21,14 @@ log = logger("pilotage.manager")
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ShutdownProgress:
     """How often a shutdown logs what it waits for, and after how many seconds these lines are warnings."""
 
     seconds: float = 0.5
     warning_after: float = 10.0
 
 
-PROGRESS = Progress()
+PROGRESS = ShutdownProgress()
 
 UNWIND_SECONDS = 1.0
 """How long cancelled tasks have after the grace period: in asyncio a task ends only by its own code."""
@@ -84,7 +84,7 @@ class Grace:
 class Shutdown:
     """One shutdown of a manager. `run` ends within the grace period and `UNWIND_SECONDS`, whatever the tasks do."""
 
-    def __init__(self, groups: Groups, work: WorkTracker, grace: Grace, progress: Progress = PROGRESS) -> None:
+    def __init__(self, groups: Groups, work: WorkTracker, grace: Grace, progress: ShutdownProgress = PROGRESS) -> None:
         self._groups = groups
         self._work = work
         self._grace = grace

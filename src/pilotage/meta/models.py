@@ -85,7 +85,7 @@ class Model(msgspec.Struct, metaclass=ModelMeta, gc=False):
     __markers__: ClassVar[tuple[Marker, ...]] = ()
 
 
-class Shape(Value, frozen=True):
+class FieldShape(Value, frozen=True):
     """What is known of one field: its wire name and how to walk into its value."""
 
     name: str
@@ -106,10 +106,10 @@ class Shape(Value, frozen=True):
     """Whether fields that its model does not have are kept: `x-kubernetes-preserve-unknown-fields`."""
 
 
-_SHAPES: dict[type, dict[str, Shape]] = {}
+_SHAPES: dict[type, dict[str, FieldShape]] = {}
 
 
-def shapes(model: type[Model]) -> dict[str, Shape]:
+def shapes(model: type[Model]) -> dict[str, FieldShape]:
     """The fields of `model` by wire name. Computed once for each class."""
     known = _SHAPES.get(model)
     if known is None:
@@ -118,7 +118,7 @@ def shapes(model: type[Model]) -> dict[str, Shape]:
     return known
 
 
-def _shapes(model: type[Model]) -> Iterator[Shape]:
+def _shapes(model: type[Model]) -> Iterator[FieldShape]:
     hints = typing.get_type_hints(model, include_extras=True)
     for info in msgspec.structs.fields(model):
         markers, container, inner = unwrap(hints[info.name])
@@ -129,7 +129,7 @@ def _shapes(model: type[Model]) -> Iterator[Shape]:
             keys = ("type",)
         if not keys and merge is not None and merge.key and "merge" in merge.strategy:
             keys = (merge.key,)
-        yield Shape(
+        yield FieldShape(
             name=info.encode_name,
             attribute=info.name,
             required=info.required,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pilotage.meta.markers import PreserveUnknownFields
-from pilotage.meta.models import Model, Resource, Shape, shapes
+from pilotage.meta.models import FieldShape, Model, Resource, shapes
 from pilotage.meta.patches.json_patch import pointer, pointer_text
 from pilotage.meta.values import Value
 
@@ -46,7 +46,7 @@ def _in_object(value: Any, model: type[Model] | None, path: str) -> Iterator[Mis
             yield Misnamed(place, f"{path}.{wire}" if path else wire)
 
 
-def _in_field(value: Any, shape: Shape, path: str) -> Iterator[Misnamed]:
+def _in_field(value: Any, shape: FieldShape, path: str) -> Iterator[Misnamed]:
     if shape.model is None or shape.keeps_unknown_fields:
         return
     if shape.container == "list":
@@ -73,15 +73,17 @@ def _in_operation(operation: Mapping[str, Any], model: type[Model]) -> Iterator[
             yield Misnamed(text, pointer_text(written))
         elif member == "path":
             value = operation.get("value")
-            yield from _in_field(value, inner, text) if isinstance(inner, Shape) else _in_object(value, inner, text)
+            yield from (
+                _in_field(value, inner, text) if isinstance(inner, FieldShape) else _in_object(value, inner, text)
+            )
 
 
-def _renamed(steps: tuple[str, ...], model: type[Model]) -> tuple[tuple[str, ...], Shape | type[Model] | None]:
+def _renamed(steps: tuple[str, ...], model: type[Model]) -> tuple[tuple[str, ...], FieldShape | type[Model] | None]:
     """The steps of a pointer under the API's names, and what is known of the value that they lead to."""
     made: list[str] = []
-    here: Shape | type[Model] | None = model
+    here: FieldShape | type[Model] | None = model
     for step in steps:
-        if isinstance(here, Shape):  # into a list or a map: the step is an index or a key
+        if isinstance(here, FieldShape):  # into a list or a map: the step is an index or a key
             made.append(step)
             here = here.model
             continue
@@ -91,7 +93,7 @@ def _renamed(steps: tuple[str, ...], model: type[Model]) -> tuple[tuple[str, ...
     return tuple(made), here
 
 
-def _below(model: type[Model] | None, wire: str) -> Shape | type[Model] | None:
+def _below(model: type[Model] | None, wire: str) -> FieldShape | type[Model] | None:
     shape = shapes(model).get(wire) if model is not None else None
     if shape is None or shape.model is None or shape.keeps_unknown_fields:
         return None

@@ -25,8 +25,8 @@ from pilotage.reflector.backoff import BackoffManager, backoff_of
 from pilotage.reflector.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
 from pilotage.reflector.intake import Intake, Item
 from pilotage.reflector.pager import Listing, Pager, undecodable
-from pilotage.reflector.silence import Deadline
-from pilotage.reflector.stages import SHORT_SECONDS, Attempt, Reaction, Stage, State
+from pilotage.reflector.silence import SilenceTimeout
+from pilotage.reflector.stages import SHORT_SECONDS, Attempt, Reaction, Stage, WatchState
 from pilotage.rest.answers import watch_error
 from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION, EMBEDDED_SILENCE_SECONDS, BackoffOptions, ListerWatcher
 from pilotage.rest.request import ListOptions
@@ -104,7 +104,7 @@ class _Reflector:
         self._pager = Pager(lister_watcher, self._intake, options.page_size)
         self._promised_silence = float("inf")
         self._attempt = Attempt(0.0, "")
-        self.state = State(lister_watcher.streaming)
+        self.state = WatchState(lister_watcher.streaming)
 
     async def list(self) -> Listing:
         options = replace(self._options.selection, resource_version=self.state.version)
@@ -128,7 +128,7 @@ class _Reflector:
         loop, state = asyncio.get_running_loop(), self.state
         attempt = self._attempt = Attempt(loop.time(), state.version)
         initial = _InitialEvents() if state.stage is Stage.STREAM else None
-        with Deadline(self._silence_seconds()) as deadline:
+        with SilenceTimeout(self._silence_seconds()) as deadline:
             async with self._lister_watcher.watch(self._watch_options()) as events:
                 attempt.opened = True
                 if initial is None:  # a stream reports that it listens after its initial events: not synced before
@@ -191,7 +191,7 @@ class _Reflector:
             self.state.version = header.resource_version
         return Deleted(data, header) if event.type == "DELETED" else Applied(data, header)
 
-    def _bookmark(self, event: WatchEvent, deadline: Deadline) -> Change:
+    def _bookmark(self, event: WatchEvent, deadline: SilenceTimeout) -> Change:
         header, state = objects.header(event.object), self.state
         self._learn_rhythm(header, deadline)
         if state.stage is Stage.STREAM:
@@ -206,7 +206,7 @@ class _Reflector:
         """How long the next watch may be silent. A lister-watcher may have learned that from the list before."""
         return self._options.silence_seconds or min(self._promised_silence, self._lister_watcher.silence_seconds)
 
-    def _learn_rhythm(self, header: Header, deadline: Deadline) -> None:
+    def _learn_rhythm(self, header: Header, deadline: SilenceTimeout) -> None:
         """Shorten the deadline if the server announces the interval of its bookmarks: three may be missing."""
         promised = header.annotations.get(BOOKMARK_SECONDS_ANNOTATION, "")
         if self._options.silence_seconds is None and promised.isdecimal():

@@ -18,7 +18,7 @@ class Silent(ConnectionLost):
         super().__init__(f"the watch was silent for {seconds:g} s and is considered dead")
 
 
-class Deadline:
+class SilenceTimeout:
     """Ends the block with `Silent` once nothing arrived for `seconds` while the block waited.
 
     The block sets `heard` for each event, and clears `waiting` while the consumer has the last event. Both are plain
@@ -57,7 +57,7 @@ class Deadline:
         # One tick more than is counted, because the first one may be shorter than the interval.
         self._timer = asyncio.get_running_loop().call_later(self.seconds / (_TICKS + 1), self._tick)
 
-    def __enter__(self) -> Deadline:
+    def __enter__(self) -> SilenceTimeout:
         self._task = asyncio.current_task()
         self._cancelling = self._task.cancelling() if self._task is not None else 0
         self._arm()

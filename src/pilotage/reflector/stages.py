@@ -66,7 +66,7 @@ class Reaction:
 
 
 @dataclass(slots=True)
-class State:
+class WatchState:
     """The next stage, its version, and the number of watches without an event."""
 
     streaming: bool

@@ -1,7 +1,7 @@
 # The exports of the package, for type checkers and for `__init__.py`. One import to a line.
 
 from pilotage.rest.fence import Fence as Fence
-from pilotage.rest.fence import Term as Term
+from pilotage.rest.fence import LeaderTerm as LeaderTerm
 from pilotage.rest.path import EncodedRequest as EncodedRequest
 from pilotage.rest.path import build as build
 from pilotage.rest.path import parse as parse

@@ -13,7 +13,7 @@ MAX_TERMS = 4
 _SEPARATOR = ","
 
 
-class Term(Value, frozen=True):
+class LeaderTerm(Value, frozen=True):
     """One holder's tenure of a Lease. It ends when the holder or the number of transitions changes."""
 
     namespace: str
@@ -38,7 +38,7 @@ class Fence(Value, frozen=True, eq=False):
 
     __unshown__ = frozenset({"check", "server"})
 
-    term: Term | None = None
+    term: LeaderTerm | None = None
     check: Callable[[], None] = _allow
     server: object = None
     """The API server that has the lease. Only requests to it carry the term."""
@@ -73,17 +73,17 @@ def parse_header(value: str) -> tuple[Fence, ...]:
     return tuple(Fence(_term(part)) for part in parts)
 
 
-def _text(term: Term) -> str:
+def _text(term: LeaderTerm) -> str:
     from urllib.parse import quote  # most programs have no lease to name in a header
 
     namespace, name, holder = (quote(part, safe="") for part in (term.namespace, term.name, term.holder))
     return f"{namespace}/{name}/{term.transitions}/{holder}"
 
 
-def _term(text: str) -> Term:
+def _term(text: str) -> LeaderTerm:
     from urllib.parse import unquote
 
     match text.strip().split("/"):
         case [namespace, name, number, holder] if number.isascii() and number.isdecimal() and len(number) <= 10:
-            return Term(unquote(namespace), unquote(name), unquote(holder), int(number))
+            return LeaderTerm(unquote(namespace), unquote(name), unquote(holder), int(number))
     raise BadRequest(f"the header {HEADER} must be NAMESPACE/NAME/TRANSITIONS/HOLDER, not {text[:100]!r}")

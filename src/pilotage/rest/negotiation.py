@@ -48,7 +48,7 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class ResponseFormat:
     """How an answer is written."""
 
     media: str = JSON
@@ -66,7 +66,7 @@ def clauses(accept: str) -> list[Clause]:
     return sorted(parsed, key=lambda clause: (-clause.quality, clause.media == "*/*", clause.media.endswith("/*")))
 
 
-def negotiate(accept: str, *, messages: bool = True, forms: bool = True) -> Format | None:
+def negotiate(accept: str, *, messages: bool = True, forms: bool = True) -> ResponseFormat | None:
     """The format of the first alternative that can be served; None if none can.
 
     `messages`: whether the object can be written as protobuf. `forms`: whether it can be converted to another kind. An
@@ -77,9 +77,9 @@ def negotiate(accept: str, *, messages: bool = True, forms: bool = True) -> Form
     return _kept_format(accept, messages, forms)
 
 
-def _negotiated(accept: str, messages: bool, forms: bool) -> Format | None:
+def _negotiated(accept: str, messages: bool, forms: bool) -> ResponseFormat | None:
     if not accept.strip():
-        return Format()
+        return ResponseFormat()
     for clause in clauses(accept):
         for media in MEDIA_TYPES:
             if clause.media in (media, "application/*", "*/*"):
@@ -92,25 +92,25 @@ def _negotiated(accept: str, messages: bool, forms: bool) -> Format | None:
 _kept_format = lru_cache(maxsize=256)(_negotiated)
 
 
-def _format(clause: Clause, media: str, *, messages: bool, forms: bool) -> Format | None:
+def _format(clause: Clause, media: str, *, messages: bool, forms: bool) -> ResponseFormat | None:
     given = clause.parameters
     if given.get("stream", "watch") not in ("", "watch") or (given.get("stream") and media == YAML) or given.get("sv"):
         return None
     pretty = given.get("pretty") == "1"
     if given.keys().isdisjoint(("as", "g", "v")):
-        return None if media == PROTOBUF and not messages else Format(media, pretty=pretty)
+        return None if media == PROTOBUF and not messages else ResponseFormat(media, pretty=pretty)
     kind, version = given.get("as", ""), given.get("v", "")
     form = FORMS.get(kind)
     if not forms or form is None or given.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
         return None
     if form is Form.TABLE and media == PROTOBUF:
         return None  # it has no message
-    return Format(media, form, kind, version, pretty)
+    return ResponseFormat(media, form, kind, version, pretty)
 
 
 def requested_form(accept: str) -> Form:
     """The form of objects that an `Accept` header prefers; the plain one where nothing of it can be served."""
-    return (negotiate(accept) or Format()).form
+    return (negotiate(accept) or ResponseFormat()).form
 
 
 def aggregated_discovery(accept: str) -> str:

@@ -33,7 +33,7 @@ from pilotage.server.strategies.core import SYSTEM_NAMESPACES
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.patch import patch_type
-from pilotage.server.verbs.read import Reader
+from pilotage.server.verbs.read import ObjectReader
 from pilotage.server.verbs.refusals import with_warnings
 from pilotage.server.verbs.update import Updater
 from pilotage.server.verbs.watch import Watcher
@@ -67,7 +67,7 @@ class Registry:
         self._catalogue = context.catalogue
         self.local_webhooks = context.local_webhooks
         self.reviewer = Reviewer(context, context.authorizer)
-        self._reader = Reader(context)
+        self._reader = ObjectReader(context)
         self._creator = Creator(context)
         self._updater = Updater(context)
         self._deleter = Deleter(context)

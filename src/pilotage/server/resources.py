@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # compiled on use: a program that touches three kinds pays fo
     from pilotage.schema.structural import StructuralSchema
     from pilotage.server.codec.structure import Structure
     from pilotage.server.strategies.strategy import Strategy
-    from pilotage.server.webhooks.endpoints import Conversion
+    from pilotage.server.webhooks.endpoints import DefinitionConversion
 
 _MAX_TEXT = 2000
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
@@ -45,7 +45,7 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
     """All versions of the kind by their apiVersion, where there are several."""
     served: bool = True
     """False for a version of a CRD in which objects may be stored, but not requested."""
-    conversion: Conversion | None = None
+    conversion: DefinitionConversion | None = None
     """The webhook that converts between the versions of a CRD."""
     terminating: bool = False
     """The CRD is being deleted: nothing can be created."""

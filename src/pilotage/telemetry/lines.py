@@ -25,7 +25,7 @@ _BARE = re.compile(r"[^\s\"'=\\]+")
 _RESERVED = ("time", "level", "logger", "message", "exception")
 
 
-class Event:
+class LogEvent:
     """A message with fields, as the `msg` of a standard log record. It is one line under any formatter."""
 
     __slots__ = ("fields", "message")
@@ -90,13 +90,13 @@ def _escape(character: str) -> str:
     return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character, f"\\u{ord(character):04x}")
 
 
-def event_of(record: logging.LogRecord) -> Event:
-    if isinstance(record.msg, Event):
+def event_of(record: logging.LogRecord) -> LogEvent:
+    if isinstance(record.msg, LogEvent):
         return record.msg
     try:
-        return Event(record.getMessage(), {})
+        return LogEvent(record.getMessage(), {})
     except Exception:  # the arguments do not fit the message: a bug of the caller must not lose the event
-        return Event(f"{text_of(record.msg)} {text_of(record.args)}", {})
+        return LogEvent(f"{text_of(record.msg)} {text_of(record.args)}", {})
 
 
 def _moment(record: logging.LogRecord) -> str:

@@ -18,7 +18,7 @@ from contextvars import ContextVar, Token
 from typing import Protocol
 
 from pilotage.telemetry import levels as levels_
-from pilotage.telemetry.lines import Event, JSONFormatter, LineFormatter
+from pilotage.telemetry.lines import JSONFormatter, LineFormatter, LogEvent
 
 _context: ContextVar[Mapping[str, object] | None] = ContextVar("pilotage_log_context", default=None)
 
@@ -75,7 +75,7 @@ class Logger:
 
     def _log(self, level: int, message: str, fields: dict[str, object], *, traceback: bool = False) -> None:
         if self._logger.isEnabledFor(level):
-            event = Event(message, {**(_context.get() or {}), **self._fields, **fields})
+            event = LogEvent(message, {**(_context.get() or {}), **self._fields, **fields})
             # The third frame up is the caller's: its file and line are the record's.
             self._logger.log(level, event, exc_info=traceback, stacklevel=3)
 

@@ -33,7 +33,7 @@ class Sample(NamedTuple):
     value: float
 
 
-class Definition(NamedTuple):
+class MetricDefinition(NamedTuple):
     """The definition of a metric."""
 
     type: str
@@ -44,7 +44,7 @@ class Definition(NamedTuple):
     buckets: tuple[float, ...] = ()
 
 
-Collector = Callable[[], Iterable[tuple[Definition, list[Sample]]]]
+Collector = Callable[[], Iterable[tuple[MetricDefinition, list[Sample]]]]
 """Computes metrics with their samples when they are read."""
 
 
@@ -144,7 +144,7 @@ Child = TypeVar("Child", CounterChild, GaugeChild, HistogramChild)
 class Metric(Generic[Child]):
     """A metric with its children, one for each set of label values. Without labels it has just one: `labels()`."""
 
-    def __init__(self, definition: Definition, make: Callable[[], Child]) -> None:
+    def __init__(self, definition: MetricDefinition, make: Callable[[], Child]) -> None:
         self.definition = definition
         self._make: Callable[[], Child] = make
         self._children: dict[tuple[str, ...], Child] = {}
@@ -194,13 +194,13 @@ class Registry:
         self, name: str, help_: str, labels: Sequence[str] = (), *, max_label_sets: int = MAX_LABEL_SETS
     ) -> Metric[CounterChild]:
         """A number that only increases; by convention its name ends in `_total`."""
-        return self._metric(Definition("counter", name, help_, tuple(labels), max_label_sets), CounterChild)
+        return self._metric(MetricDefinition("counter", name, help_, tuple(labels), max_label_sets), CounterChild)
 
     def gauge(
         self, name: str, help_: str, labels: Sequence[str] = (), *, max_label_sets: int = MAX_LABEL_SETS
     ) -> Metric[GaugeChild]:
         """A number that can increase and decrease."""
-        return self._metric(Definition("gauge", name, help_, tuple(labels), max_label_sets), GaugeChild)
+        return self._metric(MetricDefinition("gauge", name, help_, tuple(labels), max_label_sets), GaugeChild)
 
     def histogram(
         self,
@@ -215,7 +215,7 @@ class Registry:
         bounds = tuple(float(bound) for bound in buckets)
         if any(not lower < upper for lower, upper in pairwise(bounds)):
             raise ValueError(f"the buckets of {name} must be increasing: {bounds}")
-        definition = Definition("histogram", name, help_, tuple(labels), max_label_sets, bounds)
+        definition = MetricDefinition("histogram", name, help_, tuple(labels), max_label_sets, bounds)
         return self._metric(definition, lambda: HistogramChild(bounds))
 
     def add_collector(self, collector: Collector) -> None:
@@ -223,7 +223,7 @@ class Registry:
         with self._lock:
             self._collectors[collector] = None
 
-    def collect(self, *, computed: bool = True) -> Iterator[tuple[Definition, list[Sample]]]:
+    def collect(self, *, computed: bool = True) -> Iterator[tuple[MetricDefinition, list[Sample]]]:
         """Every metric with its samples, by name, then those of collectors, if `computed`."""
         with self._lock:
             metrics, collectors = sorted(self._metrics.items()), list(self._collectors) if computed else []
@@ -236,7 +236,7 @@ class Registry:
         """All metrics as Prometheus' text."""
         return render(self.collect())
 
-    def _metric(self, definition: Definition, make: Callable[[], Child]) -> Metric[Child]:
+    def _metric(self, definition: MetricDefinition, make: Callable[[], Child]) -> Metric[Child]:
         _check(definition)
         with self._lock:
             known = self._metrics.get(definition.name)
@@ -253,7 +253,7 @@ REGISTRY = Registry()
 """The process's metrics."""
 
 
-def render(collected: Iterable[tuple[Definition, list[Sample]]]) -> str:
+def render(collected: Iterable[tuple[MetricDefinition, list[Sample]]]) -> str:
     """Metrics as Prometheus' text."""
     lines: list[str] = []
     for definition, samples in collected:
@@ -272,7 +272,7 @@ def number(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
-def _check(definition: Definition) -> None:
+def _check(definition: MetricDefinition) -> None:
     if not _NAME.fullmatch(definition.name):
         raise ValueError(f"{definition.name!r} is not the name of a metric: letters, digits, '_' and ':'")
     for label in definition.labels:

@@ -11,7 +11,7 @@ import platform
 import sys
 from collections.abc import Iterator
 
-from pilotage.telemetry.metrics import REGISTRY, Definition, Registry, Sample
+from pilotage.telemetry.metrics import REGISTRY, MetricDefinition, Registry, Sample
 
 _GC = (
     ("python_gc_objects_collected_total", "Objects collected during gc", "collected"),
@@ -27,7 +27,7 @@ def register(registry: Registry = REGISTRY) -> None:
     registry.add_collector(collect)
 
 
-def collect() -> Iterator[tuple[Definition, list[Sample]]]:
+def collect() -> Iterator[tuple[MetricDefinition, list[Sample]]]:
     """All of them, as they are now."""
     yield from _process()
     major, minor, patch = platform.python_version_tuple()
@@ -45,7 +45,7 @@ def collect() -> Iterator[tuple[Definition, list[Sample]]]:
         yield _metric("counter", name, text, values)
 
 
-def _process() -> Iterator[tuple[Definition, list[Sample]]]:
+def _process() -> Iterator[tuple[MetricDefinition, list[Sample]]]:
     try:
         import resource  # only on Unix
 
@@ -88,9 +88,9 @@ def _process() -> Iterator[tuple[Definition, list[Sample]]]:
 
 def _metric(
     kind: str, name: str, text: str, values: list[tuple[dict[str, str], float]]
-) -> tuple[Definition, list[Sample]]:
+) -> tuple[MetricDefinition, list[Sample]]:
     samples = [Sample(name, tuple(labels.items()), value) for labels, value in values]
-    return Definition(kind, name, text, tuple(values[0][0]), sys.maxsize), samples
+    return MetricDefinition(kind, name, text, tuple(values[0][0]), sys.maxsize), samples
 
 
 def _text(path: str) -> str:

@@ -34,7 +34,7 @@ from pilotage.testing.calls import Calls, Fault, ObservedTransport, Writes
 from pilotage.testing.changes import Changes, ReadTransport
 from pilotage.testing.failures import ReconcileFailure
 from pilotage.testing.loop import VirtualLoop
-from pilotage.testing.waiting import ANY, Check, Condition, Probe
+from pilotage.testing.waiting import ANY, Check, Expectation, Probe
 
 T = TypeVar("T")
 
@@ -221,7 +221,7 @@ class Environment:
         that it raises means: not yet. After `timeout` seconds, AssertionError with the last value.
         """
         __tracebackhide__ = True
-        condition = Condition(is_=is_, equals=equals, satisfies=satisfies)
+        condition = Expectation(is_=is_, equals=equals, satisfies=satisfies)
         return await waiting.eventually(probe, condition, self._changes(), timeout, self._hint)
 
     @overload
@@ -255,7 +255,7 @@ class Environment:
     ) -> Any:
         """Check that the same holds for so many seconds, after each write and as time passes. Returns the value."""
         __tracebackhide__ = True
-        condition = Condition(is_=is_, equals=equals, satisfies=satisfies)
+        condition = Expectation(is_=is_, equals=equals, satisfies=satisfies)
         return await waiting.consistently(probe, condition, self._changes(), seconds)
 
     def report(self) -> str:

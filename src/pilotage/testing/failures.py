@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from pilotage.telemetry.lines import Event
+from pilotage.telemetry.lines import LogEvent
 
 _LOGGER = "pilotage.controller"
 _MESSAGE = "Reconciler error"
@@ -86,7 +86,7 @@ class _Collector(logging.Handler):
 
 def _failure(record: logging.LogRecord) -> ReconcileFailure | None:
     event = record.msg
-    if not isinstance(event, Event) or event.message != _MESSAGE:
+    if not isinstance(event, LogEvent) or event.message != _MESSAGE:
         return None
     fields = event.fields
     error = fields.get("error")

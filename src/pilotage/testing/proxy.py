@@ -2,7 +2,7 @@
 
 ```python
 async with FaultProxy("127.0.0.1", server.port) as proxy:
-    client = Client(*proxy.address)
+    client = HTTPClient(*proxy.address)
     proxy.add(Answer(429, retry_after=1, when=path_contains("/widgets"), times=3))
     proxy.add(Cut(after_bytes=1000, direction="down"))
     stall = proxy.add(Stall(direction="down"))
@@ -25,8 +25,8 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from pilotage.errors import ConnectionLost, Status, StatusDetails
-from pilotage.http.client import Client
-from pilotage.http.limits import MEBIBYTE, Limits, Timeouts
+from pilotage.http.client import HTTPClient
+from pilotage.http.limits import MEBIBYTE, HTTPLimits, Timeouts
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from pilotage.http.streams import Stream
@@ -121,14 +121,14 @@ class FaultProxy:
         self._client_ssl = client_ssl
         self._script = Script(random or Random(0))  # noqa: S311  # faults, not secrets
         self._relay: Relay | None = None
-        self._client: Client | None = None
+        self._client: HTTPClient | None = None
         self._requests = 0
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> FaultProxy:
         target = self._target
         if self._http:
-            self._client = Client(*target, ssl=self._client_ssl, limits=_LIMITS, timeouts=_TIMEOUTS)
+            self._client = HTTPClient(*target, ssl=self._client_ssl, limits=_LIMITS, timeouts=_TIMEOUTS)
             self._stack.push_async_callback(self._client.close)
             server = await self._stack.enter_async_context(serve(self._handle, ssl=self._server_ssl, limits=_LIMITS))
             target = server.address
@@ -221,7 +221,7 @@ class FaultProxy:
             return HTTPResponse(stream.status, headers, await stream.read(_LIMITS.response_bytes))
 
 
-_LIMITS = Limits(
+_LIMITS = HTTPLimits(
     body_bytes=64 * MEBIBYTE,
     body_budget_bytes=512 * MEBIBYTE,
     response_bytes=512 * MEBIBYTE,

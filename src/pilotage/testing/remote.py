@@ -14,7 +14,7 @@ from pilotage.client.client import Client
 from pilotage.client.config import Config
 from pilotage.cluster.apiserver import RemoteAPIServer
 from pilotage.cluster.cluster import Cluster
-from pilotage.cluster.writes import Write
+from pilotage.cluster.writes import PendingWrite
 from pilotage.errors import ApiError, Conflict, NotFound, Timeout
 from pilotage.manager.options import ManagerOptions
 from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
@@ -93,7 +93,7 @@ class Remote:
         where no controller manager collects them. The cluster is open for the length of the block."""
         gone: asyncio.Queue[str] = asyncio.Queue()
 
-        def note(resource: GroupResource, write: Write) -> None:
+        def note(resource: GroupResource, write: PendingWrite) -> None:
             if write.gone:
                 gone.put_nowait(write.uid)
 

@@ -21,7 +21,7 @@ _LOOKS = 20
 """How often `consistently` looks at a value although nothing was written."""
 
 
-class Condition:
+class Expectation:
     """What a value must be: truthy, unless something else is asked for."""
 
     def __init__(self, *, is_: object = ANY, equals: object = ANY, satisfies: Check | None = None) -> None:
@@ -70,7 +70,7 @@ class Look:
 
 
 async def eventually(
-    probe: Probe, condition: Condition, changes: Changes, timeout: float, hint: Callable[[], str]
+    probe: Probe, condition: Expectation, changes: Changes, timeout: float, hint: Callable[[], str]
 ) -> Any:
     """Wait until the value meets the condition, and return it. Raises AssertionError with the last value."""
     __tracebackhide__ = True
@@ -91,7 +91,7 @@ async def eventually(
             pause = _FIRST_PAUSE if changed else min(pause * 2, _LONGEST_PAUSE)
 
 
-async def consistently(probe: Probe, condition: Condition, changes: Changes, seconds: float) -> Any:
+async def consistently(probe: Probe, condition: Expectation, changes: Changes, seconds: float) -> Any:
     """Check that the value meets the condition all the time, and return the last one. Raises AssertionError."""
     __tracebackhide__ = True
     loop = asyncio.get_running_loop()

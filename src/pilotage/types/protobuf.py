@@ -14,7 +14,7 @@ from pilotage.meta.protobuf import envelope
 from pilotage.meta.protobuf.envelope import Enveloped
 from pilotage.meta.protobuf.messages import Message, Row
 from pilotage.meta.protobuf.special import special
-from pilotage.meta.protobuf.values import SCALARS, Value
+from pilotage.meta.protobuf.values import SCALARS, ProtobufType
 from pilotage.meta.text import limits
 from pilotage.types import builtin
 
@@ -115,7 +115,7 @@ def _message(name: str) -> Message:
 
 
 @cache
-def _value(name: str) -> Value:
+def _value(name: str) -> ProtobufType:
     rows = msgspec.json.decode(_tables()[name], type=list[Row])
     return special(name, rows, _value) or Message(name, rows, _value)
 

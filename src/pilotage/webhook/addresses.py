@@ -21,7 +21,7 @@ DEFAULT_SERVICE = "webhook-service"
 """kubebuilder's name of the Service."""
 
 
-class Address(Protocol):
+class WebhookAddress(Protocol):
     """Where webhooks are called."""
 
     @property

@@ -18,7 +18,7 @@ VALIDATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingW
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class WebhookRule:
     """Writes that a webhook is called for. `*` stands for all."""
 
     api_groups: Sequence[str]
@@ -92,7 +92,7 @@ class Declaration:
     """The name of the webhook and of the configuration that has it, with at least three parts separated by dots."""
     path: str
     mutating: bool
-    rules: Sequence[Rule]
+    rules: Sequence[WebhookRule]
     options: RegistrationOptions = field(default_factory=RegistrationOptions)
 
     @property
@@ -141,10 +141,12 @@ class Declaration:
         return document
 
 
-def kind_rule(gvk: GroupVersionKind, plural: str, operations: Sequence[str], options: RegistrationOptions) -> Rule:
+def kind_rule(
+    gvk: GroupVersionKind, plural: str, operations: Sequence[str], options: RegistrationOptions
+) -> WebhookRule:
     """The rule for the objects of one kind, and for the subresources in the options."""
     resources = [plural, *(f"{plural}/{subresource}" for subresource in options.subresources)]
-    return Rule((gvk.group,), (gvk.version,), resources, options.operations or operations)
+    return WebhookRule((gvk.group,), (gvk.version,), resources, options.operations or operations)
 
 
 def default_operations(*, mutating: bool) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ _IN_FLIGHT = REGISTRY.gauge(
 )
 
 
-class Endpoint:
+class WebhookEndpoint:
     """Answers HTTP requests (`__call__`) and calls of an embedded API server (`local`) with one webhook.
 
     A handler that fails or is too slow is an HTTP error, which the API server treats by the webhook's failure policy.

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from pilotage.http import tls
 from pilotage.http.certificates import Certificate
-from pilotage.http.limits import MEBIBYTE, Limits
+from pilotage.http.limits import MEBIBYTE, HTTPLimits
 from pilotage.http.messages import Handler
 from pilotage.http.server import serve
 from pilotage.net.sockets import address_text
 from pilotage.webhook.options import WebhookServerOptions
 
-LIMITS = Limits(
+LIMITS = HTTPLimits(
     body_bytes=8 * MEBIBYTE,
     body_budget_bytes=64 * MEBIBYTE,
     header_seconds=32.0,

@@ -14,10 +14,10 @@ from pilotage.client.client import Client
 from pilotage.errors import ApiError, NotFound, Timeout
 from pilotage.meta.documents import Document
 from pilotage.meta.unstructured import Unstructured
-from pilotage.webhook.addresses import Address, with_bundle
+from pilotage.webhook.addresses import WebhookAddress, with_bundle
 from pilotage.webhook.admission import CREATE, AdmissionRequest, AdmissionResponse, denied
 from pilotage.webhook.completion import completed
-from pilotage.webhook.declarations import Declaration, RegistrationOptions, Rule
+from pilotage.webhook.declarations import Declaration, RegistrationOptions, WebhookRule
 from pilotage.webhook.registration import FIELD_OWNER
 
 PATH = "/pilotage-probe"
@@ -31,7 +31,7 @@ async def answer_probe(request: AdmissionRequest) -> AdmissionResponse:
     return denied(_ANSWER)
 
 
-async def wait_called(client: Client, declaration: Declaration, address: Address, bundle: bytes) -> None:
+async def wait_called(client: Client, declaration: Declaration, address: WebhookAddress, bundle: bytes) -> None:
     """Wait until the API server calls what was registered up to now, of the kind of `declaration`.
 
     Raises Timeout after 30 s, with the reason why the API server cannot call us.
@@ -73,7 +73,7 @@ def _probe(declaration: Declaration) -> Declaration:
         name,
         PATH,
         declaration.mutating,
-        [Rule(("authorization.k8s.io",), ("v1",), ("selfsubjectaccessreviews",), (CREATE,))],
+        [WebhookRule(("authorization.k8s.io",), ("v1",), ("selfsubjectaccessreviews",), (CREATE,))],
         RegistrationOptions(timeout_seconds=5, match_conditions=[{"name": "probe", "expression": expression}]),
     )
 

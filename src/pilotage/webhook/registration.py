@@ -12,7 +12,7 @@ from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured
 from pilotage.telemetry.logs import logger
-from pilotage.webhook.addresses import Address, with_bundle
+from pilotage.webhook.addresses import WebhookAddress, with_bundle
 from pilotage.webhook.completion import completed
 from pilotage.webhook.conversion.declaration import DEFINITION
 
@@ -41,13 +41,13 @@ class Registrable(Protocol):
         """What is applied to replace only the bundle."""
 
 
-class Registration:
+class WebhookRegistration:
     """Applies the objects by server-side apply: what other programs set in them (a namespace selector …) stays.
 
     With `installed`, the objects are those of other manifests, and only the bundle is injected.
     """
 
-    def __init__(self, client: Client, address: Address, *, installed: bool = False) -> None:
+    def __init__(self, client: Client, address: WebhookAddress, *, installed: bool = False) -> None:
         self._client = client
         self._address = address
         self._installed = installed

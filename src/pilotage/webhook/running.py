@@ -16,16 +16,16 @@ from pilotage.server.webhooks.local import webhook_url
 from pilotage.tasks import OwnedTasks
 from pilotage.telemetry.logs import logger
 from pilotage.webhook import addresses, probe
-from pilotage.webhook.addresses import Address, HostAddress, InProcess, ServiceAddress, with_bundle
+from pilotage.webhook.addresses import HostAddress, InProcess, ServiceAddress, WebhookAddress, with_bundle
 from pilotage.webhook.certificates.managed import ManagedCertificates
 from pilotage.webhook.certificates.source import CertificateSource
 from pilotage.webhook.conversion.declaration import ConversionDeclaration
 from pilotage.webhook.declarations import Declaration
-from pilotage.webhook.endpoint import Endpoint
+from pilotage.webhook.endpoint import WebhookEndpoint
 from pilotage.webhook.environment import WebhookEnvironment
 from pilotage.webhook.listener import Listener
 from pilotage.webhook.options import WebhookServerOptions
-from pilotage.webhook.registration import Registrable, Registration
+from pilotage.webhook.registration import Registrable, WebhookRegistration
 from pilotage.webhook.webhook import AdmissionWebhook, HandlerFailed
 
 log = logger("controller-runtime.webhook")
@@ -42,7 +42,7 @@ RETRY_SECONDS = 5.0
 class Contents:
     """What a webhook server serves and registers. It may grow while the server runs."""
 
-    endpoints: dict[str, Endpoint] = field(default_factory=dict)
+    endpoints: dict[str, WebhookEndpoint] = field(default_factory=dict)
     """By path."""
     handlers: dict[str, Handler] = field(default_factory=dict)
     """Plain HTTP handlers, by path."""
@@ -77,7 +77,7 @@ class Running:
         self._options = options
         self._contents = contents
         self._environment = environment
-        self._reached_at: Address = InProcess()
+        self._reached_at: WebhookAddress = InProcess()
         self._source: CertificateSource | None = None
         self._listener: Listener | None = None
         self._local: list[str] = []
@@ -171,7 +171,7 @@ class Running:
 
     async def _wait_called(self, changed: list[Declaration], bundle: bytes) -> None:
         if probe.PATH not in self._contents.endpoints:
-            self._contents.endpoints[probe.PATH] = Endpoint(probe.PATH, AdmissionWebhook(probe.answer_probe))
+            self._contents.endpoints[probe.PATH] = WebhookEndpoint(probe.PATH, AdmissionWebhook(probe.answer_probe))
         for mutating in (True, False):
             declaration = next((each for each in changed if each.mutating is mutating), None)
             if declaration is not None:
@@ -209,12 +209,12 @@ class Running:
             log.warning("Cannot delete the webhook configurations", error=error)
 
     @cached_property
-    def _registration(self) -> Registration:
+    def _registration(self) -> WebhookRegistration:
         """Made when the address is known."""
-        return Registration(self._environment.client, self._reached_at, installed=not self._options.register)
+        return WebhookRegistration(self._environment.client, self._reached_at, installed=not self._options.register)
 
 
-def reachable_address(options: WebhookServerOptions, environment: WebhookEnvironment, port: int) -> Address:
+def reachable_address(options: WebhookServerOptions, environment: WebhookEnvironment, port: int) -> WebhookAddress:
     """Where the API server reaches a server that listens on `port`."""
     if options.service is not None:
         return options.service

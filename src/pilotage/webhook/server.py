@@ -11,7 +11,7 @@ from pilotage.http.messages import Handler
 from pilotage.telemetry.logs import logger
 from pilotage.webhook.conversion.webhook import PATH as CONVERSION_PATH
 from pilotage.webhook.conversion.webhook import ConversionWebhook
-from pilotage.webhook.endpoint import Endpoint
+from pilotage.webhook.endpoint import WebhookEndpoint
 from pilotage.webhook.environment import WebhookEnvironment
 from pilotage.webhook.options import DISABLED, WebhookServerOptions
 from pilotage.webhook.registration import Registrable
@@ -71,7 +71,7 @@ class WebhookServer:
     def register(self, path: str, webhook: Webhook) -> None:
         """Serve a webhook at a path. Raises InvalidDefinition if the path is in use."""
         self._check_path(path)
-        self._contents.endpoints[path] = Endpoint(path, webhook, self._contents.fail)
+        self._contents.endpoints[path] = WebhookEndpoint(path, webhook, self._contents.fail)
         log.info("Webhook is disabled" if self.options.port == DISABLED else "Registering webhook", path=path)
         self._contents.changed.set()
 
@@ -96,7 +96,7 @@ class WebhookServer:
         """Whether a webhook is served at this path."""
         return path in self._contents.endpoints
 
-    def endpoint(self, path: str) -> Endpoint:
+    def endpoint(self, path: str) -> WebhookEndpoint:
         """The webhook at a path, to call it without a server. Raises InvalidDefinition if there is none."""
         if path not in self._contents.endpoints:
             known = ", ".join(sorted(self._contents.endpoints)) or "none"

@@ -14,7 +14,7 @@ import pilotage as pt
 from pilotage.cli.kit.arguments import COMMANDS
 from pilotage.cli.kit.embedded import PrintingTransport
 from pilotage.cli.kit.execution import command_function
-from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.terminal import Terminal
 from pilotage.meta.mapping.mapper import RESTMapper
 from tests.cli.kit.tools import Todo, TodoSpec
@@ -39,7 +39,7 @@ async def watching(cluster: pt.Cluster, line: str) -> AsyncIterator[Lines]:
     lines = Lines()
     terminal = Terminal(lines)
     transport = PrintingTransport(cluster.transport, cluster.registry)
-    session = Session(transport, RESTMapper(await transport.resources()), "default", terminal, terminal)
+    session = CommandSession(transport, RESTMapper(await transport.resources()), "default", terminal, terminal)
     name, *words = line.split()
     parser = argparse.ArgumentParser()
     COMMANDS[name].add(parser)
@@ -52,7 +52,7 @@ async def watching(cluster: pt.Cluster, line: str) -> AsyncIterator[Lines]:
             await task
 
 
-async def _run(name: str, session: Session, options: argparse.Namespace) -> None:
+async def _run(name: str, session: CommandSession, options: argparse.Namespace) -> None:
     await command_function(name)(session, options)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from pilotage import cli
 from pilotage.cli.manifests import objects
-from pilotage.cli.manifests.settings import Settings
+from pilotage.cli.manifests.settings import InstallationSettings
 from pilotage.cli.rbac.grants import Installation
 from pilotage.meta.text import yamltext
 from pilotage.webhook.conversion.declaration import ConversionDeclaration
@@ -210,7 +210,7 @@ def test_a_conversion_webhook_is_part_of_the_crd() -> None:
 
     definition = {"metadata": {"name": "greetings.example.com"}, "spec": {"group": "example.com"}}
     declared: Any = Declared()
-    settings = Settings(Installation("a", "b"), "image", "target", declared, (), (definition,))
+    settings = InstallationSettings(Installation("a", "b"), "image", "target", declared, (), (definition,))
     [made] = objects.definitions(settings)
     assert made["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["namespace"] == "b"
     assert objects.webhooks(settings) == []

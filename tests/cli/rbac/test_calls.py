@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 
 from pilotage.cli.program.target import companions, load_target
-from pilotage.cli.rbac.calls import Calls, find_calls
-from pilotage.cli.rbac.program import Program
+from pilotage.cli.rbac.calls import APICalls, find_calls
+from pilotage.cli.rbac.program import ProgramSource
 
 from ..programs import program, reconciling
 
 pytestmark = pytest.mark.usefixtures("own_imports")
 
 
-def found(folder: Path, body: str, more: str = "") -> Calls:
+def found(folder: Path, body: str, more: str = "") -> APICalls:
     target = load_target(program(folder, reconciling(body, more)))
-    source = Program([*companions(target.module), target.module])
+    source = ProgramSource([*companions(target.module), target.module])
     return find_calls(source, source.reached(target.parts))
 
 
-def needed(calls: Calls) -> list[str]:
+def needed(calls: APICalls) -> list[str]:
     """`verbs Kind/subresource` of each call."""
     return [
         f"{','.join(call.verbs)} {call.text.rpartition('(')[2][:-1]}"

@@ -19,7 +19,7 @@ from hack.cluster.running import RealCluster
 from pilotage.cli.program.declarations import Declarations, declarations
 from pilotage.cli.program.target import Target, load_target
 from pilotage.cli.rbac.analysis import analyse
-from pilotage.cli.rbac.grants import Grant, Installation
+from pilotage.cli.rbac.grants import Installation, RequiredPermission
 from pilotage.cli.rbac.roles import role_objects
 from pilotage.cluster.installation import install as install_definitions
 from pilotage.meta.documents import Document, copied
@@ -39,7 +39,7 @@ WITHIN = 40.0
 class Operator:
     """A program and its permissions."""
 
-    def __init__(self, target: Target, grants: list[Grant], with_webhooks: Declarations) -> None:
+    def __init__(self, target: Target, grants: list[RequiredPermission], with_webhooks: Declarations) -> None:
         self.target = target
         self.grants = grants
         self.declared_with_webhooks = with_webhooks

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.cli.rbac.grants import Grant, Installation, Scope
+from pilotage.cli.rbac.grants import Installation, PermissionScope, RequiredPermission
 from pilotage.cli.rbac.roles import role_objects, rules
 from pilotage.rest.permission import Permission
 
@@ -42,12 +42,16 @@ def test_rules_with_the_same_verbs_are_merged() -> None:
     assert rules(permissions)[0] == {"apiGroups": [""], "resources": ["events", "pods"], "verbs": ["create", "patch"]}
 
 
-def grant(resource: str, scope: Scope) -> Grant:
-    return Grant(Permission("", resource, "get"), scope, "a reason")
+def grant(resource: str, scope: PermissionScope) -> RequiredPermission:
+    return RequiredPermission(Permission("", resource, "get"), scope, "a reason")
 
 
 def test_namespaces_get_a_role_each_and_kinds_without_namespaces_a_cluster_role() -> None:
-    granted = [grant("pods", Scope.WATCHED), grant("nodes", Scope.CLUSTER), grant("secrets", Scope.OWN)]
+    granted = [
+        grant("pods", PermissionScope.WATCHED),
+        grant("nodes", PermissionScope.CLUSTER),
+        grant("secrets", PermissionScope.OWN),
+    ]
     objects = role_objects(granted, Installation("app", "home", namespaces=("a", "b")))
     roles = [(each["kind"], each["metadata"].get("namespace"), each["rules"][0]["resources"]) for each in objects[::2]]
     assert roles == [
@@ -62,7 +66,7 @@ def test_namespaces_get_a_role_each_and_kinds_without_namespaces_a_cluster_role(
 
 
 def test_without_namespaces_all_is_in_one_cluster_role() -> None:
-    granted = [grant("pods", Scope.WATCHED), grant("nodes", Scope.CLUSTER)]
+    granted = [grant("pods", PermissionScope.WATCHED), grant("nodes", PermissionScope.CLUSTER)]
     [role, _] = role_objects(granted, Installation("app", "home"))
     assert (role["kind"], role["rules"]) == (
         "ClusterRole",

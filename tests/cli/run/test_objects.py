@@ -6,7 +6,7 @@ import pytest
 
 import pilotage as pt
 from pilotage.cli.errors import CommandError
-from pilotage.cli.run.objects import Objects
+from pilotage.cli.run.objects import AppliedObjects
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.schema.generate.crd import crds
 from pilotage.types.core.v1 import ConfigMap, Namespace
@@ -21,7 +21,7 @@ async def test_objects_are_applied_to_the_default_namespace_unless_they_name_one
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "namespace": "other"}},
     ]
     async with pt.Cluster.embedded() as cluster:
-        objects = Objects(cluster.client, [(tmp_path, document) for document in documents], "default")
+        objects = AppliedObjects(cluster.client, [(tmp_path, document) for document in documents], "default")
         assert not objects.idle(0)
         assert objects.busy(0) == ["3 objects of -f are not applied"]
         await objects.start()
@@ -40,7 +40,7 @@ async def test_an_object_may_follow_its_definition(tmp_path: Path) -> None:
         "spec": {"engine": "postgres"},
     }
     async with pt.Cluster.embedded() as cluster:
-        await Objects(cluster.client, [(tmp_path, crds([Database])[0]), (tmp_path, database)], "default").start()
+        await AppliedObjects(cluster.client, [(tmp_path, crds([Database])[0]), (tmp_path, database)], "default").start()
         gvk = GroupVersionKind("demo.pilotage.dev", "v1alpha1", "Database")
         assert await cluster.client.find(gvk, "main", namespace="default") is not None
 
@@ -51,6 +51,6 @@ async def test_a_refused_object_is_named_with_its_file(tmp_path: Path) -> None:
     unknown = {"apiVersion": "nope.dev/v1", "kind": "Nope", "metadata": {"name": "a"}}
     async with pt.Cluster.embedded() as cluster:
         with pytest.raises(CommandError, match=r"objects.yaml: cannot apply ConfigMap A B: .*metadata.name"):
-            await Objects(cluster.client, [(Path("objects.yaml"), document)], "default").start()
+            await AppliedObjects(cluster.client, [(Path("objects.yaml"), document)], "default").start()
         with pytest.raises(CommandError, match=r"objects.yaml: cannot apply Nope a: "):
-            await Objects(cluster.client, [(Path("objects.yaml"), unknown)], "default").start()
+            await AppliedObjects(cluster.client, [(Path("objects.yaml"), unknown)], "default").start()

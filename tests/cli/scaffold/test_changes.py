@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.scaffold.changes import Changes
+from pilotage.cli.scaffold.changes import ProjectChanges
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -16,17 +16,17 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def changes(tmp_path: Path) -> Changes:
+def changes(tmp_path: Path) -> ProjectChanges:
     """Two new files, one of them in a new folder, and an edit."""
     (tmp_path / "old.py").write_text("old\n")
-    made = Changes(tmp_path)
+    made = ProjectChanges(tmp_path)
     made.create("new.py", "new\n")
     made.create("folder/inner/new.py", "inner\n")
     made.edit("old.py", "edited\n")
     return made
 
 
-def test_all_changes_are_written(changes: Changes) -> None:
+def test_all_changes_are_written(changes: ProjectChanges) -> None:
     changes.write()
     assert contents(changes.root) == {"new.py": "new\n", "folder/inner/new.py": "inner\n", "old.py": "edited\n"}
     assert changes.lines() == ["create new.py", "create folder/inner/new.py", "edit   old.py"]
@@ -34,14 +34,14 @@ def test_all_changes_are_written(changes: Changes) -> None:
 
 def test_a_file_that_exists_is_not_created(tmp_path: Path) -> None:
     (tmp_path / "old.py").write_text("old\n")
-    changes = Changes(tmp_path)
+    changes = ProjectChanges(tmp_path)
     changes.create("old.py", "new\n")
     changes.write()
     assert contents(tmp_path) == {"old.py": "old\n"}
     assert (changes.lines(), changes.there) == ([], ["old.py"])
 
 
-def test_a_file_that_was_created_meanwhile_stays_and_nothing_else_is_written(changes: Changes) -> None:
+def test_a_file_that_was_created_meanwhile_stays_and_nothing_else_is_written(changes: ProjectChanges) -> None:
     (changes.root / "folder" / "inner").mkdir(parents=True)
     (changes.root / "folder" / "inner" / "new.py").write_text("written meanwhile\n")
     with pytest.raises(CommandError, match=r"new.py has been created meanwhile; nothing was changed"):
@@ -49,7 +49,7 @@ def test_a_file_that_was_created_meanwhile_stays_and_nothing_else_is_written(cha
     assert contents(changes.root) == {"folder/inner/new.py": "written meanwhile\n", "old.py": "old\n"}
 
 
-def test_a_file_that_was_changed_meanwhile_stays_and_nothing_else_is_written(changes: Changes) -> None:
+def test_a_file_that_was_changed_meanwhile_stays_and_nothing_else_is_written(changes: ProjectChanges) -> None:
     (changes.root / "old.py").write_text("changed\n")
     with pytest.raises(CommandError, match=r"old.py has been changed meanwhile; nothing was changed"):
         changes.write()
@@ -58,7 +58,7 @@ def test_a_file_that_was_changed_meanwhile_stays_and_nothing_else_is_written(cha
 
 
 def test_an_error_of_the_file_system_undoes_all_that_was_written(
-    changes: Changes, monkeypatch: pytest.MonkeyPatch
+    changes: ProjectChanges, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link = os.link
 
@@ -78,7 +78,7 @@ def test_an_edited_file_keeps_its_mode_and_its_link(tmp_path: Path) -> None:
     (tmp_path / "real.py").write_text("old\n")
     (tmp_path / "real.py").chmod(0o640)
     (tmp_path / "link.py").symlink_to("real.py")
-    changes = Changes(tmp_path)
+    changes = ProjectChanges(tmp_path)
     changes.edit("link.py", "new\n")
     changes.write()
     assert (tmp_path / "link.py").is_symlink()
@@ -86,7 +86,7 @@ def test_an_edited_file_keeps_its_mode_and_its_link(tmp_path: Path) -> None:
     assert (tmp_path / "real.py").stat().st_mode & 0o777 == 0o640
 
 
-def test_the_difference_can_be_applied_by_git(changes: Changes) -> None:
+def test_the_difference_can_be_applied_by_git(changes: ProjectChanges) -> None:
     (changes.root / "old.py").write_text("old")  # without a newline at its end
     changes.edits["old.py"] = ("old", "edited\n")
     subprocess.run(["git", "apply", "-"], input=changes.difference(), text=True, cwd=changes.root, check=True)

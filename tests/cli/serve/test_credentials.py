@@ -16,7 +16,7 @@ import pytest
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.serve.certificate import RENEWAL_CHECK_SECONDS, ServingCertificate
-from pilotage.cli.serve.credentials import Credentials, default_path, load_or_create
+from pilotage.cli.serve.credentials import ServerCredentials, default_path, load_or_create
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -39,7 +39,7 @@ def test_without_a_file_they_are_new_at_each_start() -> None:
 def test_servers_that_start_at_the_same_time_have_the_same_ones(tmp_path: Path) -> None:
     barrier = threading.Barrier(8)
 
-    def start(_: int) -> Credentials:
+    def start(_: int) -> ServerCredentials:
         barrier.wait()
         return load_or_create(tmp_path / "credentials")
 
@@ -133,7 +133,7 @@ def shown(context: ssl.SSLContext) -> bytes:
     return found
 
 
-def certificate_of(der: bytes, credentials: Credentials) -> None:
+def certificate_of(der: bytes, credentials: ServerCredentials) -> None:
     """Check that the authority of the credentials has issued the certificate."""
     from cryptography import x509
 

@@ -11,7 +11,7 @@ import pytest
 from pilotage.client.retries import Retries
 from pilotage.client.transport.http import HTTPTransport
 from pilotage.errors import ConnectionLost, DecodeError, InvalidDefinition, NotFound, TooManyRequests
-from pilotage.http.limits import Limits, Timeouts
+from pilotage.http.limits import HTTPLimits, Timeouts
 from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
@@ -34,7 +34,7 @@ async def answering(
     prefix: str = "",
     token: str = "",
     timeouts: Timeouts | None = None,
-    limits: Limits | None = None,
+    limits: HTTPLimits | None = None,
 ) -> AsyncIterator[HTTPTransport]:
     async def answer(request: HTTPRequest) -> Answer:
         return handler(request)
@@ -129,7 +129,7 @@ async def test_a_redirect_is_not_followed() -> None:
 
 
 async def test_an_answer_that_is_too_large_is_refused() -> None:
-    limits = Limits(response_bytes=1000)
+    limits = HTTPLimits(response_bytes=1000)
     async with answering(lambda request: HTTPResponse(200, [JSON], b"x" * 1001), limits=limits) as transport:
         with pytest.raises(DecodeError, match="larger than 1000 bytes"):
             await transport.call(GET)
@@ -142,7 +142,7 @@ async def test_a_silent_server_is_given_up_on() -> None:
         await forever.wait()
         return HTTPResponse(200)
 
-    async with serve(never, limits=Limits(grace_seconds=0.0)) as server:
+    async with serve(never, limits=HTTPLimits(grace_seconds=0.0)) as server:
         transport = HTTPTransport(f"http://127.0.0.1:{server.port}", timeouts=Timeouts(response=0.05))
         with pytest.raises(ConnectionLost):
             await transport.call(GET)

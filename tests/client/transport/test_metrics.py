@@ -11,7 +11,7 @@ from pilotage.client.retries import Retries
 from pilotage.client.transport import metrics
 from pilotage.client.transport.sending import Sender
 from pilotage.errors import ConnectionLost
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 from pilotage.rest import EncodedRequest
 from pilotage.telemetry.metrics import Registry
 
@@ -65,7 +65,7 @@ async def test_the_lookup_of_a_name_is_measured_also_if_it_fails(
         raise OSError("no such host")
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", fail)
-    sender = Sender(Config("http://server.invalid:80"), retries=Retries(), limits=Limits())
+    sender = Sender(Config("http://server.invalid:80"), retries=Retries(), limits=HTTPLimits())
     with pytest.raises(ConnectionLost, match="no such host"):
         await sender.request(EncodedRequest("GET", "/api"))
     await sender.close()

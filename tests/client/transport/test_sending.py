@@ -17,7 +17,7 @@ from pilotage.client import Client
 from pilotage.client.config import Config
 from pilotage.client.credentials.credentials import (
     REREAD_SECONDS,
-    Certificate,
+    ClientCertificate,
     Credentials,
     Material,
     StaticCredentials,
@@ -141,13 +141,13 @@ async def asking_for_certificates(authority: Authority) -> AsyncIterator[tuple[i
         yield server.port, names
 
 
-def installed(folder: Path, pair: Pair) -> Certificate:
+def installed(folder: Path, pair: Pair) -> ClientCertificate:
     """Put a pair where the client looks for it, by renaming, as rotations are done."""
     cert, key = folder / "client.crt", folder / "client.key"
     for source, target in ((pair.cert_file, cert), (pair.key_file, key)):
         shutil.copy(source, f"{target}.new")
         os.replace(f"{target}.new", target)
-    return Certificate(str(cert), str(key))
+    return ClientCertificate(str(cert), str(key))
 
 
 @pytest.mark.covers("F30")
@@ -179,7 +179,7 @@ async def test_a_client_certificate_is_shown_and_its_successor_too(
 async def test_a_certificate_may_stand_in_the_kubeconfig_itself(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     pair = authority.issue("alice")
-    certificate = Certificate(cert_data=read_file(pair.cert_file), key_data=read_file(pair.key_file))
+    certificate = ClientCertificate(cert_data=read_file(pair.cert_file), key_data=read_file(pair.key_file))
     async with asking_for_certificates(authority) as (port, names):
         ca_data = read_file(authority.ca_file)
         config = Config(
@@ -208,7 +208,7 @@ async def test_a_certificate_that_cannot_be_used_is_an_error_that_names_the_kube
         case _:
             key = read_file(bob.key_file)
     async with asking_for_certificates(authority) as (port, names):
-        credentials = StaticCredentials(Material("token", Certificate(cert_data=cert, key_data=key)))
+        credentials = StaticCredentials(Material("token", ClientCertificate(cert_data=cert, key_data=key)))
         config = Config(f"https://localhost:{port}", credentials, ca_file=authority.ca_file, source="kubeconfig x")
         async with HTTPTransport.from_config(config) as transport:
             for _ in range(2):  # it does not become better by itself
@@ -266,7 +266,7 @@ def test_the_first_material_must_be_good(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     one, other = authority.issue("one"), authority.issue("other")
     with pytest.raises(NoCredentials, match=r"one.*other.*key must be the certificate's"):
-        Trust(Config("https://a", source="here")).renew(Certificate(one.cert_file, other.key_file))
+        Trust(Config("https://a", source="here")).renew(ClientCertificate(one.cert_file, other.key_file))
     assert not [*Path(tmp_path).glob("pilotage-*")]
 
 
@@ -308,7 +308,7 @@ async def test_a_proxy_connects_us_and_sees_nothing(tmp_path: Path) -> None:
         pair = authority.issue("alice")
         config = Config(
             f"https://localhost:{port}",
-            StaticCredentials(Material("secret", Certificate(pair.cert_file, pair.key_file))),
+            StaticCredentials(Material("secret", ClientCertificate(pair.cert_file, pair.key_file))),
             ca_file=authority.ca_file,
             proxy_url=f"http://me:p%40ss@127.0.0.1:{proxy}",
         )

@@ -7,7 +7,7 @@ import pytest
 
 import pilotage as pt
 from pilotage.http import tls
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.http.messages import HTTPRequest
 
 
@@ -30,7 +30,7 @@ async def test_calls_of_another_system_become_requests_of_a_controller() -> None
         source = pt.WebhookSource(manager.webhook_server, "/hooks/push", pushed)
         controller = pt.ControllerBuilder(manager).named("builds").watches_raw_source(source).complete(reconcile)
         await manager.run_until_idle(30)
-        async with Client(*server.address, ssl=tls.client_context(verify=False)) as client:
+        async with HTTPClient(*server.address, ssl=tls.client_context(verify=False)) as client:
 
             async def post(body: bytes, token: str = "secret", method: str = "POST") -> tuple[int, str]:
                 answer = await client.request(method, "/hooks/push?x=1", [("X-Token", token)], body)

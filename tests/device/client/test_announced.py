@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pilotage.device import wire
-from pilotage.device.client.announced import Announced, Origin
+from pilotage.device.client.announced import Announced, VersionOrigin
 
 
 def test_what_our_server_announces_is_read() -> None:
@@ -21,16 +21,18 @@ def test_a_server_that_announces_nothing_or_nonsense_promises_nothing(metadata: 
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        (Origin(1), Origin(1), True),
-        (Origin(1), Origin(2), False),
-        (Origin(1, "x"), Origin(2, "x"), True),
-        (Origin(1, "x"), Origin(2, "y"), False),
-        (Origin(1, "x"), Origin(1), True),
-        (Origin(1, "x"), Origin(2), False),
-        (Origin(1), Origin(2, "x"), False),
-        (Origin(), Origin(2), True),
-        (Origin(1), Origin(), True),
+        (VersionOrigin(1), VersionOrigin(1), True),
+        (VersionOrigin(1), VersionOrigin(2), False),
+        (VersionOrigin(1, "x"), VersionOrigin(2, "x"), True),
+        (VersionOrigin(1, "x"), VersionOrigin(2, "y"), False),
+        (VersionOrigin(1, "x"), VersionOrigin(1), True),
+        (VersionOrigin(1, "x"), VersionOrigin(2), False),
+        (VersionOrigin(1), VersionOrigin(2, "x"), False),
+        (VersionOrigin(), VersionOrigin(2), True),
+        (VersionOrigin(1), VersionOrigin(), True),
     ],
 )
-def test_versions_are_the_same_on_one_connection_and_in_one_storage(one: Origin, other: Origin, same: bool) -> None:
+def test_versions_are_the_same_on_one_connection_and_in_one_storage(
+    one: VersionOrigin, other: VersionOrigin, same: bool
+) -> None:
     assert one.same_versions(other) is same

@@ -24,7 +24,7 @@ from pilotage.device.client.interceptors import (
 from pilotage.device.server.deviceserver import DeviceServer
 from pilotage.errors import ConnectionLost
 from pilotage.grpc.rpc import Code, Incoming, Reply, RPCError
-from pilotage.telemetry.lines import Event
+from pilotage.telemetry.lines import LogEvent
 from pilotage.telemetry.logs import Logger, configure_logging, logger
 
 from ..server.fakes import server_options
@@ -52,7 +52,7 @@ def records() -> Iterator[tuple[Logger, list[tuple[str, str, Mapping[str, object
 
     class Keeping(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            assert isinstance(record.msg, Event)
+            assert isinstance(record.msg, LogEvent)
             found.append((record.levelname, record.msg.message, record.msg.fields))
 
     plain = logging.getLogger("tests.interceptors")

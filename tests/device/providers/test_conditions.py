@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pilotage.device.providers.actions import Action, Vocabulary, most_severe, spelled
 from pilotage.device.providers.conditions import TYPES, Health, health, too_hot
-from pilotage.device.providers.history import History, advanced, with_xid
+from pilotage.device.providers.history import GPUHistory, advanced, with_xid
 from pilotage.device.providers.nvml.readings import (
     ClockReason,
     ECCErrors,
@@ -34,7 +34,7 @@ def states(found: Health) -> dict[str, str]:
 
 def seen(*readings: Reading) -> Health:
     """The health after polls, one after the other."""
-    history = History()
+    history = GPUHistory()
     for reading in readings:
         history = advanced(history, reading, BEGINNING)
     return health(H200, readings[-1], history)
@@ -51,7 +51,9 @@ def test_gpu_at_rest_is_ready_and_nothing_else() -> None:
 
 
 def test_gpu_that_cannot_be_read_is_unknown_in_everything() -> None:
-    assert set(states(health(H200, Unreadable("the driver is gone"), History())).values()) == {"Unknown StatusUnknown"}
+    assert set(states(health(H200, Unreadable("the driver is gone"), GPUHistory())).values()) == {
+        "Unknown StatusUnknown"
+    }
 
 
 def test_lost_gpu_is_a_hardware_failure_and_not_ready() -> None:
@@ -154,7 +156,7 @@ def test_margin_below_the_models_offset_is_too_hot_and_missing_data_says_nothing
 
 
 def test_conditions_name_all_reasons_and_take_the_most_severe_action() -> None:
-    history = with_xid(with_xid(History(), 48, BEGINNING), 79, BEGINNING)
+    history = with_xid(with_xid(GPUHistory(), 48, BEGINNING), 79, BEGINNING)
     found = health(H200, replace(GOOD, recovery_action=None, remapped_rows=replace(NO_ROWS, failure=True)), history)
     failure = next(state for state in found.conditions if state.type == "HardwareFailure")
     assert failure.reason == "GPUFallenOffBus"
@@ -163,7 +165,7 @@ def test_conditions_name_all_reasons_and_take_the_most_severe_action() -> None:
 
 
 def test_driver_that_could_not_initialise_the_gpu_is_the_reason_why_it_is_not_ready() -> None:
-    found = health(H200, replace(GOOD, recovery_action=None), with_xid(History(), 143, BEGINNING))
+    found = health(H200, replace(GOOD, recovery_action=None), with_xid(GPUHistory(), 143, BEGINNING))
     assert states(found)["Ready"] == "False DriverInitFailure"
 
 
@@ -196,7 +198,7 @@ steps = st.lists(
 
 @given(steps, st.none() | st.integers(-5, 5))
 def test_all_four_types_are_there_always_and_each_once(steps: list[Reading | int], offset: int | None) -> None:
-    history, last = History(), Unreadable("nothing yet")
+    history, last = GPUHistory(), Unreadable("nothing yet")
     reading: Reading = last
     for step in steps:
         if isinstance(step, int):

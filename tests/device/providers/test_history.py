@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from pilotage.device.providers.history import MAX_LATCHED, SETTLE, History, adopted, advanced, with_xid
+from pilotage.device.providers.history import MAX_LATCHED, SETTLE, GPUHistory, adopted, advanced, with_xid
 from pilotage.device.providers.nvml.readings import ECCErrors, Lost, Readings, Unreadable
 from pilotage.meta.models import Condition
 
@@ -16,12 +16,12 @@ SILENT = Readings(ecc=ECCErrors(uncorrected_volatile=2))
 """Of a driver that does not say what is to be done."""
 
 
-def xids(history: History) -> list[str]:
+def xids(history: GPUHistory) -> list[str]:
     return [latched.message.split(":")[0] for latched in history.latched]
 
 
-def after(xid: int) -> History:
-    return with_xid(advanced(History(), SILENT, BEGINNING), xid, BEGINNING)
+def after(xid: int) -> GPUHistory:
+    return with_xid(advanced(GPUHistory(), SILENT, BEGINNING), xid, BEGINNING)
 
 
 def test_xid_counts_for_as_long_as_nothing_says_that_the_gpu_was_reset() -> None:
@@ -49,7 +49,7 @@ def test_xid_is_forgotten_when_the_driver_no_longer_asks_for_what_it_asked_for()
 
 def test_driver_that_asks_for_nothing_has_a_moment_before_it_is_believed() -> None:
     content = replace(SILENT, recovery_action=0)
-    history = advanced(with_xid(History(), 109, BEGINNING), content, LATER - timedelta(seconds=1))
+    history = advanced(with_xid(GPUHistory(), 109, BEGINNING), content, LATER - timedelta(seconds=1))
     assert xids(history) == ["XID 109"]
     assert xids(advanced(history, content, LATER)) == []
 
@@ -67,7 +67,7 @@ def test_same_xid_is_remembered_once_and_not_more_than_enough_of_them() -> None:
 
 
 def test_xid_that_means_nothing_for_the_gpu_is_not_remembered() -> None:
-    assert with_xid(History(), 31, BEGINNING) == History()
+    assert with_xid(GPUHistory(), 31, BEGINNING) == GPUHistory()
 
 
 def condition(message: str, **changes: object) -> Condition:
@@ -100,7 +100,7 @@ def test_every_xid_of_an_earlier_run_comes_back_by_itself_and_other_findings_do_
 
 def test_clock_that_was_set_back_keeps_no_xid_for_longer() -> None:
     content = replace(SILENT, recovery_action=0)
-    assert xids(advanced(with_xid(History(), 109, BEGINNING), content, BEGINNING - timedelta(hours=1))) == []
+    assert xids(advanced(with_xid(GPUHistory(), 109, BEGINNING), content, BEGINNING - timedelta(hours=1))) == []
 
 
 @pytest.mark.parametrize(
@@ -115,4 +115,4 @@ def test_clock_that_was_set_back_keeps_no_xid_for_longer() -> None:
     ],
 )
 def test_other_conditions_of_an_earlier_run_say_nothing_about_xids(other: Condition) -> None:
-    assert adopted([other], since=BEGINNING) == History()
+    assert adopted([other], since=BEGINNING) == GPUHistory()

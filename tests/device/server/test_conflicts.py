@@ -4,7 +4,7 @@ import pytest
 
 from pilotage.device.server import merging
 from pilotage.device.server.conflicts import REPEAT_SECONDS, ConditionConflicts
-from pilotage.telemetry.lines import Event
+from pilotage.telemetry.lines import LogEvent
 
 from .fakes import condition, status
 
@@ -16,7 +16,7 @@ def test_the_caller_is_warned_each_time_and_the_log_now_and_then(caplog: pytest.
         assert "'Ready'" in warning
         assert "'nvml'" in warning
     assert disputes.warnings("gpu-1", "dcgm", [("Ready", "nvml")], 1.0)  # another GPU is another matter
-    fields = [record.msg.fields for record in caplog.records if isinstance(record.msg, Event)]
+    fields = [record.msg.fields for record in caplog.records if isinstance(record.msg, LogEvent)]
     assert [one["name"] for one in fields] == ["gpu-0", "gpu-0", "gpu-1"]
     assert fields[0] == {"name": "gpu-0", "type": "Ready", "owner": "nvml", "provider": "dcgm"}
 

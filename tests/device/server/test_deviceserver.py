@@ -21,7 +21,7 @@ from pilotage.device.wire.health import ServingStatus
 from pilotage.errors import ConnectionLost, Gone, InvalidDefinition
 from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.rpc import Code, RPCError
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.meta.documents import Document
 from pilotage.telemetry.metrics import REGISTRY
 
@@ -154,7 +154,7 @@ async def test_metrics_and_probes_are_served_where_they_are_asked_for(folder: Pa
         port = free.getsockname()[1]
     address = f"127.0.0.1:{port}"
     options = server_options(folder, metrics_address=address, health_address=address)
-    async with DeviceServer(options), Client("127.0.0.1", port) as client:
+    async with DeviceServer(options), HTTPClient("127.0.0.1", port) as client:
         assert (await client.request("GET", "/readyz")).status == 200
         assert b"grpc_server_started_total" in (await client.request("GET", "/metrics")).body
 

@@ -7,7 +7,7 @@ import pytest
 from pilotage.device.server.endpoints import endpoints, handler
 from pilotage.device.server.services.health import HealthService
 from pilotage.errors import InvalidDefinition
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.http.messages import HTTPRequest, HTTPResponse
 
 PATHS = ("/metrics", "/version", "/healthz", "/livez", "/readyz")
@@ -57,7 +57,7 @@ async def test_one_address_may_serve_both_and_each_serves_its_own() -> None:
     health = HealthService(["a.B"])
     async with endpoints(health, metrics_address="127.0.0.1:0", health_address="0") as servers:
         (server,) = servers
-        async with Client(*server.address) as client:
+        async with HTTPClient(*server.address) as client:
             assert (await client.request("GET", "/metrics")).status == 200
             assert (await client.request("GET", "/readyz")).status == 404
         async with endpoints(health, metrics_address="", health_address="") as none:

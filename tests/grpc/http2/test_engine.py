@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pilotage.grpc.http2 import frames
-from pilotage.grpc.http2.engine import Bounds, Engine, Fields, Violation
+from pilotage.grpc.http2.engine import Bounds, Engine, Fields, ProtocolViolation
 from pilotage.grpc.http2.frames import ErrorCode
 from pilotage.grpc.http2.guard import Abuse, AbuseKind, Guard
 from pilotage.grpc.http2.stream import Stream
@@ -133,7 +133,7 @@ WRONG = {
 @pytest.mark.parametrize("what", WRONG)
 def test_a_peer_that_breaks_a_rule_gets_the_code_of_the_rule(what: str) -> None:
     data, code = WRONG[what]
-    with pytest.raises(Violation) as caught:
+    with pytest.raises(ProtocolViolation) as caught:
         _receive_all(Recorder(), data)
     assert caught.value.code == code
 
@@ -143,7 +143,7 @@ def test_more_data_than_the_window_grants_is_a_violation() -> None:
     engine.receive(HELLO + OPEN)
     engine.streams[1].reads = False
     engine.receive(frame(frames.DATA, 0, 1, bytes(16384)))
-    with pytest.raises(Violation) as caught:
+    with pytest.raises(ProtocolViolation) as caught:
         engine.receive(frame(frames.DATA, 0, 1, bytes(16384)))
     assert caught.value.code is ErrorCode.FLOW_CONTROL_ERROR
 
@@ -179,7 +179,7 @@ def test_a_client_lets_pass_what_was_on_its_way_when_it_cancelled() -> None:
 
 
 def test_a_server_may_not_push() -> None:
-    with pytest.raises(Violation) as caught:
+    with pytest.raises(ProtocolViolation) as caught:
         Recorder(client=True).receive(frame(4, 0, 0, struct.pack(">HL", 2, 1)))
     assert caught.value.code is ErrorCode.PROTOCOL_ERROR
 
@@ -263,7 +263,7 @@ def test_many_frames_are_taken_in_several_turns(count: int, turns: int) -> None:
 
 def test_a_header_block_that_is_too_long_is_not_even_decoded() -> None:
     engine = Recorder(Bounds(streams=100, header_bytes=100))
-    with mock.patch.object(engine, "_decoder", None), pytest.raises(Violation) as caught:
+    with mock.patch.object(engine, "_decoder", None), pytest.raises(ProtocolViolation) as caught:
         engine.receive(HELLO + frame(1, 5, 1, bytes(101)))
     assert caught.value.code is ErrorCode.ENHANCE_YOUR_CALM
 
@@ -271,7 +271,7 @@ def test_a_header_block_that_is_too_long_is_not_even_decoded() -> None:
 @given(st.binary(max_size=400), st.booleans())
 def test_whatever_comes_is_taken_or_refused(noise: bytes, begun: bool) -> None:
     engine = Recorder()
-    with suppress(Violation, Abuse):
+    with suppress(ProtocolViolation, Abuse):
         engine.receive((HELLO if begun else b"") + noise)
 
 
@@ -284,7 +284,7 @@ frame_noise = st.builds(
 def test_whatever_frames_come_are_taken_or_refused(noise: list[bytes]) -> None:
     engine = Recorder()
     engine.receive(HELLO + OPEN)
-    with suppress(Violation, Abuse):
+    with suppress(ProtocolViolation, Abuse):
         engine.receive(b"".join(noise))
     assert engine.queued_bytes >= 0
 

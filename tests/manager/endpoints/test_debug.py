@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 import pilotage as pt
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.manager.endpoints import debug
 
 
@@ -25,7 +25,7 @@ async def test_the_endpoint_shows_what_the_program_does(path: str, shown: str) -
     options = pt.ManagerOptions(debug_bind_address="127.0.0.1:0")
     async with (
         pt.Manager(pt.Cluster.embedded(), options) as manager,
-        Client(*manager.debug_address) as client,
+        HTTPClient(*manager.debug_address) as client,
     ):
         answer = await client.request("GET", path)
         assert answer.status == 200

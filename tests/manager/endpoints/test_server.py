@@ -16,7 +16,7 @@ from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, Request
 from pilotage.errors import ConnectionLost, InvalidDefinition
 from pilotage.http import health
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.http.health import HealthHandler
 from pilotage.http.messages import HTTPRequest, HTTPResponse
 from pilotage.manager.endpoints.readiness import readiness
@@ -32,7 +32,7 @@ from ..fakes import FakeCluster, recorded_logs, until
 
 
 async def get(address: tuple[str, int], target: str, method: str = "GET") -> tuple[int, str]:
-    async with Client(*address) as client:
+    async with HTTPClient(*address) as client:
         answer = await client.request(method, target)
         return answer.status, answer.body.decode()
 

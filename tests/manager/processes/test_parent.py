@@ -19,7 +19,7 @@ import pytest
 
 from pilotage.cluster import Cluster
 from pilotage.errors import InvalidDefinition
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.manager.processes import child, parent
 from pilotage.manager.processes.parent import run_processes
 from pilotage.meta.models import ObjectMeta
@@ -55,7 +55,7 @@ class Program:
                 seen.add(found["process"])
 
     async def get(self, server: str, path: str) -> tuple[int, str]:
-        async with Client("127.0.0.1", self.ports[f"Starting {server}"]) as client:
+        async with HTTPClient("127.0.0.1", self.ports[f"Starting {server}"]) as client:
             response = await client.request("GET", path)
             return response.status, response.body.decode()
 

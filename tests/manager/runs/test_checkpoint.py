@@ -17,7 +17,16 @@ from pilotage.manager.errors import AlreadyStarted, NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.runs import checkpoint
-from pilotage.manager.runs.checkpoint import ALL, Record, Seen, bounded, decoded, encoded, merged, version_of
+from pilotage.manager.runs.checkpoint import (
+    ALL,
+    ControllerState,
+    SeenObjects,
+    bounded,
+    decoded,
+    encoded,
+    merged,
+    version_of,
+)
 from pilotage.meta.models import ObjectMeta, OwnerReference
 from pilotage.meta.objects import Header
 from pilotage.types.core.v1 import ConfigMap, Secret
@@ -221,17 +230,19 @@ async def test_a_record_that_cannot_be_read_means_all_objects() -> None:
 
 
 def test_a_record_is_text_that_can_be_read_back() -> None:
-    record = Record({"Secret": Seen(7, 2, "ff", NOON)}, {"shop/a": NOON, "node": NOON + timedelta(seconds=1)})
+    record = ControllerState(
+        {"Secret": SeenObjects(7, 2, "ff", NOON)}, {"shop/a": NOON, "node": NOON + timedelta(seconds=1)}
+    )
     data = encoded(record)
     assert data["due"] == "2026-01-01T12:00:00+00:00 shop/a\n2026-01-01T12:00:01+00:00 node"
     assert decoded(data) == record
-    assert decoded({}) == Record()
+    assert decoded({}) == ControllerState()
 
 
 def test_of_two_processes_the_one_that_has_seen_more_counts() -> None:
-    old, new = Seen(7, 2, "ff", NOON), Seen(9, 3, "fe", NOON)
-    assert merged(Record({"Secret": new}), {"Secret": old}, {}, lambda key: True).seen == {"Secret": new}
-    assert merged(Record({"Secret": old}), {"Secret": new}, {}, lambda key: True).seen == {"Secret": new}
+    old, new = SeenObjects(7, 2, "ff", NOON), SeenObjects(9, 3, "fe", NOON)
+    assert merged(ControllerState({"Secret": new}), {"Secret": old}, {}, lambda key: True).seen == {"Secret": new}
+    assert merged(ControllerState({"Secret": old}), {"Secret": new}, {}, lambda key: True).seen == {"Secret": new}
 
 
 def test_more_lines_than_a_config_map_has_room_for_become_one_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +271,7 @@ async def test_after_the_server_was_reset_to_an_earlier_version_all_objects_are_
         stored = await program.cluster.client.get(ConfigMap, "run-secret", namespace="default")
         seen = decoded(stored.data).seen
         later = {kind: msgspec.structs.replace(one, version=one.version + 10**6) for kind, one in seen.items()}
-        stored.data = encoded(Record(later))
+        stored.data = encoded(ControllerState(later))
         await program.cluster.client.update(stored)
         assert await program.run() == ["a", "b", "c"]
 

@@ -17,7 +17,7 @@ from pilotage.errors import AlreadyExists, Conflict, ConnectionLost, ServiceUnav
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.manager.shards.member import ShardMember
 from pilotage.manager.shards.ownership import Member
-from pilotage.rest.fence import Fence, Term
+from pilotage.rest.fence import Fence, LeaderTerm
 
 from ..machines import Machine, simulated
 from ..simulation import OTHERS, OURS, Conditions
@@ -119,7 +119,7 @@ class ModelStore:
         self._version: str | None = None
 
     def fence(self, check: Callable[[], None]) -> Fence:
-        return Fence(Term("default", self._me, self._me, 0), check)
+        return Fence(LeaderTerm("default", self._me, self._me, 0), check)
 
     async def join(self) -> None:
         try:

@@ -9,7 +9,7 @@ from pilotage.manager.errors import LeaderElectionLost
 from pilotage.manager.shards.leases import MemberLeases
 from pilotage.manager.shards.ownership import Member
 from pilotage.meta.scalars.times import system_clock
-from pilotage.rest.fence import Term
+from pilotage.rest.fence import LeaderTerm
 from pilotage.types.coordination.v1 import Lease
 
 from ...worlds import World
@@ -35,7 +35,7 @@ async def test_members_publish_their_views_and_see_those_of_their_group(world: W
     assert after["a"].view == {"a", "b"}
     assert after["a"].version != before["a"].version
     assert after["b"].version == before["b"].version
-    assert a.fence(lambda: None).term == Term(world.namespace, "a", "a", 0)
+    assert a.fence(lambda: None).term == LeaderTerm(world.namespace, "a", "a", 0)
 
 
 async def test_a_member_is_removed_only_if_it_has_not_renewed_its_lease(world: World) -> None:

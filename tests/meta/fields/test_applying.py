@@ -10,26 +10,26 @@ from hypothesis import strategies as st
 
 from pilotage.meta.documents import copied
 from pilotage.meta.fields import applying, content, sets
-from pilotage.meta.fields.applying import Applied, Conflict, ConflictsError, Versions
-from pilotage.meta.fields.managers import APPLY, UPDATE, Manager, Managers, Owned
-from pilotage.meta.fields.tracking import Writer, updated
+from pilotage.meta.fields.applying import ApplyResult, ConflictsError, FieldConflict, Versions
+from pilotage.meta.fields.managers import APPLY, UPDATE, FieldManager, Managers, Owned
+from pilotage.meta.fields.tracking import FieldWriter, updated
 
 from .types import TYPE, documents
 
 VERSIONS = Versions(lambda version: TYPE, lambda document, version: document)
 
 
-def applied(live: Any, config: Any, managers: Managers, name: str = "me", *, force: bool = False) -> Applied:
-    writer = Writer(Manager.of(name, APPLY, "v1"), "v1", "now")
+def applied(live: Any, config: Any, managers: Managers, name: str = "me", *, force: bool = False) -> ApplyResult:
+    writer = FieldWriter(FieldManager.of(name, APPLY, "v1"), "v1", "now")
     return applying.apply(live, copied(config), managers, writer, VERSIONS, force=force)
 
 
-def written(live: Any, new: Any, managers: Managers, name: str = "you") -> dict[Manager, Owned]:
-    writer = Writer(Manager.of(name, UPDATE, "v1"), "v1", "then")
+def written(live: Any, new: Any, managers: Managers, name: str = "you") -> dict[FieldManager, Owned]:
+    writer = FieldWriter(FieldManager.of(name, UPDATE, "v1"), "v1", "then")
     return updated(managers, lambda version: VERSIONS.changes(live, new, version), writer)
 
 
-ME = Manager.of("me", APPLY, "v1")
+ME = FieldManager.of("me", APPLY, "v1")
 
 
 @given(documents, documents)
@@ -64,13 +64,13 @@ def test_no_apply_takes_what_another_manager_owns_unless_it_forces_it(base: Any,
     lost = sets.from_paths(conflict.path for conflict in _conflicts(other, mine))
     assert sets.includes(owned, lost)
     outcome = applied(other.document, mine, other.managers, force=bool(lost))
-    kept = outcome.managers.get(Manager.of("other", APPLY, "v1"))
+    kept = outcome.managers.get(FieldManager.of("other", APPLY, "v1"))
     left = kept.fields if kept else {}
     assert sets.includes(sets.difference(owned, lost), left)
     assert sets.includes(left, sets.without(owned, lost)), "only what is below a lost field may go with it"
 
 
-def _conflicts(before: Applied, config: Any) -> list[Conflict]:
+def _conflicts(before: ApplyResult, config: Any) -> list[FieldConflict]:
     try:
         applied(before.document, config, before.managers)
     except ConflictsError as error:
@@ -117,8 +117,8 @@ def test_a_field_of_another_manager_stays_when_it_is_no_longer_applied() -> None
 def test_several_conflicts_are_listed_by_manager() -> None:
     live = {"labels": {"k": "v", "l": "v", "m": "v"}}
     managers = {
-        Manager.of("patcher", UPDATE, "v1", "scale"): Owned({"f:labels": {"f:m": {}}}, "v1"),
-        Manager.of("creator", UPDATE, "v1"): Owned({"f:labels": {"f:k": {}, "f:l": {}}}, "v1"),
+        FieldManager.of("patcher", UPDATE, "v1", "scale"): Owned({"f:labels": {"f:m": {}}}, "v1"),
+        FieldManager.of("creator", UPDATE, "v1"): Owned({"f:labels": {"f:k": {}, "f:l": {}}}, "v1"),
     }
     with pytest.raises(ConflictsError) as caught:
         applied(live, {"labels": {"k": "w", "l": "w", "m": "w"}}, managers)
@@ -139,10 +139,10 @@ def test_a_set_of_another_version_is_compared_at_that_version() -> None:
 
     versions = Versions(lambda version: TYPE, convert)
     managers = {
-        Manager.of("gone", UPDATE, "v0"): Owned({"f:size": {}}, "v0"),
-        Manager.of("other", UPDATE, "v2"): Owned({"f:nested": {"f:b": {}}}, "v2"),
+        FieldManager.of("gone", UPDATE, "v0"): Owned({"f:size": {}}, "v0"),
+        FieldManager.of("other", UPDATE, "v2"): Owned({"f:nested": {"f:b": {}}}, "v2"),
     }
-    writer = Writer(ME, "v1", "now")
+    writer = FieldWriter(ME, "v1", "now")
     live, config = {"apiVersion": "v1", "size": 1}, {"apiVersion": "v1", "size": 2}
     with pytest.raises(ConflictsError, match=r'conflict with "other" using v2: \.nested\.b$'):
         applying.apply(live, config, managers, writer, versions, force=False)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from pilotage.meta.fields import sets
-from pilotage.meta.fields.compare import Changes, changes
+from pilotage.meta.fields.compare import FieldChanges, changes
 from pilotage.meta.fields.schema import DEDUCED, Types
 from pilotage.meta.fields.sets import FieldSet
 from pilotage.meta.kinds import GroupVersionKind
@@ -55,7 +55,7 @@ from .types import TYPE, TYPES, documents
     ids=str,
 )
 def test_what_differs(old: Any, new: Any, removed: Any, written: Any) -> None:
-    assert changes(TYPE, old, new) == Changes(removed, written)
+    assert changes(TYPE, old, new) == FieldChanges(removed, written)
 
 
 @given(documents, documents)

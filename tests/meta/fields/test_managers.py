@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pilotage.meta.fields import managers
-from pilotage.meta.fields.managers import APPLY, UPDATE, Manager, Owned
+from pilotage.meta.fields.managers import APPLY, UPDATE, FieldManager, Owned
 
 
 def entry(manager: str, fields: Any, operation: str = UPDATE, **more: Any) -> dict[str, Any]:
@@ -23,16 +23,16 @@ def test_entries_are_read_and_written_in_order() -> None:
     ]
     found = managers.read(list(reversed(entries)))
     assert list(found) == [
-        Manager("a", UPDATE, "v1", ""),
-        Manager("c", UPDATE, "v1", "status"),
-        Manager("b", APPLY, "", ""),
+        FieldManager("a", UPDATE, "v1", ""),
+        FieldManager("c", UPDATE, "v1", "status"),
+        FieldManager("b", APPLY, "", ""),
     ]
     assert managers.write(found) == entries
 
 
 def test_an_apply_is_the_same_manager_at_every_version() -> None:
-    assert Manager.of("a", APPLY, "v1") == Manager.of("a", APPLY, "v2")
-    assert Manager.of("a", UPDATE, "v1") != Manager.of("a", UPDATE, "v2")
+    assert FieldManager.of("a", APPLY, "v1") == FieldManager.of("a", APPLY, "v2")
+    assert FieldManager.of("a", UPDATE, "v1") != FieldManager.of("a", UPDATE, "v2")
 
 
 @pytest.mark.parametrize(
@@ -61,19 +61,21 @@ def test_an_empty_list_and_an_empty_entry_are_a_reset() -> None:
 
 def test_of_more_than_ten_updates_the_oldest_are_merged_for_each_version() -> None:
     found = {
-        Manager(f"m{number:02}", UPDATE, version, ""): Owned(
+        FieldManager(f"m{number:02}", UPDATE, version, ""): Owned(
             {f"f:{version}-{number}": {}}, version, f"2026-01-01T00:00:{number:02}Z"
         )
         for number in range(7)
         for version in ("v1", "v2")
     }
-    found[Manager("applier", APPLY, "", "")] = Owned({"f:x": {}}, "v1", "")
+    found[FieldManager("applier", APPLY, "", "")] = Owned({"f:x": {}}, "v1", "")
     kept = managers.capped(found)
     assert sum(manager.operation == UPDATE for manager in kept) == 10
-    ancient = kept[Manager("ancient-changes", UPDATE, "v1", "")]
+    ancient = kept[FieldManager("ancient-changes", UPDATE, "v1", "")]
     assert ancient == Owned({"f:v1-0": {}, "f:v1-1": {}, "f:v1-2": {}}, "v1", "2026-01-01T00:00:02Z")
     assert managers.union_of(kept.values()).keys() == managers.union_of(found.values()).keys()
-    again = managers.capped(kept | {Manager("z", UPDATE, "v1", ""): Owned({"f:z": {}}, "v1", "2026-01-01T00:01:00Z")})
+    again = managers.capped(
+        kept | {FieldManager("z", UPDATE, "v1", ""): Owned({"f:z": {}}, "v1", "2026-01-01T00:01:00Z")}
+    )
     assert sum(manager.operation == UPDATE for manager in again) == 10
 
 

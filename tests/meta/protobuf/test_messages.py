@@ -7,7 +7,7 @@ import pytest
 from pilotage.errors import DecodeError
 from pilotage.meta.protobuf.messages import Message, Row
 from pilotage.meta.protobuf.special import special
-from pilotage.meta.protobuf.values import Value
+from pilotage.meta.protobuf.values import ProtobufType
 
 TABLES: dict[str, list[Row]] = {
     "Thing": [
@@ -33,7 +33,7 @@ TABLES: dict[str, list[Row]] = {
 }
 
 
-def resolve(name: str) -> Value:
+def resolve(name: str) -> ProtobufType:
     rows = TABLES.get(name, [])
     return special(name, rows, resolve) or Message(name, rows, resolve)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pilotage.errors import DecodeError
 from pilotage.meta.text import jsontext
-from pilotage.meta.text.limits import Limits
+from pilotage.meta.text.limits import DocumentLimits
 
 DOCUMENTS = st.recursive(
     st.none()
@@ -73,7 +73,7 @@ def test_what_is_just_within_the_limits_is_read() -> None:
     assert jsontext.read(b"[" + b"[],{}," * 5000 + b"1]")[-1] == 1
     assert jsontext.read(b"[9223372036854775807,-9223372036854775808]") == [2**63 - 1, -(2**63)]
     assert jsontext.read(b'{"digits":"99999999999999999999"}') == {"digits": "9" * 20}
-    size = Limits(size=10)
+    size = DocumentLimits(size=10)
     assert jsontext.read(b'"12345678"', limits=size) == "12345678"
     with pytest.raises(DecodeError, match="has 11 bytes; at most 10 are read"):
         jsontext.read(b'"123456789"', limits=size)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pilotage.errors import DecodeError
-from pilotage.meta.text.limits import Limits, check_depth
+from pilotage.meta.text.limits import DocumentLimits, check_depth
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 def test_managed_fields_may_be_deeper_than_what_they_describe() -> None:
-    limits = Limits(depth=10)
+    limits = DocumentLimits(depth=10)
     entries = [{"fieldsV1": nested(11)}]
     check_depth({"metadata": {"managedFields": entries}, "spec": nested(9)}, limits)
     for document in (

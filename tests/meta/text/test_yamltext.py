@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pilotage.errors import DecodeError
 from pilotage.meta.text import yamltext
-from pilotage.meta.text.limits import Limits
+from pilotage.meta.text.limits import DocumentLimits
 
 from ...counting import counted_lines
 
@@ -203,4 +203,4 @@ def test_aliases_are_counted_in_full() -> None:
 
 def test_size_is_limited() -> None:
     with pytest.raises(DecodeError, match="at most 5 are read"):
-        yamltext.read("a: bcd", limits=Limits(size=5))
+        yamltext.read("a: bcd", limits=DocumentLimits(size=5))

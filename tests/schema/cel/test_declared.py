@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from pilotage.schema.cel.declared import REQUEST_BYTES, Declared, most_runs
+from pilotage.schema.cel.declared import REQUEST_BYTES, DeclaredValue, most_runs
 from pilotage.schema.structural.node import Tree
 
 TEXT = {"type": "string"}
 
 
-def declared(schema: dict[str, Any], *, resource: bool = False) -> Declared:
-    return Declared(Tree(None).node(schema), resource=resource)
+def declared(schema: dict[str, Any], *, resource: bool = False) -> DeclaredValue:
+    return DeclaredValue(Tree(None).node(schema), resource=resource)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pilotage.schema.cel.types import DYN, INT, STRING, UNKNOWN, Match, Type, join, list_of, parse
+from pilotage.schema.cel.types import DYN, INT, STRING, UNKNOWN, CELType, TypeMatch, join, list_of, parse
 
 
 @pytest.mark.parametrize("text", ["int", "list(string)", "map(string, list(map(string, int)))", "optional_type(dyn)"])
@@ -24,11 +24,11 @@ def test_a_type_is_read_from_its_name(text: str) -> None:
     ],
 )
 def test_an_argument_has_the_declared_type_or_any_type(wanted: str, found: str, accepted: bool) -> None:
-    assert Match().accepts(parse(wanted), parse(found)) is accepted
+    assert TypeMatch().accepts(parse(wanted), parse(found)) is accepted
 
 
 def test_a_parameter_stands_for_one_type_in_a_call() -> None:
-    match = Match()
+    match = TypeMatch()
     assert match.accepts(parse("list(A)"), list_of(STRING))
     assert match.accepts(parse("A"), STRING)
     assert not match.accepts(parse("A"), INT)
@@ -36,7 +36,7 @@ def test_a_parameter_stands_for_one_type_in_a_call() -> None:
 
 
 def test_the_items_of_an_empty_list_take_the_type_of_the_others() -> None:
-    match = Match()
+    match = TypeMatch()
     assert match.accepts(parse("list(A)"), list_of(UNKNOWN))
     assert match.accepts(parse("list(A)"), list_of(STRING))
     assert match.resolved(parse("A")) == STRING
@@ -49,5 +49,5 @@ def test_values_of_several_types_have_any_type() -> None:
 
 
 def test_objects_at_two_places_of_a_schema_have_two_types() -> None:
-    assert not Match().accepts(Type(".self.a"), Type(".self.b"))
-    assert str(Type(".self.a")) == "object"
+    assert not TypeMatch().accepts(CELType(".self.a"), CELType(".self.b"))
+    assert str(CELType(".self.a")) == "object"

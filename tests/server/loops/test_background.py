@@ -14,7 +14,7 @@ from pilotage.meta.kinds import GroupVersionResource
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops import history as histories
 from pilotage.server.loops.events import EVENT_LIFETIME, last_seen
-from pilotage.server.loops.history import HISTORY_COMMITS, HISTORY_SECONDS, History
+from pilotage.server.loops.history import HISTORY_COMMITS, HISTORY_SECONDS, HistoryCompaction
 from pilotage.storage.interface import Operation, Put, Snapshot
 from pilotage.storage.memory import MemoryStorage
 from pilotage.testing.loop import VirtualLoop
@@ -159,7 +159,7 @@ def test_a_time_in_the_future_keeps_no_event_alive() -> None:
 
 async def test_history_is_kept_for_a_while() -> None:
     storage = MemoryStorage()
-    history = History(RegistryContext(storage))
+    history = HistoryCompaction(RegistryContext(storage))
     await storage.commit(Put("a", b""))
     first = storage.revision
     assert history.target(0.0) == storage.oldest
@@ -174,7 +174,7 @@ async def test_no_more_than_so_much_history_is_kept(monkeypatch: pytest.MonkeyPa
     storage = MemoryStorage()
     for _ in range(20):
         await storage.commit(Put("a", b""))
-    assert History(RegistryContext(storage)).target(0.0) == storage.revision - 5
+    assert HistoryCompaction(RegistryContext(storage)).target(0.0) == storage.revision - 5
 
 
 @pytest.mark.virtual_time

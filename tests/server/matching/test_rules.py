@@ -7,7 +7,7 @@ import pytest
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.admission import Attributes, Operation
-from pilotage.server.matching.rules import Rule, is_exempt
+from pilotage.server.matching.rules import MatchRule, is_exempt
 
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
@@ -47,7 +47,7 @@ def _attributes(resource: GroupVersionResource, subresource: str = "") -> Attrib
     ],
 )
 def test_a_rule_matches_if_each_part_of_it_does(change: dict[str, Any], matches: bool) -> None:
-    assert Rule.of(ALL | change).matches(_attributes(DEPLOYMENTS), DEPLOYMENTS) is matches
+    assert MatchRule.of(ALL | change).matches(_attributes(DEPLOYMENTS), DEPLOYMENTS) is matches
 
 
 @pytest.mark.parametrize(
@@ -55,15 +55,15 @@ def test_a_rule_matches_if_each_part_of_it_does(change: dict[str, Any], matches:
     [("*", False), ("deployments", False), ("deployments/scale", True), ("*/scale", True), ("deployments/*", True)],
 )
 def test_a_subresource_has_to_be_named(resources: str, matches: bool) -> None:
-    rule = Rule.of(ALL | {"resources": [resources]})
+    rule = MatchRule.of(ALL | {"resources": [resources]})
     assert rule.matches(_attributes(DEPLOYMENTS, "scale"), DEPLOYMENTS) is matches
 
 
 @pytest.mark.parametrize("resource", [NAMESPACES, NODES])
 def test_a_namespace_is_not_in_a_namespace(resource: GroupVersionResource) -> None:
     attributes = _attributes(resource)
-    assert Rule.of(ALL | {"scope": "Cluster"}).matches(attributes, resource)
-    assert not Rule.of(ALL | {"scope": "Namespaced"}).matches(attributes, resource)
+    assert MatchRule.of(ALL | {"scope": "Cluster"}).matches(attributes, resource)
+    assert not MatchRule.of(ALL | {"scope": "Namespaced"}).matches(attributes, resource)
 
 
 def test_what_configures_admission_is_exempt() -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pilotage.errors import ConnectionLost, NotFound
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.http.messages import ClientResponse, Headers, HTTPRequest
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, ListOptions, Verb
@@ -18,12 +18,12 @@ COMPONENTS = GroupVersionResource("", "v1", "componentstatuses")
 
 @pytest.fixture(autouse=True)
 def only_the_scheduler_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def request(client: Client, method: str, target: str) -> ClientResponse:
+    async def request(client: HTTPClient, method: str, target: str) -> ClientResponse:
         if ":10259" in client._pool.address.host_header():
             return ClientResponse(200, body=b"ok")
         raise ConnectionLost("refused", sent=False)
 
-    monkeypatch.setattr(Client, "request", request)
+    monkeypatch.setattr(HTTPClient, "request", request)
 
 
 async def test_the_components_of_a_control_plane_are_asked_when_they_are_listed() -> None:

@@ -15,7 +15,7 @@ from pilotage.errors import ConnectionLost
 from pilotage.meta.documents import Document
 from pilotage.server.webhooks import caller as caller_module
 from pilotage.server.webhooks.caller import MAX_ANSWER, CallError, WebhookCaller
-from pilotage.server.webhooks.endpoints import Endpoint, Services
+from pilotage.server.webhooks.endpoints import Services, WebhookTarget
 from pilotage.server.webhooks.local import LocalWebhooks
 from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage
@@ -43,14 +43,14 @@ def _response(body: bytes, length: int | None = None) -> bytes:
 async def _failure(server: WebhookServer, path: str = "/x", timeout: float = 5) -> str:
     async with _calling() as caller:
         with pytest.raises(CallError) as failed:
-            await caller.call(Endpoint.of(server.client_config(path)), REVIEW, timeout)
+            await caller.call(WebhookTarget.of(server.client_config(path)), REVIEW, timeout)
     return str(failed.value)
 
 
 async def test_a_connection_is_kept_for_the_next_call() -> None:
     async with webhook_server() as server, _calling() as caller:
         for _ in range(3):
-            assert await caller.call(Endpoint.of(server.client_config("/x")), REVIEW, 5) == ANSWER
+            assert await caller.call(WebhookTarget.of(server.client_config("/x")), REVIEW, 5) == ANSWER
         assert server.listening.statistics().connections == 1
         assert [path for path, _ in server.reviews] == ["/x"] * 3
 
@@ -58,7 +58,7 @@ async def test_a_connection_is_kept_for_the_next_call() -> None:
 async def test_a_kept_connection_that_the_server_closes_is_replaced() -> None:
     answer = _response(json.dumps(ANSWER).encode())
     async with raw_server(answer, None, answer, keep=True) as server, _calling() as caller:
-        endpoint = Endpoint.of(server.client_config("/x"))
+        endpoint = WebhookTarget.of(server.client_config("/x"))
         assert await caller.call(endpoint, REVIEW, 5) == ANSWER
         assert await caller.call(endpoint, REVIEW, 5) == ANSWER  # on a second connection
 
@@ -95,7 +95,7 @@ async def test_a_service_is_called_at_an_address_of_its_endpoints_by_its_own_nam
     async with webhook_server("hooks.system.svc") as server, _calling(storage) as caller:
         await _service(storage, server.listening.port)
         service = {"namespace": "system", "name": "hooks", "path": "/x"}
-        endpoint = Endpoint.of({"service": service, "caBundle": server.ca_bundle})
+        endpoint = WebhookTarget.of({"service": service, "caBundle": server.ca_bundle})
         assert await caller.call(endpoint, REVIEW, 5) == ANSWER
         assert server.hosts == ["hooks.system.svc:443"]
 
@@ -106,20 +106,20 @@ async def test_a_certificate_for_another_name_is_refused() -> None:
         await _service(storage, server.listening.port)
         service = {"namespace": "system", "name": "hooks"}
         with pytest.raises(CallError, match="tls: failed to verify certificate: x509: Hostname mismatch"):
-            await caller.call(Endpoint.of({"service": service, "caBundle": server.ca_bundle}), REVIEW, 5)
+            await caller.call(WebhookTarget.of({"service": service, "caBundle": server.ca_bundle}), REVIEW, 5)
 
 
 async def test_a_certificate_of_another_authority_is_refused() -> None:
     async with webhook_server() as server, webhook_server() as other, _calling() as caller:
         config = {"url": f"{server.url}/x", "caBundle": other.ca_bundle}
         with pytest.raises(CallError, match="tls: failed to verify certificate: x509: "):
-            await caller.call(Endpoint.of(config), REVIEW, 5)
+            await caller.call(WebhookTarget.of(config), REVIEW, 5)
 
 
 async def test_a_bundle_that_has_no_certificate_fails_the_call() -> None:
     async with _calling() as caller:
         with pytest.raises(CallError, match="unable to load root certificates"):
-            await caller.call(Endpoint.of({"url": "https://127.0.0.1:1/x", "caBundle": "bm90IFBFTQ=="}), REVIEW, 5)
+            await caller.call(WebhookTarget.of({"url": "https://127.0.0.1:1/x", "caBundle": "bm90IFBFTQ=="}), REVIEW, 5)
 
 
 async def test_a_server_that_is_down_refuses_the_connection() -> None:
@@ -203,7 +203,7 @@ async def test_a_service_that_leads_nowhere_fails_with_the_reason(
     async with _calling(storage) as caller:
         reference = {"namespace": "system", "name": "hooks", "port": port}
         with pytest.raises(CallError) as failed:
-            await caller.call(Endpoint.of({"service": reference}), REVIEW, 5)
+            await caller.call(WebhookTarget.of({"service": reference}), REVIEW, 5)
     assert reason in str(failed.value)
 
 
@@ -215,7 +215,7 @@ async def test_a_webhook_of_the_same_program_that_raises_has_failed() -> None:
     local.add("https://h/x", broken)
     caller = WebhookCaller(local, Services(MemoryStorage(), "/t/"))
     with pytest.raises(CallError) as failed:
-        await caller.call(Endpoint.of({"url": "https://h/x"}), REVIEW, 5)
+        await caller.call(WebhookTarget.of({"url": "https://h/x"}), REVIEW, 5)
     assert str(failed.value) == ("Post \"https://h/x?timeout=5s\": the webhook of this program failed: KeyError: 'x'")
 
 
@@ -229,7 +229,7 @@ async def test_a_webhook_of_the_same_program_that_waits_is_cancelled() -> None:
     local.add("https://h/x", slow)
     caller = WebhookCaller(local, Services(MemoryStorage(), "/t/"))
     with pytest.raises(CallError, match="context deadline exceeded"):
-        await caller.call(Endpoint.of({"url": "https://h/x"}), REVIEW, 10)
+        await caller.call(WebhookTarget.of({"url": "https://h/x"}), REVIEW, 10)
 
 
 async def test_a_webhook_of_the_same_program_cannot_change_what_is_written() -> None:
@@ -241,7 +241,7 @@ async def test_a_webhook_of_the_same_program_cannot_change_what_is_written() -> 
     local.add("https://h/x", greedy)
     caller = WebhookCaller(local, Services(MemoryStorage(), "/t/"))
     review = REVIEW | {"request": {"uid": "1", "object": {}}}
-    await caller.call(Endpoint.of({"url": "https://h/x"}), review, 5)
+    await caller.call(WebhookTarget.of({"url": "https://h/x"}), review, 5)
     assert review["request"] == {"uid": "1", "object": {}}
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from pilotage.errors import Forbidden
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.fence import Fence, Term
+from pilotage.rest.fence import Fence, LeaderTerm
 from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
 from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
@@ -25,7 +25,7 @@ from ..registries import CONFIG_MAPS, Api
 
 LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 PODS = GroupVersionResource("", "v1", "pods")
-MINE = (Fence(Term("default", "leader", "me", 3)),)
+MINE = (Fence(LeaderTerm("default", "leader", "me", 3)),)
 POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
 

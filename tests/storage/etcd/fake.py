@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 from pilotage.errors import StorageError, StorageUnavailable
-from pilotage.storage.etcd.client import Answer, EtcdClient, Patience
+from pilotage.storage.etcd.client import CallResponse, CallTimeouts, EtcdClient
 from pilotage.storage.etcd.errors import COMPACTED
 from pilotage.storage.etcd.keys import Keys
 from pilotage.storage.etcd.messages import GRANT, RANGE, TXN, Method, message
@@ -56,7 +56,7 @@ class FakeEtcd:
 
     def __init__(self, revision: int = 10) -> None:
         self.address = "etcd://fake"
-        self.patience = Patience(attempt=1, total=10)
+        self.timeouts = CallTimeouts(attempt=1, total=10)
         self.member = 0
         self.revision = revision
         self.compacted = 1
@@ -68,7 +68,7 @@ class FakeEtcd:
         self.new_stream = asyncio.Event()
         self.failure = "connection refused"
 
-    async def call(self, method: Method, request: Any, *, writes: bool = False) -> Answer:
+    async def call(self, method: Method, request: Any, *, writes: bool = False) -> CallResponse:
         await asyncio.sleep(self.seconds)
         if self.unavailable:
             raise StorageUnavailable("no member answers", sent=writes)
@@ -95,11 +95,11 @@ class FakeEtcd:
     async def close(self) -> None:
         self.unavailable = True
 
-    def _answer(self, name: str, **fields: Any) -> Answer:
+    def _answer(self, name: str, **fields: Any) -> CallResponse:
         response = message(name)(**fields)
         if name != "LeaseGrantResponse":
             response.header.revision = self.revision
-        return Answer(response, uncertain=False)
+        return CallResponse(response, uncertain=False)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import pytest
 from pilotage.errors import ConnectionLost, StorageError, StorageUnavailable
 from pilotage.grpc.rpc import Code, RPCError
 from pilotage.storage.etcd.address import parse_address
-from pilotage.storage.etcd.client import EtcdClient, Patience
+from pilotage.storage.etcd.client import CallTimeouts, EtcdClient
 from pilotage.storage.etcd.messages import AUTHENTICATE, RANGE, TXN, Method, message
 
 Reply = Callable[[int, Method, str], bytes]
@@ -20,7 +20,7 @@ class _Client(EtcdClient):
     """Calls `reply` with the member, the method and the token, instead of a server."""
 
     def __init__(self, url: str, reply: Reply) -> None:
-        super().__init__(parse_address(url), Patience(attempt=1, total=5))
+        super().__init__(parse_address(url), CallTimeouts(attempt=1, total=5))
         self._reply = reply
 
     async def _send(self, member: int, method: Method, data: bytes, left: float) -> bytes:

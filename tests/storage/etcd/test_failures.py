@@ -180,6 +180,6 @@ async def test_a_read_in_an_outage_fails_after_the_patience_though_others_have_a
             return loop.time() - begun, str(caught.value)
 
         reads = await asyncio.gather(*(read(second) for second in range(9)))
-        assert max(seconds for seconds, _ in reads) <= etcd.patience.total + 0.001
+        assert max(seconds for seconds, _ in reads) <= etcd.timeouts.total + 0.001
         assert reads[1][1] == "etcd://fake: no member of etcd answers within 10 s: connection refused"
         etcd.seconds, etcd.unavailable = 0.0, False

@@ -16,7 +16,7 @@ from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.dialer import Address
 from pilotage.storage import Put, Storage
 from pilotage.storage.etcd import EtcdStorage
-from pilotage.storage.etcd.client import Patience
+from pilotage.storage.etcd.client import CallTimeouts
 from pilotage.storage.etcd.messages import STATUS, message
 
 pytestmark = pytest.mark.cluster
@@ -132,8 +132,8 @@ def _repair(cluster: EtcdCluster, member: Member, fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", [_kill, _pause, _cut])
 async def test_nothing_acknowledged_is_lost_when_the_leader_fails(three_members: EtcdCluster, fault: Fault) -> None:
-    patience = Patience(attempt=1.5, total=20)
-    storage = await EtcdStorage.open(three_members.url, patience=patience)
+    timeouts = CallTimeouts(attempt=1.5, total=20)
+    storage = await EtcdStorage.open(three_members.url, timeouts=timeouts)
     try:
         async with _writing(storage) as record:
             leader = await _leader(three_members)
@@ -144,7 +144,7 @@ async def test_nothing_acknowledged_is_lost_when_the_leader_fails(three_members:
         await _check(storage, record)
     finally:
         await storage.close()
-    fresh = await EtcdStorage.open(three_members.url, patience=patience)
+    fresh = await EtcdStorage.open(three_members.url, timeouts=timeouts)
     try:
         await _check(fresh, record)
     finally:
@@ -154,8 +154,8 @@ async def test_nothing_acknowledged_is_lost_when_the_leader_fails(three_members:
 async def test_a_member_that_is_cut_off_serves_no_stale_read(three_members: EtcdCluster) -> None:
     leader = await _leader(three_members)
     others = [member for member in three_members.members if member is not leader]
-    patience = Patience(attempt=1.0, total=2.0)
-    behind = await EtcdStorage.open(f"etcd://{leader.endpoint}", patience=patience)
+    timeouts = CallTimeouts(attempt=1.0, total=2.0)
+    behind = await EtcdStorage.open(f"etcd://{leader.endpoint}", timeouts=timeouts)
     ahead = await EtcdStorage.open("etcd://" + ",".join(member.endpoint for member in others))
     try:
         revision = await behind.commit(Put("/a", b"old"))

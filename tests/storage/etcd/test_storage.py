@@ -21,7 +21,7 @@ from pilotage.http.certificates import authority, issue
 from pilotage.meta.protobuf.wire import write_varint
 from pilotage.storage import Delete, Put, open_storage
 from pilotage.storage.etcd import EtcdStorage
-from pilotage.storage.etcd.client import Answer, EtcdClient, Patience
+from pilotage.storage.etcd.client import CallResponse, CallTimeouts, EtcdClient
 from pilotage.storage.etcd.messages import COMPACT, RANGE, STATUS, TXN, Method, message
 from pilotage.storage.etcd.transactions import deletion
 
@@ -147,7 +147,7 @@ async def test_a_large_list_is_read_in_pages(etcd: EtcdCluster) -> None:
 
 async def test_a_server_without_etcd_is_explained() -> None:
     with pytest.raises(StorageUnavailable, match="connection refused: no server listens there; start etcd there"):
-        await EtcdStorage.open("etcd://127.0.0.1:1", patience=Patience(attempt=1, total=0.1))
+        await EtcdStorage.open("etcd://127.0.0.1:1", timeouts=CallTimeouts(attempt=1, total=0.1))
 
 
 async def test_an_etcd_that_lost_its_data_is_not_used_any_more() -> None:
@@ -199,7 +199,7 @@ async def test_tls_with_a_client_certificate(tmp_path: Path) -> None:
         async with _open(f"etcd://{host}?ca={tmp_path}/ca.crt&cert={tmp_path}/ca.crt&key={tmp_path}/ca.key") as one:
             assert await one.commit(Put("/a", b"1")) == one.revision
         with pytest.raises(StorageUnavailable, match="certificate"):
-            await EtcdStorage.open(f"etcd://{host}?tls=true", patience=Patience(attempt=1, total=0.1))
+            await EtcdStorage.open(f"etcd://{host}?tls=true", timeouts=CallTimeouts(attempt=1, total=0.1))
 
 
 def _field(number: int, value: bytes) -> bytes:
@@ -243,7 +243,9 @@ async def test_a_commit_that_took_the_last_space_of_etcd_has_taken_effect(
     """Etcd applies it, and reports that there is no space."""
     call = EtcdClient.call
 
-    async def report_no_space(client: EtcdClient, method: Method, request: Any, *, writes: bool = False) -> Answer:
+    async def report_no_space(
+        client: EtcdClient, method: Method, request: Any, *, writes: bool = False
+    ) -> CallResponse:
         answer = await call(client, method, request, writes=writes)
         if method is TXN:
             raise StorageFull("no space")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from pilotage.cli.demo.gpus import GPUs
+from pilotage.cli.demo.gpus import DemoGPUs
 from pilotage.cli.demo.output import IDLE_SECONDS, print_line
 from pilotage.cli.stop import Stop
 from pilotage.client.outcome import Outcome, create_or_patch
@@ -137,7 +137,7 @@ async def run_demo(*, once: bool) -> None:
     print_line("An API server starts in this process, on memory: no cluster, no socket. An operator runs on it.")
     print_line("Indented lines are the operator's: `because` is an event that it received, `reconcile` is what it did.")
     cluster = Cluster.embedded("memory:")
-    async with GPUs(changing=not once) as gpus, Manager(cluster) as manager:
+    async with DemoGPUs(changing=not once) as gpus, Manager(cluster) as manager:
         await _install(cluster)
         DatabaseReconciler(manager).setup_with_manager(manager)
         gpus.add_to(manager)

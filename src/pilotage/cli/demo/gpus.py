@@ -56,7 +56,7 @@ class NodeReconciler:
         )
 
 
-class GPUs:
+class DemoGPUs:
     """A Device API server with eight fake GPUs on its own socket. Without the extra `device` it does nothing."""
 
     def __init__(self, *, changing: bool) -> None:
@@ -64,7 +64,7 @@ class GPUs:
         self._exits = AsyncExitStack()
         self._target = ""
 
-    async def __aenter__(self) -> GPUs:
+    async def __aenter__(self) -> DemoGPUs:
         async with AsyncExitStack() as exits:
             try:
                 await self._open(exits)

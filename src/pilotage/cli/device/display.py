@@ -54,7 +54,7 @@ def connection(options: argparse.Namespace) -> Config:
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SelectedGPUs:
     """The GPUs that a command shows."""
 
     name: str = ""
@@ -63,20 +63,20 @@ class Selected:
     fields: str = ""
 
 
-def selection(options: argparse.Namespace) -> Selected:
+def selection(options: argparse.Namespace) -> SelectedGPUs:
     """The selection of the command's options."""
     if options.name and (options.selector or options.field_selector):
         raise CommandError("a name cannot be combined with selectors; give one of them")
-    return Selected(options.name, options.selector, options.field_selector)
+    return SelectedGPUs(options.name, options.selector, options.field_selector)
 
 
-async def get(config: Config, selected: Selected, output: str) -> None:
+async def get(config: Config, selected: SelectedGPUs, output: str) -> None:
     """Print the selected GPUs in the output format."""
     async with Devices(config) as devices:
         gpus = devices.v1alpha1.gpus
         found = await _selected(gpus, selected)
         if not found and output in ("table", "wide"):
-            chosen = " that match the selectors" if selected != Selected() else ""
+            chosen = " that match the selectors" if selected != SelectedGPUs() else ""
             print(f"no GPUs{chosen} found at {config.target}", file=sys.stderr)
             return
         readings = await _telemetry(gpus) if output == "wide" else {}
@@ -87,7 +87,7 @@ async def describe(config: Config, name: str) -> None:
     """Print the details of one GPU, or of all GPUs if the name is empty."""
     async with Devices(config) as devices:
         gpus = devices.v1alpha1.gpus
-        found = await _selected(gpus, Selected(name))
+        found = await _selected(gpus, SelectedGPUs(name))
         if not found:
             print(f"no GPUs found at {config.target}", file=sys.stderr)
             return
@@ -106,7 +106,7 @@ async def _telemetry(gpus: GPUs) -> Mapping[str, Telemetry]:
         return {}
 
 
-async def _selected(gpus: GPUs, selected: Selected) -> Sequence[GPU]:
+async def _selected(gpus: GPUs, selected: SelectedGPUs) -> Sequence[GPU]:
     if selected.name:
         return [await gpus.get(selected.name)]
     return await gpus.list(labels=selected.labels, fields=selected.fields)

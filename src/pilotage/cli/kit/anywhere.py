@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pilotage.cli.kit.session import Session
+    from pilotage.cli.kit.session import CommandSession
     from pilotage.rest.transport import Transport
 
 
@@ -55,7 +55,7 @@ class Anywhere:
         from pilotage.types.names import builtin_names
 
         tenant = _chosen(options, "tenant") or "default"
-        source = direct.Source(storage, tenant, options.namespace or "default")
+        source = direct.StorageLocation(storage, tenant, options.namespace or "default")
         with uncollected():
             return direct.get(source, Visible(None, builtin_names()), options)
 
@@ -65,7 +65,7 @@ class Anywhere:
             return await run(session, options)
 
     @asynccontextmanager
-    async def _session(self, command: Command, options: argparse.Namespace) -> AsyncIterator[Session]:
+    async def _session(self, command: Command, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
         storage = _storage(options)
         if storage:
             tenant = _chosen(options, "tenant") or "default"
@@ -128,13 +128,13 @@ async def _served(kubeconfig: str, context: str) -> AsyncIterator[tuple[Transpor
         yield transport, found.namespace or "default"
 
 
-async def _opened(transport: Transport, options: argparse.Namespace, namespace: str, storage: str) -> Session:
+async def _opened(transport: Transport, options: argparse.Namespace, namespace: str, storage: str) -> CommandSession:
     from pilotage.cli.kit.logfile import log_file_of
-    from pilotage.cli.kit.session import Session
+    from pilotage.cli.kit.session import CommandSession
     from pilotage.cli.terminal import standard_error, standard_output
     from pilotage.meta.mapping.mapper import RESTMapper
 
-    return Session(
+    return CommandSession(
         transport,
         RESTMapper(await transport.resources()),
         getattr(options, "namespace", "") or namespace,

@@ -9,7 +9,7 @@ from functools import partial
 from pilotage.cli.completion import OBJECTS, add_shell, print_script
 from pilotage.cli.help import examples
 from pilotage.cli.kit.arguments.flags import Command, add_nothing
-from pilotage.cli.kit.execution import Place, execute
+from pilotage.cli.kit.execution import CommandBackend, execute
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NAMES = Command("names", "", "", (), add_nothing)
 
 
-def print_objects(place: Place, words: Sequence[str]) -> int:
+def print_objects(place: CommandBackend, words: Sequence[str]) -> int:
     """Print what may follow the words of a command line, one word a line."""
     resources = [word for word in words if not word.startswith("-")]
     nowhere = dict.fromkeys(("storage", "kubeconfig", "context", "namespace"), "")

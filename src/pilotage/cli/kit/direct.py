@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pilotage.meta.documents import Document
 
 
-class Source(Record):
+class StorageLocation(Record):
     """Where a command reads: a URL of a storage, a tenant, and the namespace of objects that name none."""
 
     __slots__ = __match_args__ = ("storage", "tenant", "namespace")
@@ -50,7 +50,7 @@ class Source(Record):
         return path if scheme == "sqlite" and path and os.path.isfile(os.path.expanduser(path)) else ""
 
 
-def get(source: Source, visible: Visible, options: Namespace) -> int | None:
+def get(source: StorageLocation, visible: Visible, options: Namespace) -> int | None:
     """Print what the arguments of `get` select; the exit code. None, and nothing is printed, if it takes a server."""
     if not (_is_simple(options) and _is_plain(source.tenant) and _is_plain(source.namespace) and source.path):
         return None
@@ -75,7 +75,7 @@ def _is_plain(name: str) -> bool:
 
 
 @contextmanager
-def _reader(source: Source) -> Iterator[PlainReader]:
+def _reader(source: StorageLocation) -> Iterator[PlainReader]:
     """The file in one read transaction, checked as every storage is when it is opened. Raises StorageError."""
     file = OpenFile(source.path)
     try:
@@ -90,7 +90,7 @@ def _reader(source: Source) -> Iterator[PlainReader]:
         file.close()
 
 
-def _text(reader: PlainReader, source: Source, visible: Visible, options: Namespace) -> str:
+def _text(reader: PlainReader, source: StorageLocation, visible: Visible, options: Namespace) -> str:
     """What is printed. Raises NeedsServer."""
     chosen = _chosen(_resources(reader, visible), visible.taken, options)
     namespace = "" if options.all_namespaces else source.namespace

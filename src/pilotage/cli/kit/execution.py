@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from pilotage.cli.kit.arguments import Command
-    from pilotage.cli.kit.session import Session
+    from pilotage.cli.kit.session import CommandSession
 else:
     Protocol = object
 
 
-class Place(Protocol):
+class CommandBackend(Protocol):
     """Where commands work: the storage of a tool, or what `pilotage` was given."""
 
     async def perform(self, command: Command, options: argparse.Namespace) -> int:
@@ -29,7 +29,7 @@ class Place(Protocol):
         """The same without an event loop, which takes longer to load than most commands take; None if it needs one."""
 
 
-def execute(place: Place, command: Command, options: argparse.Namespace) -> int:
+def execute(place: CommandBackend, command: Command, options: argparse.Namespace) -> int:
     """Run a command; the exit code. Errors are lines on standard error."""
     try:
         code = place.perform_now(command, options)
@@ -56,10 +56,10 @@ def execute(place: Place, command: Command, options: argparse.Namespace) -> int:
         return code_of(error)
 
 
-def command_function(name: str) -> Callable[[Session, argparse.Namespace], Awaitable[int]]:
+def command_function(name: str) -> Callable[[CommandSession, argparse.Namespace], Awaitable[int]]:
     """The coroutine function of a command, loaded now."""
     module: Any = import_module(f"pilotage.cli.kit.commands.{name.replace('-', '')}")
-    run: Callable[[Session, argparse.Namespace], Awaitable[int]] = module.run
+    run: Callable[[CommandSession, argparse.Namespace], Awaitable[int]] = module.run
     return run
 
 

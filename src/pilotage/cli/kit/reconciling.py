@@ -17,7 +17,7 @@ from pilotage.controller.result import is_terminal
 from pilotage.manager.errors import ManagerStopped, NotIdle, ShutdownForced, ShutdownTimeout
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
-from pilotage.telemetry.lines import Event, text_of
+from pilotage.telemetry.lines import LogEvent, text_of
 
 FAILING_SECONDS = 2.0
 """How long a reconcile that fails is retried, if nothing else is left to do."""
@@ -145,7 +145,7 @@ class _Failures(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         event = record.msg
-        if not isinstance(event, Event) or event.message != "Reconciler error":
+        if not isinstance(event, LogEvent) or event.message != "Reconciler error":
             return
         fields = event.fields
         namespace, name, error = str(fields.get("namespace") or ""), str(fields.get("name")), fields.get("error")
@@ -172,7 +172,7 @@ class _Interruption(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         event = record.msg
-        if not isinstance(event, Event):
+        if not isinstance(event, LogEvent):
             return
         self.signalled |= event.message.startswith("Received shutdown signal")
         if not self.signalled or not event.message.startswith("Phase 2"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilotage.cli.kit.session import Session, decode
+from pilotage.cli.kit.session import CommandSession, decode
 from pilotage.errors import ApiError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
@@ -19,7 +19,7 @@ _CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
 
-async def schema_of(session: Session, mapping: RESTMapping) -> Document | None:
+async def schema_of(session: CommandSession, mapping: RESTMapping) -> Document | None:
     """The schema of the whole object; None where there is none, or where it may not be read."""
     key = str(mapping.gvk)
     if key not in session.schemas:
@@ -28,7 +28,7 @@ async def schema_of(session: Session, mapping: RESTMapping) -> Document | None:
     return found
 
 
-async def _custom(session: Session, mapping: RESTMapping) -> Document | None:
+async def _custom(session: CommandSession, mapping: RESTMapping) -> Document | None:
     if "." not in mapping.resource.group:
         return None
     name = f"{mapping.resource.resource}.{mapping.resource.group}"

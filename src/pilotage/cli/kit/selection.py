@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.session import CommandSession
 from pilotage.errors import NoMatch
 from pilotage.meta.mapping.mapper import AmbiguousMatch, RESTMapping
 from pilotage.meta.values import Value
@@ -17,7 +17,7 @@ _MIXED = (
 )
 
 
-class Selected(Value, frozen=True):
+class SelectedObjects(Value, frozen=True):
     """A resource, and the name of one of its objects; without a name, all of them."""
 
     mapping: RESTMapping
@@ -28,7 +28,7 @@ class Selected(Value, frozen=True):
     """The file that names the object."""
 
 
-def selected(session: Session, words: Sequence[str]) -> list[Selected]:
+def selected(session: CommandSession, words: Sequence[str]) -> list[SelectedObjects]:
     """What the words select. Raises CommandError and NoMatch."""
     if not words:
         raise CommandError(_NO_TYPE)
@@ -37,11 +37,11 @@ def selected(session: Session, words: Sequence[str]) -> list[Selected]:
     types, *names = words
     mappings = [mapping for word in types.split(",") for mapping in of_type(session, word)]
     if not names:
-        return [Selected(mapping) for mapping in mappings]
-    return [Selected(mapping, name) for mapping in mappings for name in names]
+        return [SelectedObjects(mapping) for mapping in mappings]
+    return [SelectedObjects(mapping, name) for mapping in mappings for name in names]
 
 
-def of_type(session: Session, word: str) -> list[RESTMapping]:
+def of_type(session: CommandSession, word: str) -> list[RESTMapping]:
     """The resources that go by a name or a category. Raises NoMatch."""
     try:
         return [_of_name(session, word)]
@@ -52,7 +52,7 @@ def of_type(session: Session, word: str) -> list[RESTMapping]:
         return listed
 
 
-def _of_name(session: Session, word: str) -> RESTMapping:
+def _of_name(session: CommandSession, word: str) -> RESTMapping:
     """The resource that goes by a name. Raises NoMatch, with the name that is probably meant."""
     try:
         return session.mapper.mapping_for(word)
@@ -66,10 +66,10 @@ def _of_name(session: Session, word: str) -> RESTMapping:
         raise NoMatch(f'{error}; did you mean "{close[0]}"?') from None
 
 
-def _named(session: Session, word: str) -> Selected:
+def _named(session: CommandSession, word: str) -> SelectedObjects:
     kind, slash, name = word.partition("/")
     if not slash:
         raise CommandError(_MIXED)
     if not kind or not name or "/" in name:
         raise CommandError("arguments in resource/name form must have a single resource and name")
-    return Selected(_of_name(session, kind), name)
+    return SelectedObjects(_of_name(session, kind), name)

@@ -21,7 +21,7 @@ decode = msgspec.json.Decoder().decode
 encode = msgspec.json.Encoder().encode
 
 
-class Session(msgspec.Struct):
+class CommandSession(msgspec.Struct):
     """Where a command works. Commands are coroutines over it; they do not know what is behind the transport."""
 
     transport: Transport

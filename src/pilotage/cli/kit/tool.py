@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from pilotage.cli.kit.session import Session
+    from pilotage.cli.kit.session import CommandSession
     from pilotage.cluster import Cluster
     from pilotage.manager.manager import Manager
     from pilotage.meta.models import Resource
@@ -204,12 +204,12 @@ class Tool:
             return None
         from pilotage.cli.kit import direct
 
-        source = direct.Source(self.storage_of(options), options.tenant, options.namespace or self.namespace)
+        source = direct.StorageLocation(self.storage_of(options), options.tenant, options.namespace or self.namespace)
         with uncollected():
             return direct.get(source, visible, options)
 
     @asynccontextmanager
-    async def _reading(self, options: argparse.Namespace) -> AsyncIterator[Session]:
+    async def _reading(self, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
         from pilotage.cli.kit.embedded import PrintingTransport, reading
 
         async with AsyncExitStack() as exits:
@@ -234,9 +234,9 @@ class Tool:
     def _own_kinds(self) -> tuple[type[Resource], ...]:
         return tuple(kind for kind in self.kinds if not kind.__resource__.builtin)
 
-    async def _session(self, transport: Transport, options: argparse.Namespace) -> Session:
+    async def _session(self, transport: Transport, options: argparse.Namespace) -> CommandSession:
         from pilotage.cli.kit.logfile import log_file_of
-        from pilotage.cli.kit.session import Session
+        from pilotage.cli.kit.session import CommandSession
         from pilotage.cli.terminal import standard_error, standard_output
         from pilotage.meta.kinds import GroupKind
         from pilotage.meta.mapping.mapper import RESTMapper
@@ -244,7 +244,7 @@ class Tool:
         shown = {kind.__resource__.gvk.group_kind for kind in self.kinds}
         shown |= {GroupKind("", "Namespace"), GroupKind("", "Event")}
         mappings = [each for each in await transport.resources() if each.gvk.group_kind in shown]
-        return Session(
+        return CommandSession(
             transport,
             RESTMapper(mappings),
             getattr(options, "namespace", "") or self.namespace,

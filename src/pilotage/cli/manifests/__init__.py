@@ -15,7 +15,7 @@ from pilotage.cli.terminal import GREEN, standard_output
 
 if TYPE_CHECKING:
     from pilotage.cli.manifests.folder import Files
-    from pilotage.cli.manifests.settings import Settings
+    from pilotage.cli.manifests.settings import InstallationSettings
 
 
 def register(subparsers: Any) -> None:
@@ -73,8 +73,8 @@ def run(options: argparse.Namespace) -> int:
     return _compare(folder, settings) if options.check else _write(folder, settings, force=options.force)
 
 
-def _settings(options: argparse.Namespace, image: str) -> Settings:
-    from pilotage.cli.manifests.settings import Settings
+def _settings(options: argparse.Namespace, image: str) -> InstallationSettings:
+    from pilotage.cli.manifests.settings import InstallationSettings
     from pilotage.cli.rbac import seen as recording
     from pilotage.cli.rbac.analysis import analyse
     from pilotage.schema.generate.crd import crds
@@ -83,7 +83,7 @@ def _settings(options: argparse.Namespace, image: str) -> Settings:
     analysis = analyse(declared, installation, recording.read(options.seen) if options.seen is not None else None)
     for note in analysis.notes:
         print(f"pilotage: {note}", file=sys.stderr)
-    return Settings(
+    return InstallationSettings(
         installation=installation,
         image=options.image or image or f"{installation.name}:latest",
         target=declared.target.name,
@@ -93,7 +93,7 @@ def _settings(options: argparse.Namespace, image: str) -> Settings:
     )
 
 
-def _files(settings: Settings) -> Files:
+def _files(settings: InstallationSettings) -> Files:
     from pilotage.cli.manifests import chart, kustomize, plain
     from pilotage.cli.manifests.folder import Files
 
@@ -101,7 +101,7 @@ def _files(settings: Settings) -> Files:
     return Files(generated, kustomize.overlays(settings))
 
 
-def _write(folder: Path, settings: Settings, *, force: bool) -> int:
+def _write(folder: Path, settings: InstallationSettings, *, force: bool) -> int:
     from pilotage.cli.manifests.folder import write
 
     changed = write(folder, _files(settings), force=force)
@@ -114,7 +114,7 @@ def _write(folder: Path, settings: Settings, *, force: bool) -> int:
     return 0
 
 
-def _compare(folder: Path, settings: Settings) -> int:
+def _compare(folder: Path, settings: InstallationSettings) -> int:
     from pilotage.cli.manifests.folder import differences
 
     lines = list(differences(folder, _files(settings)))

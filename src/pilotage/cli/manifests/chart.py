@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from pilotage.cli.manifests import objects
-from pilotage.cli.manifests.settings import Settings, split_image
+from pilotage.cli.manifests.settings import InstallationSettings, split_image
 from pilotage.cli.manifests.templates import Templates, when
 from pilotage.cli.rbac.grants import LEADER_ELECTION, MANAGER, WEBHOOK, lease_grants
 from pilotage.cli.rbac.roles import role_objects
@@ -18,7 +18,7 @@ _CERT_MANAGER = "$.Values.webhooks.certManager.enabled"
 _KEEP = "helm.sh/resource-policy: keep"
 
 
-def files(settings: Settings) -> dict[str, str]:
+def files(settings: InstallationSettings) -> dict[str, str]:
     """The files of the chart."""
     chart = _Chart(settings)
     templates = {
@@ -40,7 +40,7 @@ def files(settings: Settings) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def values(settings: Settings) -> str:
+def values(settings: InstallationSettings) -> str:
     """The default values, each with a comment."""
     image, tag = split_image(settings.image)
     installation = settings.installation
@@ -92,7 +92,7 @@ def values(settings: Settings) -> str:
 class _Chart:
     """The templates, one method for each file."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: InstallationSettings) -> None:
         templates = self._templates = Templates()
         self._plain = settings
         namespace = templates.inline("$.Release.Namespace")
@@ -255,7 +255,7 @@ class _Chart:
         return self._templates.block(f"{{{{- if {either} }}}}\n{text}\n{{{{- end }}}}")
 
 
-def _of(documents: list[Document], role: str, settings: Settings) -> list[Document]:
+def _of(documents: list[Document], role: str, settings: InstallationSettings) -> list[Document]:
     return [each for each in documents if each["metadata"]["name"] == f"{settings.name}-{role}"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilotage.cli.manifests import objects
-from pilotage.cli.manifests.settings import Settings
+from pilotage.cli.manifests.settings import InstallationSettings
 from pilotage.meta.documents import Document
 from pilotage.meta.text import yamltext
 from pilotage.webhook.manifests import CERTIFICATE
@@ -14,7 +14,7 @@ _BASE = "kustomize.config.k8s.io/v1beta1"
 _COMPONENT = "kustomize.config.k8s.io/v1alpha1"
 
 
-def files(settings: Settings) -> dict[str, str]:
+def files(settings: InstallationSettings) -> dict[str, str]:
     """The base and the components."""
     base = objects.files(settings)
     found = {f"base/{name}": yamltext.write_all(documents) for name, documents in base.items()}
@@ -29,7 +29,7 @@ def files(settings: Settings) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def overlays(settings: Settings) -> dict[str, str]:
+def overlays(settings: InstallationSettings) -> dict[str, str]:
     """Overlays for the user to change: `dev` with one replica and all log lines, `production` with two replicas."""
     image, _, tag = (
         settings.image.rpartition(":") if ":" in settings.image.rpartition("/")[2] else (settings.image, "", "")
@@ -57,11 +57,11 @@ def overlays(settings: Settings) -> dict[str, str]:
     }
 
 
-def _components(settings: Settings) -> list[tuple[str, bool]]:
+def _components(settings: InstallationSettings) -> list[tuple[str, bool]]:
     return [("monitoring", bool(settings.metrics_port)), ("cert-manager", settings.has_webhooks)]
 
 
-def _cert_manager(settings: Settings) -> str:
+def _cert_manager(settings: InstallationSettings) -> str:
     """The certificate of the webhooks is issued by cert-manager, which also injects its bundle."""
     volume, mount, flag = objects.certificate_mount(settings)
     container = "/spec/template/spec/containers/0"
@@ -81,7 +81,7 @@ def _cert_manager(settings: Settings) -> str:
     return _component(resources=["certificates.yaml"], patches=patches)
 
 
-def _registered(settings: Settings) -> Iterable[Document]:
+def _registered(settings: InstallationSettings) -> Iterable[Document]:
     """What has the bundle of the certificate: webhook configurations, and CRDs that are converted."""
     converted = [each for each in objects.definitions(settings) if "webhook" in each["spec"].get("conversion", {})]
     return [*objects.webhooks(settings), *converted]

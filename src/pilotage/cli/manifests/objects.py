@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from pilotage.cli.manifests.settings import CERTIFICATES, EXISTING_NAMESPACES, Settings
+from pilotage.cli.manifests.settings import CERTIFICATES, EXISTING_NAMESPACES, InstallationSettings
 from pilotage.meta.documents import Document, copied
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ METRICS_LABEL = {"metrics": "enabled"}
 """The label of namespaces that may read metrics; kubebuilder's."""
 
 
-def files(settings: Settings) -> dict[str, list[Document]]:
+def files(settings: InstallationSettings) -> dict[str, list[Document]]:
     """All objects by file, in the order in which they are applied."""
     found = {
         "namespace.yaml": [namespace(settings)] if settings.namespace not in EXISTING_NAMESPACES else [],
@@ -34,7 +34,7 @@ def files(settings: Settings) -> dict[str, list[Document]]:
     return {name: documents for name, documents in found.items() if documents}
 
 
-def namespace(settings: Settings) -> Document:
+def namespace(settings: InstallationSettings) -> Document:
     """The namespace, in which only Pods that follow the restricted profile are admitted."""
     level = {"pod-security.kubernetes.io/enforce": "restricted"}
     return {
@@ -44,7 +44,7 @@ def namespace(settings: Settings) -> Document:
     }
 
 
-def definitions(settings: Settings) -> list[Document]:
+def definitions(settings: InstallationSettings) -> list[Document]:
     """The CRDs, with the webhook that converts between their versions, if there is one."""
     conversions = {
         document["metadata"]["name"]: document["spec"]
@@ -59,18 +59,18 @@ def definitions(settings: Settings) -> list[Document]:
     return found
 
 
-def service_account(settings: Settings) -> Document:
+def service_account(settings: InstallationSettings) -> Document:
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(settings, settings.name)}
 
 
-def roles(settings: Settings) -> list[Document]:
+def roles(settings: InstallationSettings) -> list[Document]:
     from pilotage.cli.rbac.roles import role_objects
 
     found = role_objects(settings.grants, settings.installation)
     return [{**document, "metadata": {**document["metadata"], "labels": dict(settings.labels)}} for document in found]
 
 
-def deployment(settings: Settings) -> Document:
+def deployment(settings: InstallationSettings) -> Document:
     """The Deployment: probes, resources, and Pods that follow the restricted profile."""
     container: Document = {
         "name": "manager",
@@ -114,7 +114,7 @@ def deployment(settings: Settings) -> Document:
     }
 
 
-def certificate_mount(settings: Settings) -> tuple[Document, Document, str]:
+def certificate_mount(settings: InstallationSettings) -> tuple[Document, Document, str]:
     """The volume, its mount and the flag for a certificate of cert-manager."""
     from pilotage.webhook.manifests import CERTIFICATE_SECRET
 
@@ -125,7 +125,7 @@ def certificate_mount(settings: Settings) -> tuple[Document, Document, str]:
     return volume, mount, f"--webhook-certificates={CERTIFICATES}"
 
 
-def services(settings: Settings) -> list[Document]:
+def services(settings: InstallationSettings) -> list[Document]:
     """The Service of the metrics, and the one through which the API server calls webhooks."""
     found: list[Document] = []
     if settings.metrics_port:
@@ -145,7 +145,7 @@ def services(settings: Settings) -> list[Document]:
     return found
 
 
-def network_policy(settings: Settings) -> Document:
+def network_policy(settings: InstallationSettings) -> Document:
     """Metrics for namespaces with a label, webhooks for all, because the address of the API server is not known, and
     nothing else. Probes come from the node, which is always allowed."""
     ingress: list[Document] = []
@@ -166,20 +166,20 @@ def network_policy(settings: Settings) -> Document:
     }
 
 
-def webhooks(settings: Settings, *, cert_manager: bool = False) -> list[Document]:
+def webhooks(settings: InstallationSettings, *, cert_manager: bool = False) -> list[Document]:
     """The webhook configurations."""
     found = _registrations(settings, cert_manager=cert_manager)
     return [_labelled(each, settings) for each in found if each["kind"] != "CustomResourceDefinition"]
 
 
-def certificates(settings: Settings) -> list[Document]:
+def certificates(settings: InstallationSettings) -> list[Document]:
     """What cert-manager needs: an Issuer and a Certificate."""
     from pilotage.webhook.manifests import cert_manager
 
     return [_labelled(each, settings) for each in cert_manager(webhook_options(settings))]
 
 
-def service_monitor(settings: Settings) -> Document:
+def service_monitor(settings: InstallationSettings) -> Document:
     """For the Prometheus operator."""
     return {
         "apiVersion": "monitoring.coreos.com/v1",
@@ -192,7 +192,7 @@ def service_monitor(settings: Settings) -> Document:
     }
 
 
-def disruption_budget(settings: Settings) -> Document:
+def disruption_budget(settings: InstallationSettings) -> Document:
     """For two replicas and more: one of them stays."""
     return {
         "apiVersion": "policy/v1",
@@ -202,7 +202,7 @@ def disruption_budget(settings: Settings) -> Document:
     }
 
 
-def webhook_options(settings: Settings, *, cert_manager: bool = False) -> ManifestOptions:
+def webhook_options(settings: InstallationSettings, *, cert_manager: bool = False) -> ManifestOptions:
     """What the manifests of webhooks refer to."""
     from pilotage.webhook.addresses import DEFAULT_SERVICE
     from pilotage.webhook.manifests import ManifestOptions
@@ -219,7 +219,7 @@ def webhook_options(settings: Settings, *, cert_manager: bool = False) -> Manife
     )
 
 
-def _registrations(settings: Settings, *, cert_manager: bool = False) -> Iterable[Document]:
+def _registrations(settings: InstallationSettings, *, cert_manager: bool = False) -> Iterable[Document]:
     from pilotage.webhook.manifests import configuration
 
     if not settings.has_webhooks:
@@ -228,14 +228,14 @@ def _registrations(settings: Settings, *, cert_manager: bool = False) -> Iterabl
     return [configuration(each, options) for each in settings.declared.webhooks]
 
 
-def _ports(settings: Settings) -> list[Document]:
+def _ports(settings: InstallationSettings) -> list[Document]:
     ports = {"metrics": settings.metrics_port, "health": settings.health_port}
     if settings.has_webhooks:
         ports["webhooks"] = settings.webhook_port
     return [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items() if port]
 
 
-def _probes(settings: Settings) -> Document:
+def _probes(settings: InstallationSettings) -> Document:
     if not settings.health_port:
         return {}
     return {
@@ -244,9 +244,9 @@ def _probes(settings: Settings) -> Document:
     }
 
 
-def _metadata(settings: Settings, name: str) -> Document:
+def _metadata(settings: InstallationSettings, name: str) -> Document:
     return {"name": name, "namespace": settings.namespace, "labels": dict(settings.labels)}
 
 
-def _labelled(document: Document, settings: Settings) -> Document:
+def _labelled(document: Document, settings: InstallationSettings) -> Document:
     return {**document, "metadata": {**document["metadata"], "labels": dict(settings.labels)}}

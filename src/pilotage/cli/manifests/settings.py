@@ -10,7 +10,7 @@ from pilotage.meta.documents import Document
 
 if TYPE_CHECKING:
     from pilotage.cli.program.declarations import Declarations
-    from pilotage.cli.rbac.grants import Grant, Installation
+    from pilotage.cli.rbac.grants import Installation, RequiredPermission
 
 METRICS_PORT, HEALTH_PORT, WEBHOOK_PORT = 8080, 8081, 9443
 COMPONENT = "manager"
@@ -21,7 +21,7 @@ EXISTING_NAMESPACES = ("default", "kube-system")
 
 
 @dataclass(frozen=True)
-class Settings:
+class InstallationSettings:
     """One installation of a program."""
 
     installation: Installation
@@ -32,7 +32,7 @@ class Settings:
     """The argument of `pilotage run`."""
     declared: Declarations
     """What the program declares."""
-    grants: tuple[Grant, ...] = field(repr=False)
+    grants: tuple[RequiredPermission, ...] = field(repr=False)
     """What it must be allowed to do."""
     definitions: tuple[Document, ...] = field(default=(), repr=False)
     """The CRDs."""

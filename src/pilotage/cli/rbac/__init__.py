@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pilotage.cli.program.declarations import Declarations
     from pilotage.cli.rbac.analysis import Analysis
     from pilotage.cli.rbac.grants import Installation
-    from pilotage.cluster.recording import Seen
+    from pilotage.cluster.recording import RecordedPermission
 
 
 def register(subparsers: Any) -> None:
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
             raise CommandError(f"--record needs a command: pilotage rbac --record {options.record} -- pytest")
         recording.record(options.command, options.record)
     file = options.record or options.seen
-    seen: list[Seen] | None = recording.read(file) if file is not None else None
+    seen: list[RecordedPermission] | None = recording.read(file) if file is not None else None
     declared, installation = read_program(options)
     analysis = analyse(declared, installation, seen)
     for note in analysis.notes:

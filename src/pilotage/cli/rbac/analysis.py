@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pilotage.cli.program.declarations import Declarations
 from pilotage.cli.rbac.calls import find_calls
-from pilotage.cli.rbac.grants import Grant, Installation, Resources, grants
-from pilotage.cli.rbac.program import Program
+from pilotage.cli.rbac.grants import Installation, RequiredPermission, Resources, grants
+from pilotage.cli.rbac.program import ProgramSource
 from pilotage.cli.rbac.seen import grants_of, of_the_program
-from pilotage.cluster.recording import Seen
+from pilotage.cluster.recording import RecordedPermission
 from pilotage.rest.permission import VERBS, Permission
 
 
@@ -19,15 +19,15 @@ from pilotage.rest.permission import VERBS, Permission
 class Analysis:
     """The grants of a program, and what could not be found out."""
 
-    grants: list[Grant]
+    grants: list[RequiredPermission]
     notes: list[str]
     """Sentences for the user."""
-    seen: list[Seen] | None
+    seen: list[RecordedPermission] | None
     """What the program was seen to do; None if nothing was recorded."""
 
     def explanation(self) -> list[tuple[str, str, str]]:
         """A row for each permission: what it is, what declares it, and whether it was seen."""
-        reasons: dict[Permission, list[Grant]] = {}
+        reasons: dict[Permission, list[RequiredPermission]] = {}
         for grant in sorted(self.grants, key=_order):
             reasons.setdefault(grant.permission, []).append(grant)
         return [(str(permission), _reasons(found), self._seen(permission)) for permission, found in reasons.items()]
@@ -40,9 +40,11 @@ class Analysis:
         return (next(filter(None, places), "") or "by the library") if places else "not seen"
 
 
-def analyse(declared: Declarations, installation: Installation, seen: list[Seen] | None = None) -> Analysis:
+def analyse(
+    declared: Declarations, installation: Installation, seen: list[RecordedPermission] | None = None
+) -> Analysis:
     """Read the source of a program, and join what it needs with what it was seen to do."""
-    program, resources = Program(declared.modules), Resources(declared.kinds)
+    program, resources = ProgramSource(declared.modules), Resources(declared.kinds)
     parts = declared.target.parts
     reached = program.reached(parts) if parts else program.all()
     calls = find_calls(program, reached)
@@ -60,17 +62,17 @@ def analyse(declared: Declarations, installation: Installation, seen: list[Seen]
     return Analysis(found, notes, own)
 
 
-def _order(grant: Grant) -> tuple[str, str, str, str, int]:
+def _order(grant: RequiredPermission) -> tuple[str, str, str, str, int]:
     permission = grant.permission
     verb = VERBS.index(permission.verb) if permission.verb in VERBS else len(VERBS)
     return grant.cluster, permission.group, permission.resource, permission.name, verb
 
 
-def _clusters(found: Iterable[Grant]) -> list[str]:
+def _clusters(found: Iterable[RequiredPermission]) -> list[str]:
     return sorted({grant.cluster for grant in found if grant.cluster})
 
 
-def _reasons(found: list[Grant]) -> str:
+def _reasons(found: list[RequiredPermission]) -> str:
     texts = dict.fromkeys(" ".join(filter(None, (shown_place(each.place), each.reason))) for each in found)
     first, *others = texts
     return first + (f" and {len(others)} more" if others else "")

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pilotage.cli.rbac.inference import Inference
-from pilotage.cli.rbac.program import Definition, Function, Program
+from pilotage.cli.rbac.program import Function, ProgramDefinition, ProgramSource
 from pilotage.cli.rbac.values import (
     ClientValue,
     Kinds,
     Names,
-    Objects,
+    ObjectsOf,
     Python,
     SubresourceValue,
     Value,
@@ -39,7 +39,7 @@ _ANSWERED_WHOLE = ("", "status", "finalize", "approval")
 
 
 @dataclass(frozen=True)
-class Call:
+class APICall:
     """A call, and the verbs that it needs on a kind or one of its subresources."""
 
     kind: Kind
@@ -51,13 +51,13 @@ class Call:
 
 
 @dataclass
-class Calls:
+class APICalls:
     """All that was found."""
 
-    calls: list[Call] = field(default_factory=list)
-    definitions: list[Call] = field(default_factory=list)
+    calls: list[APICall] = field(default_factory=list)
+    definitions: list[APICall] = field(default_factory=list)
     """Kinds whose CRDs the program installs."""
-    migrations: list[Call] = field(default_factory=list)
+    migrations: list[APICall] = field(default_factory=list)
     """Kinds whose stored objects the program migrates."""
     recorders: list[tuple[str, str]] = field(default_factory=list)
     """API versions of events, and the places that make a recorder of them."""
@@ -67,9 +67,9 @@ class Calls:
     """Calls of a client whose kind is not known."""
 
 
-def find_calls(program: Program, definitions: Iterable[Definition]) -> Calls:
+def find_calls(program: ProgramSource, definitions: Iterable[ProgramDefinition]) -> APICalls:
     """The calls in these functions."""
-    found = Calls()
+    found = APICalls()
     inference = Inference(program)
     for definition in definitions:
         if isinstance(definition.node, Function):
@@ -80,7 +80,7 @@ def find_calls(program: Program, definitions: Iterable[Definition]) -> Calls:
 class _Notes:
     """Notes the calls of one function."""
 
-    def __init__(self, inference: Inference, definition: Definition, found: Calls) -> None:
+    def __init__(self, inference: Inference, definition: ProgramDefinition, found: APICalls) -> None:
         self._inference = inference
         self._definition = definition
         self._found = found
@@ -123,13 +123,13 @@ class _Notes:
             kinds = [self._value(each, names) for each in node.args]
             for each in kinds:
                 self._found.definitions += self._calls(each, (), "install", node)
-        elif name == "finalize" and isinstance(first, Objects):
+        elif name == "finalize" and isinstance(first, ObjectsOf):
             self._finalizers(first, "finalize", node)
         elif name in _CACHED or name in _WRITES or name in _STATUS:
             self._client(name, receiver, first, node)
 
     def _client(self, name: str, receiver: Value | None, first: Value | None, node: ast.Call) -> None:
-        if not isinstance(first, Kinds | Objects):
+        if not isinstance(first, Kinds | ObjectsOf):
             if isinstance(receiver, ClientValue) and (node.args or node.keywords):
                 self._found.unknown.append(f"{self._place(node)}: {ast.unparse(node.func)}({_first_text(node)}, …)")
             return
@@ -153,7 +153,7 @@ class _Notes:
     def _outcome(self, name: str, node: ast.Call, names: Names) -> None:
         client = self._argument(node, 0, "client", names)
         value = self._argument(node, 1, "desired" if name == "create_or_patch" else "obj", names)
-        if not isinstance(value, Kinds | Objects):
+        if not isinstance(value, Kinds | ObjectsOf):
             self._found.unknown.append(f"{self._place(node)}: {name}(…)")
         verbs: tuple[str, ...] = _OUTCOMES[name]
         if isinstance(client, ClientValue) and client.live:
@@ -168,11 +168,11 @@ class _Notes:
 
     def _calls(
         self, value: Value | None, verbs: tuple[str, ...], name: str, node: ast.Call, subresource: str = ""
-    ) -> list[Call]:
-        if not isinstance(value, Kinds | Objects):
+    ) -> list[APICall]:
+        if not isinstance(value, Kinds | ObjectsOf):
             return []
         place = self._place(node)
-        return [Call(kind, verbs, f"{name}({_kind_name(kind)})", place, subresource) for kind in value.kinds]
+        return [APICall(kind, verbs, f"{name}({_kind_name(kind)})", place, subresource) for kind in value.kinds]
 
     def _argument(self, node: ast.Call, index: int, name: str, names: Names) -> Value | None:
         found = next((each.value for each in node.keywords if each.arg == name), None)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pilotage.cli.rbac.calls import READ, Call, Calls
+from pilotage.cli.rbac.calls import READ, APICall, APICalls
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
@@ -24,7 +24,7 @@ MANAGER, LEADER_ELECTION, WEBHOOK = "manager", "leader-election", "webhook"
 """The roles of a program."""
 
 
-class Scope(enum.Enum):
+class PermissionScope(enum.Enum):
     """Where a permission holds."""
 
     CLUSTER = "cluster"
@@ -36,11 +36,11 @@ class Scope(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Grant:
+class RequiredPermission:
     """A permission, why it is needed, and the line of the program that needs it."""
 
     permission: Permission
-    scope: Scope
+    scope: PermissionScope
     reason: str
     place: str = ""
     cluster: str = ""
@@ -80,7 +80,7 @@ class Resources:
         self.guessed: dict[GroupVersionKind, str] = {}
         """Kinds that are not known, and the name of the resource that was guessed."""
 
-    def of(self, kind: Kind) -> tuple[str, str, Scope]:
+    def of(self, kind: Kind) -> tuple[str, str, PermissionScope]:
         """The group, the plural name and the scope of a kind."""
         from pilotage.types import builtin
 
@@ -88,12 +88,14 @@ class Resources:
         known = kind if isinstance(kind, type) else self._kinds.get(gvk.group_kind) or builtin.type_for(gvk)
         if known is None:
             plural = self.guessed[gvk] = _guessed_plural(gvk.kind)
-            return gvk.group, plural, Scope.WATCHED
+            return gvk.group, plural, PermissionScope.WATCHED
         info = known.__resource__
-        return gvk.group, info.plural, Scope.WATCHED if info.namespaced else Scope.CLUSTER
+        return gvk.group, info.plural, PermissionScope.WATCHED if info.namespaced else PermissionScope.CLUSTER
 
 
-def grants(declared: Declarations, calls: Calls, installation: Installation, resources: Resources) -> list[Grant]:
+def grants(
+    declared: Declarations, calls: APICalls, installation: Installation, resources: Resources
+) -> list[RequiredPermission]:
     """All permissions that a program needs, in the order of their reasons."""
     found = [
         *_of_watches(declared, resources),
@@ -106,27 +108,29 @@ def grants(declared: Declarations, calls: Calls, installation: Installation, res
     return [grant for grant in found if grant.permission.group not in declared.aggregated_groups]
 
 
-def _of_watches(declared: Declarations, resources: Resources) -> Iterator[Grant]:
+def _of_watches(declared: Declarations, resources: Resources) -> Iterator[RequiredPermission]:
     owners = {each.controller: each.kind for each in declared.watches if each.relation == "for"}
     for watch in declared.watches:
         group, plural, scope = resources.of(watch.kind)
         method = "for_" if watch.relation == "for" else watch.relation
         reason = f"{method}({gvk_of(watch.kind).kind})"
         for verb in READ:
-            yield Grant(Permission(group, plural, verb), scope, reason, watch.place, watch.cluster)
+            yield RequiredPermission(Permission(group, plural, verb), scope, reason, watch.place, watch.cluster)
         owner = owners.get(watch.controller)
         if watch.relation == "owns" and owner is not None:
             group, plural, scope = resources.of(owner)
             needed = Permission(group, f"{plural}/finalizers", "update")
-            yield Grant(needed, scope, f"{reason}: owner references that block deletion", watch.place)
+            yield RequiredPermission(needed, scope, f"{reason}: owner references that block deletion", watch.place)
 
 
-def _of_calls(calls: Calls, resources: Resources) -> Iterator[Grant]:
+def _of_calls(calls: APICalls, resources: Resources) -> Iterator[RequiredPermission]:
     for call in calls.calls:
         yield from _of_call(call, call.verbs, call.subresource, resources)
     for call in calls.definitions:
         yield from _of_definition(call, resources, ("get", "update"))
-        yield Grant(Permission(EXTENSIONS, DEFINITIONS, "create"), Scope.CLUSTER, call.text, call.place)
+        yield RequiredPermission(
+            Permission(EXTENSIONS, DEFINITIONS, "create"), PermissionScope.CLUSTER, call.text, call.place
+        )
         yield from _of_call(call, ("list",), "", resources)
     for call in calls.migrations:
         yield from _of_definition(call, resources, ("get",))
@@ -134,45 +138,51 @@ def _of_calls(calls: Calls, resources: Resources) -> Iterator[Grant]:
         yield from _of_call(call, ("list", "update"), "", resources)
 
 
-def _of_call(call: Call, verbs: Iterable[str], subresource: str, resources: Resources) -> Iterator[Grant]:
+def _of_call(
+    call: APICall, verbs: Iterable[str], subresource: str, resources: Resources
+) -> Iterator[RequiredPermission]:
     group, plural, scope = resources.of(call.kind)
     for verb in verbs:
         needed = Permission(group, f"{plural}/{subresource}" if subresource else plural, verb)
-        yield Grant(needed, scope, call.text, call.place)
+        yield RequiredPermission(needed, scope, call.text, call.place)
 
 
-def _of_definition(call: Call, resources: Resources, verbs: Iterable[str], subresource: str = "") -> Iterator[Grant]:
+def _of_definition(
+    call: APICall, resources: Resources, verbs: Iterable[str], subresource: str = ""
+) -> Iterator[RequiredPermission]:
     group, plural, _ = resources.of(call.kind)
     for verb in verbs:
         needed = Permission(EXTENSIONS, f"{DEFINITIONS}{subresource}", verb, f"{plural}.{group}")
-        yield Grant(needed, Scope.CLUSTER, call.text, call.place)
+        yield RequiredPermission(needed, PermissionScope.CLUSTER, call.text, call.place)
 
 
-def _of_events(declared: Declarations, calls: Calls) -> Iterator[Grant]:
+def _of_events(declared: Declarations, calls: APICalls) -> Iterator[RequiredPermission]:
     found = [(each.api_version, each.place) for each in declared.recorders]
     known = {place for _, place in found}
     found += [(version, place) for version, place in calls.recorders if place not in known]
     for version, place in found:
         group = version.rpartition("/")[0]
         for verb in ("create", "patch"):
-            yield Grant(Permission(group, "events", verb), Scope.WATCHED, "event_recorder_for(…)", place)
+            yield RequiredPermission(
+                Permission(group, "events", verb), PermissionScope.WATCHED, "event_recorder_for(…)", place
+            )
 
 
-def lease_grants(name: str, reason: str = "leader election", place: str = "") -> Iterator[Grant]:
+def lease_grants(name: str, reason: str = "leader election", place: str = "") -> Iterator[RequiredPermission]:
     """What an election by a Lease needs."""
     needed = [Permission(COORDINATION, "leases", verb, name) for verb in ("get", "watch", "update")]
     for each in (Permission(COORDINATION, "leases", "create"), *needed):
-        yield Grant(each, Scope.OWN, reason, place, role=LEADER_ELECTION)
+        yield RequiredPermission(each, PermissionScope.OWN, reason, place, role=LEADER_ELECTION)
 
 
-def _of_leases(calls: Calls, installation: Installation) -> Iterator[Grant]:
+def _of_leases(calls: APICalls, installation: Installation) -> Iterator[RequiredPermission]:
     if installation.leader_election:
         yield from lease_grants(installation.lease_name)
     for name, place in calls.leases:
         yield from lease_grants(name, "run_while_leading(…)", place)
 
 
-def _of_webhooks(declared: Declarations, installation: Installation) -> Iterator[Grant]:
+def _of_webhooks(declared: Declarations, installation: Installation) -> Iterator[RequiredPermission]:
     options = declared.webhook_options
     if options is None:
         return
@@ -180,10 +190,10 @@ def _of_webhooks(declared: Declarations, installation: Installation) -> Iterator
     if manages:
         needed = [Permission("", "secrets", verb, options.secret_name) for verb in ("get", "update")]
         for each in (Permission("", "secrets", "create"), *needed):
-            yield Grant(each, Scope.OWN, "the certificate of webhooks", role=WEBHOOK)
+            yield RequiredPermission(each, PermissionScope.OWN, "the certificate of webhooks", role=WEBHOOK)
     for webhook in declared.webhooks:
         for each in _of_configuration(webhook, installation, manages):
-            yield Grant(each, Scope.CLUSTER, "webhooks", role=WEBHOOK)
+            yield RequiredPermission(each, PermissionScope.CLUSTER, "webhooks", role=WEBHOOK)
 
 
 def _of_configuration(webhook: Registrable, installation: Installation, manages: bool) -> Iterator[Permission]:
@@ -197,23 +207,25 @@ def _of_configuration(webhook: Registrable, installation: Installation, manages:
             yield Permission(group, resource, verb, f"probe.{webhook.name}")
 
 
-def _of_options(declared: Declarations) -> Iterator[Grant]:
+def _of_options(declared: Declarations) -> Iterator[RequiredPermission]:
     options = declared.options
     if options is None:
         return
     if options.shards:
         for verb in ("get", "list", "create", "update", "delete"):
-            yield Grant(Permission(COORDINATION, "leases", verb), Scope.OWN, "shards", role=LEADER_ELECTION)
+            yield RequiredPermission(
+                Permission(COORDINATION, "leases", verb), PermissionScope.OWN, "shards", role=LEADER_ELECTION
+            )
     if options.leader_election and options.leader_election_candidate is not None:
         for verb in ("get", "watch", "create", "update", "delete"):
             candidates = Permission(COORDINATION, "leasecandidates", verb)
-            yield Grant(candidates, Scope.OWN, "leader_election_candidate", role=LEADER_ELECTION)
+            yield RequiredPermission(candidates, PermissionScope.OWN, "leader_election_candidate", role=LEADER_ELECTION)
     if options.namespace_selector is not None:
         for verb in ("list", "watch"):
-            yield Grant(Permission("", "namespaces", verb), Scope.CLUSTER, "namespace_selector")
+            yield RequiredPermission(Permission("", "namespaces", verb), PermissionScope.CLUSTER, "namespace_selector")
     if options.metrics_filter is not None:
         for group, resource in (("authentication.k8s.io", "tokenreviews"), ("authorization.k8s.io", _REVIEWS)):
-            yield Grant(Permission(group, resource, "create"), Scope.CLUSTER, "metrics_filter")
+            yield RequiredPermission(Permission(group, resource, "create"), PermissionScope.CLUSTER, "metrics_filter")
 
 
 _REVIEWS = "subjectaccessreviews"

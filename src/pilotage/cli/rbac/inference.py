@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from pilotage.cli.program.modules import is_resource
-from pilotage.cli.rbac.program import Definition, Function, Program, named_value
+from pilotage.cli.rbac.program import Function, ProgramDefinition, ProgramSource, named_value
 from pilotage.cli.rbac.values import (
     ClientValue,
     Instance,
     Kinds,
     Many,
     Names,
-    Objects,
+    ObjectsOf,
     Python,
     SubresourceValue,
     Value,
@@ -37,12 +37,12 @@ _DEEPEST = 8
 class Inference:
     """Evaluates expressions of one program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ProgramSource) -> None:
         self._program = program
         self._attributes: dict[type, Names] = {}
         self._depth = 0
 
-    def names_of(self, definition: Definition) -> Names:
+    def names_of(self, definition: ProgramDefinition) -> Names:
         """The parameters of a function."""
         node = definition.node
         assert isinstance(node, Function)
@@ -56,7 +56,7 @@ class Inference:
                 names[each.arg] = value
         return names
 
-    def annotated(self, annotation: ast.expr | None, definition: Definition) -> Value | None:
+    def annotated(self, annotation: ast.expr | None, definition: ProgramDefinition) -> Value | None:
         """What an annotation says."""
         if annotation is None:
             return None
@@ -67,7 +67,7 @@ class Inference:
             return None
         return self._of_hint(hint)
 
-    def value(self, node: ast.expr | None, names: Names, definition: Definition) -> Value | None:
+    def value(self, node: ast.expr | None, names: Names, definition: ProgramDefinition) -> Value | None:
         """What an expression is; None if it is nothing of interest, or not known."""
         match node:
             case ast.Name(id=name):
@@ -82,7 +82,7 @@ class Inference:
                 return self._any(values, names, definition)
             case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
                 item = self._any(items, names, definition)
-                return Many(item) if isinstance(item, Kinds | Objects) else None
+                return Many(item) if isinstance(item, Kinds | ObjectsOf) else None
             case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item) | ast.SetComp(elt=item):
                 return self._comprehension(item, node.generators, names, definition)
             case ast.Subscript(value=inner):
@@ -99,26 +99,26 @@ class Inference:
             if value is not None:
                 names[target.id] = value
 
-    def _any(self, nodes: Iterable[ast.expr], names: Names, definition: Definition) -> Value | None:
+    def _any(self, nodes: Iterable[ast.expr], names: Names, definition: ProgramDefinition) -> Value | None:
         found: Value | None = None
         for node in nodes:
             found = either(found, self.value(node, names, definition))
         return found
 
     def _comprehension(
-        self, item: ast.expr, generators: list[ast.comprehension], names: Names, definition: Definition
+        self, item: ast.expr, generators: list[ast.comprehension], names: Names, definition: ProgramDefinition
     ) -> Value | None:
         inner = dict(names)
         for each in generators:
             iterated = self.value(each.iter, inner, definition)
             self.bound(inner, each.target, iterated.item if isinstance(iterated, Many) else None)
         found = self.value(item, inner, definition)
-        return Many(found) if isinstance(found, Kinds | Objects) else None
+        return Many(found) if isinstance(found, Kinds | ObjectsOf) else None
 
-    def _constant(self, node: ast.expr, definition: Definition) -> Value | None:
+    def _constant(self, node: ast.expr, definition: ProgramDefinition) -> Value | None:
         return _of_python(named_value(node, definition.source.module))
 
-    def _attribute(self, node: ast.Attribute, names: Names, definition: Definition) -> Value | None:
+    def _attribute(self, node: ast.Attribute, names: Names, definition: ProgramDefinition) -> Value | None:
         base = self.value(node.value, names, definition)
         if isinstance(base, Instance):
             known = self._attributes_of(base.cls).get(node.attr)
@@ -150,11 +150,11 @@ class Inference:
                 found[name] = hinted
         return found
 
-    def _call(self, node: ast.Call, names: Names, definition: Definition) -> Value | None:
+    def _call(self, node: ast.Call, names: Names, definition: ProgramDefinition) -> Value | None:
         function = self.value(node.func, names, definition)
         first = self.value(node.args[0], names, definition) if node.args else None
         if isinstance(function, Kinds):
-            return Objects(function.kinds)
+            return ObjectsOf(function.kinds)
         if isinstance(function, Python):
             return self._python_call(function.value, node, first)
         if not isinstance(node.func, ast.Attribute):
@@ -168,9 +168,9 @@ class Inference:
         if isinstance(base, ClientValue) and method in _SAME_CLIENT:
             return base
         if method == "list" and isinstance(first, Kinds):
-            return Many(Objects(first.kinds))
-        if method in _ANSWERS and isinstance(first, Kinds | Objects) and not isinstance(base, SubresourceValue):
-            return Objects(first.kinds)
+            return Many(ObjectsOf(first.kinds))
+        if method in _ANSWERS and isinstance(first, Kinds | ObjectsOf) and not isinstance(base, SubresourceValue):
+            return ObjectsOf(first.kinds)
         return None
 
     def _python_call(self, called: Any, node: ast.Call, first: Value | None) -> Value | None:
@@ -184,7 +184,7 @@ class Inference:
             return first
         if called is Unstructured or name == "from_document":
             return _of_document(node.args[0] if node.args else None)
-        if name in _COPIES and isinstance(first, Objects):
+        if name in _COPIES and isinstance(first, ObjectsOf):
             return first
         if inspect.isclass(called):
             return Instance(called) if self._program.definition(called) is not None else None
@@ -201,7 +201,7 @@ class Inference:
             return None
         self._depth += 1
         try:
-            definition = Definition(found.source, found.node, cls)
+            definition = ProgramDefinition(found.source, found.node, cls)
             names = self.names_of(definition)
             returned: Value | None = None
             for node in ast.walk(found.node):
@@ -224,12 +224,12 @@ class Inference:
             return found
         if origin is type and arguments:
             inner = self._of_hint(arguments[0])
-            return Kinds(inner.kinds) if isinstance(inner, Objects) else None
+            return Kinds(inner.kinds) if isinstance(inner, ObjectsOf) else None
         if origin is not None and arguments:
             inner = self._of_hint(arguments[-1])
-            return Many(inner) if isinstance(inner, Kinds | Objects) and _is_iterable(origin) else None
+            return Many(inner) if isinstance(inner, Kinds | ObjectsOf) and _is_iterable(origin) else None
         if is_resource(hint):
-            return Objects((hint,))
+            return ObjectsOf((hint,))
         if isinstance(hint, type) and issubclass(hint, Client):
             return ClientValue(live=False)
         if isinstance(hint, type) and self._program.definition(hint) is not None:
@@ -241,7 +241,7 @@ def _of_python(value: Any) -> Value | None:
     if is_resource(value) or isinstance(value, GroupVersionKind | MetadataOnly):
         return Kinds((value,))
     if is_resource(type(value)):
-        return Objects((type(value),))
+        return ObjectsOf((type(value),))
     if isinstance(value, tuple | list) and value:
         items = [_of_python(each) for each in value]
         kinds = [each.kinds[0] for each in items if isinstance(each, Kinds)]
@@ -262,7 +262,7 @@ def _of_document(node: ast.expr | None) -> Value | None:
     version, kind = found.get("apiVersion"), found.get("kind")
     if not isinstance(version, str) or not isinstance(kind, str):
         return None
-    return Objects((GroupVersionKind.of(version, kind),))
+    return ObjectsOf((GroupVersionKind.of(version, kind),))
 
 
 def _by_name(name: str) -> Value | None:

@@ -14,7 +14,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class ModuleSource:
     """A module with its syntax tree."""
 
     module: ModuleType
@@ -23,16 +23,16 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Definition:
+class ProgramDefinition:
     """A function or a class of the program."""
 
-    source: Source
+    source: ModuleSource
     node: Function | ast.ClassDef
     owner: type | None = None
     """The class of a method."""
 
 
-class Program:
+class ProgramSource:
     """The modules of a program, by name."""
 
     def __init__(self, modules: Iterable[ModuleType]) -> None:
@@ -42,14 +42,14 @@ class Program:
             (name, qualname): node for name, source in self._sources.items() for qualname, node in _named(source.tree)
         }
 
-    def definition(self, value: Any) -> Definition | None:
+    def definition(self, value: Any) -> ProgramDefinition | None:
         """The source of a function or a class; None if it is not of this program."""
         value = inspect.unwrap(value) if inspect.isfunction(value) else getattr(value, "__func__", value)
         module, name = str(getattr(value, "__module__", "")), str(getattr(value, "__qualname__", ""))
         node = self._nodes.get((module, name))
-        return Definition(self._sources[module], node) if node is not None else None
+        return ProgramDefinition(self._sources[module], node) if node is not None else None
 
-    def reached(self, parts: Iterable[Any]) -> list[Definition]:
+    def reached(self, parts: Iterable[Any]) -> list[ProgramDefinition]:
         """All functions that these functions and classes lead to, by what their source refers to.
 
         A class leads to all its methods, because the runtime calls some of them. The statements of the modules lead to
@@ -60,7 +60,7 @@ class Program:
         ]
         for source in self._sources.values():
             waiting += [value for each in _statements(source.tree) for value in _references(each, source.module)]
-        found: dict[int, Definition] = {}
+        found: dict[int, ProgramDefinition] = {}
         while waiting:
             for each in self._with_methods(waiting.pop()):
                 if id(each.node) not in found:
@@ -68,34 +68,34 @@ class Program:
                     waiting += _references(each.node, each.source.module)
         return sorted(found.values(), key=lambda each: (str(each.source.file), each.node.lineno))
 
-    def all(self) -> list[Definition]:
+    def all(self) -> list[ProgramDefinition]:
         """All functions and methods."""
         values = [value for source in self._sources.values() for value in vars(source.module).values()]
         found = {id(each.node): each for value in values for each in self._with_methods(value)}
         return list(found.values())
 
-    def methods(self, cls: type) -> Iterator[Definition]:
+    def methods(self, cls: type) -> Iterator[ProgramDefinition]:
         """The methods of a class and of those that it is derived from, as far as they are of this program."""
         for each in cls.__mro__:
             definition = self.definition(each)
             if definition is not None and isinstance(definition.node, ast.ClassDef):
                 for node in definition.node.body:
                     if isinstance(node, Function):
-                        yield Definition(definition.source, node, cls)
+                        yield ProgramDefinition(definition.source, node, cls)
 
-    def _with_methods(self, value: Any) -> Iterator[Definition]:
+    def _with_methods(self, value: Any) -> Iterator[ProgramDefinition]:
         if inspect.isclass(value):
             yield from self.methods(value)
         elif (definition := self.definition(value)) is not None and isinstance(definition.node, Function):
             yield definition
 
 
-def _source(module: ModuleType) -> Source | None:
+def _source(module: ModuleType) -> ModuleSource | None:
     file = getattr(module, "__file__", None)
     if not file or not file.endswith(".py"):
         return None
     path = Path(file).resolve()
-    return Source(module, path, ast.parse(path.read_bytes(), filename=file))
+    return ModuleSource(module, path, ast.parse(path.read_bytes(), filename=file))
 
 
 def _named(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function | ast.ClassDef]]:

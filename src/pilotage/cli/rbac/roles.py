@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pilotage.cli.rbac.grants import LEADER_ELECTION, MANAGER, WEBHOOK, Grant, Installation, Scope
+from pilotage.cli.rbac.grants import (
+    LEADER_ELECTION,
+    MANAGER,
+    WEBHOOK,
+    Installation,
+    PermissionScope,
+    RequiredPermission,
+)
 from pilotage.meta.documents import Document
 from pilotage.rest.permission import VERBS, Permission
 
@@ -29,12 +36,12 @@ def rules(permissions: Iterable[Permission]) -> list[Document]:
     return sorted(merged, key=lambda rule: (rule["apiGroups"], rule["resources"], rule.get("resourceNames", [])))
 
 
-def roles(granted: Iterable[Grant], installation: Installation) -> list[Document]:
+def roles(granted: Iterable[RequiredPermission], installation: Installation) -> list[Document]:
     """The roles of a program, without bindings."""
     return [document for document in role_objects(granted, installation) if document["kind"] in ("ClusterRole", "Role")]
 
 
-def role_objects(granted: Iterable[Grant], installation: Installation) -> list[Document]:
+def role_objects(granted: Iterable[RequiredPermission], installation: Installation) -> list[Document]:
     """The roles of a program, each with its binding: a ClusterRole, or with namespaces a Role in each of them, and
     Roles in the namespace that it runs in."""
     found: dict[tuple[str, str], set[Permission]] = {}
@@ -48,11 +55,11 @@ def role_objects(granted: Iterable[Grant], installation: Installation) -> list[D
     return documents
 
 
-def _namespaces(scope: Scope, installation: Installation) -> tuple[str, ...]:
+def _namespaces(scope: PermissionScope, installation: Installation) -> tuple[str, ...]:
     """The namespaces of the roles for a scope; an empty one stands for the whole cluster."""
-    if scope is Scope.OWN:
+    if scope is PermissionScope.OWN:
         return (installation.namespace,)
-    return installation.namespaces if scope is Scope.WATCHED and installation.namespaces else ("",)
+    return installation.namespaces if scope is PermissionScope.WATCHED and installation.namespaces else ("",)
 
 
 def _bound(namespace: str, name: str, permissions: set[Permission], installation: Installation) -> list[Document]:

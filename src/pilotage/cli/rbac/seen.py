@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.rbac.grants import Grant, Scope
-from pilotage.cli.rbac.program import Definition
-from pilotage.cluster.recording import ENVIRONMENT, Seen
+from pilotage.cli.rbac.grants import PermissionScope, RequiredPermission
+from pilotage.cli.rbac.program import ProgramDefinition
+from pilotage.cluster.recording import ENVIRONMENT, RecordedPermission
 from pilotage.rest.permission import Permission
 
 STDERR = 2
@@ -41,7 +41,7 @@ def record(command: Sequence[str], file: Path) -> None:
         raise CommandError(f"{' '.join(command)} was not seen to send any request; does it run the program?")
 
 
-def write(file: Path, seen: Iterable[Seen]) -> None:
+def write(file: Path, seen: Iterable[RecordedPermission]) -> None:
     """Write what was seen, in a stable order."""
     ordered = sorted(seen, key=lambda each: (each.group, each.resource, each.verb, each.namespace, each.place))
     lines = [f"  {msgspec.json.encode(each).decode()}" for each in ordered]
@@ -52,17 +52,19 @@ def write(file: Path, seen: Iterable[Seen]) -> None:
         raise CommandError(f"cannot write {file}: {error.strerror}") from error
 
 
-def read(file: Path) -> list[Seen]:
+def read(file: Path) -> list[RecordedPermission]:
     """What a file of `record` has."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=list[Seen])
+        return msgspec.json.decode(file.read_bytes(), type=list[RecordedPermission])
     except OSError as error:
         raise CommandError(f"cannot read {file}: {error.strerror}; write it with --record {file} -- COMMAND") from error
     except msgspec.DecodeError as error:
         raise CommandError(f"{file} is not a file of pilotage rbac --record: {error}") from error
 
 
-def of_the_program(seen: Iterable[Seen], reached: Iterable[Definition]) -> list[Seen]:
+def of_the_program(
+    seen: Iterable[RecordedPermission], reached: Iterable[ProgramDefinition]
+) -> list[RecordedPermission]:
     """What the functions of the program did, or the library for them, without what tests and their fixtures did."""
     lines = {
         f"{each.source.file}:{line}"
@@ -72,30 +74,30 @@ def of_the_program(seen: Iterable[Seen], reached: Iterable[Definition]) -> list[
     return [each for each in seen if not each.place or _whole(each.place) in lines]
 
 
-def grants_of(seen: Sequence[Seen], known: Iterable[Grant]) -> list[Grant]:
+def grants_of(seen: Sequence[RecordedPermission], known: Iterable[RequiredPermission]) -> list[RequiredPermission]:
     """What was seen and is not known from the program. A resource that was used in a namespace has namespaces."""
     namespaced = {(each.group, each.resource) for each in seen if each.namespace}
     allowed = {(each.permission.group, each.permission.resource, each.permission.verb) for each in known}
-    found: list[Grant] = []
+    found: list[RequiredPermission] = []
     for each in seen:
         if (each.group, each.resource, each.verb) not in allowed and not _is_for_all(each):
-            scope = Scope.WATCHED if (each.group, each.resource) in namespaced else Scope.CLUSTER
+            scope = PermissionScope.WATCHED if (each.group, each.resource) in namespaced else PermissionScope.CLUSTER
             permission = Permission(each.group, each.resource, each.verb)
-            found.append(Grant(permission, scope, "seen in the run", each.place))
+            found.append(RequiredPermission(permission, scope, "seen in the run", each.place))
     return found
 
 
-def _is_for_all(seen: Seen) -> bool:
+def _is_for_all(seen: RecordedPermission) -> bool:
     """Whether every user may do it: questions about the own rights."""
     return seen.group in ("authorization.k8s.io", "authentication.k8s.io") and seen.resource.startswith("selfsubject")
 
 
-def _lines(file: Path) -> list[Seen]:
+def _lines(file: Path) -> list[RecordedPermission]:
     lines = file.read_bytes().splitlines()
-    return [msgspec.json.decode(line, type=Seen) for line in lines]
+    return [msgspec.json.decode(line, type=RecordedPermission) for line in lines]
 
 
-def _shortened(seen: Seen) -> Seen:
+def _shortened(seen: RecordedPermission) -> RecordedPermission:
     """With a path that is the same on every machine, where the file is below the current folder."""
     file, _, line = seen.place.rpartition(":")
     path = Path(file)

@@ -16,7 +16,7 @@ class Kinds:
 
 
 @dataclass(frozen=True)
-class Objects:
+class ObjectsOf:
     """An object of one of these kinds."""
 
     kinds: tuple[Kind, ...]
@@ -26,7 +26,7 @@ class Objects:
 class Many:
     """Something to iterate over."""
 
-    item: Kinds | Objects
+    item: Kinds | ObjectsOf
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Python:
     value: Any
 
 
-Value: TypeAlias = Kinds | Objects | Many | ClientValue | SubresourceValue | Instance | Python
+Value: TypeAlias = Kinds | ObjectsOf | Many | ClientValue | SubresourceValue | Instance | Python
 Names: TypeAlias = dict[str, Value]
 """The local names of a function."""
 
@@ -68,11 +68,11 @@ def either(one: Value | None, other: Value | None) -> Value | None:
         return one or other
     if isinstance(one, Kinds) and isinstance(other, Kinds):
         return Kinds(_both(one.kinds, other.kinds))
-    if isinstance(one, Objects) and isinstance(other, Objects):
-        return Objects(_both(one.kinds, other.kinds))
+    if isinstance(one, ObjectsOf) and isinstance(other, ObjectsOf):
+        return ObjectsOf(_both(one.kinds, other.kinds))
     if isinstance(one, Many) and isinstance(other, Many):
         item = either(one.item, other.item)
-        return Many(item) if isinstance(item, Kinds | Objects) else one
+        return Many(item) if isinstance(item, Kinds | ObjectsOf) else one
     if isinstance(one, ClientValue) and isinstance(other, ClientValue):
         return ClientValue(one.live and other.live)
     return other

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 
 from pilotage.cli.rbac.inference import Inference
-from pilotage.cli.rbac.program import Definition, Function
+from pilotage.cli.rbac.program import Function, ProgramDefinition
 from pilotage.cli.rbac.values import Many, Names, Value, merged
 
 OnCall = Callable[[ast.Call, Names], None]
@@ -17,7 +17,7 @@ OnCall = Callable[[ast.Call, Names], None]
 class Walk:
     """The walk through one function. After a branch, a name may be what either way has made of it."""
 
-    def __init__(self, inference: Inference, definition: Definition, on_call: OnCall) -> None:
+    def __init__(self, inference: Inference, definition: ProgramDefinition, on_call: OnCall) -> None:
         self._inference = inference
         self._definition = definition
         self._on_call = on_call
@@ -35,7 +35,7 @@ class Walk:
     def _statement(self, node: ast.stmt, names: Names) -> Names:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                own = self._inference.names_of(Definition(self._definition.source, node))
+                own = self._inference.names_of(ProgramDefinition(self._definition.source, node))
                 self._body(node.body, {**names, **own})
             case ast.If() | ast.While() | ast.Match():
                 return self._branches(node, names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pilotage.cli.applying import Applier
+from pilotage.cli.applying import ObjectApplier
 from pilotage.client.client import Client
 from pilotage.meta.documents import Document
 from pilotage.telemetry.logs import logger
@@ -20,14 +20,14 @@ def watched_files(paths: Sequence[Path]) -> list[Path]:
     return [file for path in paths for file in (path, *(path.iterdir() if path.is_dir() else ()))]
 
 
-class Objects:
+class AppliedObjects:
     """A runnable that applies the objects and ends. It starts after webhooks and caches, so that webhooks see them."""
 
     name = "objects of -f"
     needs_leader_election = False
 
     def __init__(self, client: Client, objects: Sequence[tuple[Path, Document]], namespace: str) -> None:
-        self._applier = Applier(client, objects, field_owner=FIELD_OWNER, namespace=namespace)
+        self._applier = ObjectApplier(client, objects, field_owner=FIELD_OWNER, namespace=namespace)
         self._objects = objects
         self._left = len(objects)
 

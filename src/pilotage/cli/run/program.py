@@ -12,7 +12,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.environment import RunEnvironment, connected, environment_of, serving
 from pilotage.cli.run.flags import Flags, check_manager_target, manager_options
-from pilotage.cli.run.objects import Objects
+from pilotage.cli.run.objects import AppliedObjects
 from pilotage.cli.terminal import Terminal
 from pilotage.errors import NoMatch, PilotageError
 from pilotage.manager.errors import ManagerStopped, NotIdle
@@ -66,7 +66,7 @@ class Program:
                 await self._install(manager)
                 await self.target.setup(manager)
                 if objects and process_number() <= 1:  # the first of several serves the webhooks that they go through
-                    manager.add(Objects(manager.cluster.client, objects, found.namespace))
+                    manager.add(AppliedObjects(manager.cluster.client, objects, found.namespace))
                 await exits.enter_async_context(serving(manager.cluster, self.flags, self.target.kinds))
                 starting.set()
                 await self._start(manager)

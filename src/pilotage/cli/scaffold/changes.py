@@ -15,7 +15,7 @@ from pilotage.cli.errors import CommandError
 
 
 @dataclass
-class Changes:
+class ProjectChanges:
     """The files to create, the files to edit, and what is there already. Paths are relative to `root`."""
 
     root: Path

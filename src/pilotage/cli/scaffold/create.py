@@ -1,6 +1,6 @@
 """The changes of `pilotage create`: a kind, a controller or webhooks, added to a project.
 
-Each function adds to `Changes` what is missing. A file that cannot be extended safely raises `ByHand`.
+Each function adds to `ProjectChanges` what is missing. A file that cannot be extended safely raises `ByHand`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.scaffold.changes import Changes
+from pilotage.cli.scaffold.changes import ProjectChanges
 from pilotage.cli.scaffold.imports import import_block, with_import
 from pilotage.cli.scaffold.kinds import Subject
 from pilotage.cli.scaffold.layout import Layout, ProjectKind
@@ -42,7 +42,7 @@ class ByHand(CommandError):
         self.lines = lines
 
 
-def add_kind(changes: Changes, layout: Layout, new: api.NewKind) -> bool:
+def add_kind(changes: ProjectChanges, layout: Layout, new: api.NewKind) -> bool:
     """Add a kind that the project does not have; False if it has it. Raises CommandError."""
     known = layout.versions_of(new.kind, new.group)
     for each in known:
@@ -74,7 +74,7 @@ def _hub(versions: list[ProjectKind]) -> ProjectKind:
     return stored[0]
 
 
-def _add_version(changes: Changes, layout: Layout, new: api.NewKind, hub: ProjectKind) -> None:
+def _add_version(changes: ProjectChanges, layout: Layout, new: api.NewKind, hub: ProjectKind) -> None:
     """Another version, with conversions, and a test of them."""
     text = changes.text(hub.path)
     assert text is not None
@@ -105,7 +105,13 @@ def _sample_path(layout: Layout, kind: str, version: str) -> str:
 
 
 def _add_definitions(
-    changes: Changes, layout: Layout, path: str, version: str, definitions: str, classes: list[str], imports: list[str]
+    changes: ProjectChanges,
+    layout: Layout,
+    path: str,
+    version: str,
+    definitions: str,
+    classes: list[str],
+    imports: list[str],
 ) -> None:
     """Add classes to the module of a version, which is created if it does not exist."""
     text = changes.text(path)
@@ -145,13 +151,13 @@ def _with_alias(text: str, definitions: str) -> str:
     return definitions if alias == "pt" else definitions.replace("pt.", f"{alias}.")
 
 
-def add_version_import(changes: Changes, layout: Layout, version: str) -> None:
+def add_version_import(changes: ProjectChanges, layout: Layout, version: str) -> None:
     """Make a module of kinds part of the program, which no controller imports."""
     imported = Import(f"{layout.package}.api", version, version, "its kinds are part of the program")
     _edit_operator(changes, layout, imported, "")
 
 
-def add_controller(changes: Changes, layout: Layout, subject: Subject) -> None:
+def add_controller(changes: ProjectChanges, layout: Layout, subject: Subject) -> None:
     """Add a controller with a test, and register it in the operator."""
     names = subject.names
     path = f"{layout.source}/controllers/{names.module}.py"
@@ -162,7 +168,7 @@ def add_controller(changes: Changes, layout: Layout, subject: Subject) -> None:
     _edit_operator(changes, layout, imported, f"{names.reconciler}({{0}}).setup_with_manager({{0}})")
 
 
-def add_webhook(changes: Changes, layout: Layout, subject: Subject, parts: webhook.Parts) -> None:
+def add_webhook(changes: ProjectChanges, layout: Layout, subject: Subject, parts: webhook.Parts) -> None:
     """Add webhooks with a test, and register them in the operator."""
     names = subject.names
     path = f"{layout.source}/webhooks/{names.module}.py"
@@ -177,7 +183,7 @@ def add_webhook(changes: Changes, layout: Layout, subject: Subject, parts: webho
     _edit_operator(changes, layout, imported, f"{names.webhook}().setup_with_manager({{0}})")
 
 
-def _extend_webhook(changes: Changes, layout: Layout, path: str, subject: Subject, parts: webhook.Parts) -> None:
+def _extend_webhook(changes: ProjectChanges, layout: Layout, path: str, subject: Subject, parts: webhook.Parts) -> None:
     """Add the missing handlers to a class that is there."""
     text = changes.text(path)
     assert text is not None
@@ -213,7 +219,7 @@ def _converts(text: str, spoke: Import) -> bool:
     return calls_name(text, spoke.alias) or re.search(dotted, text) is not None
 
 
-def _create_module(changes: Changes, path: str, class_name: str, text: str) -> None:
+def _create_module(changes: ProjectChanges, path: str, class_name: str, text: str) -> None:
     """Create a module; one that exists must have the class."""
     existing = changes.text(path)
     if existing is not None:
@@ -226,12 +232,12 @@ def _create_module(changes: Changes, path: str, class_name: str, text: str) -> N
     changes.create(path, text)
 
 
-def _create_package(changes: Changes, layout: Layout, name: str, text: str) -> None:
+def _create_package(changes: ProjectChanges, layout: Layout, name: str, text: str) -> None:
     if not (changes.root / layout.source / name / "__init__.py").exists():
         changes.create(f"{layout.source}/{name}/__init__.py", f'"""{text}"""\n')
 
 
-def _edit_operator(changes: Changes, layout: Layout, imported: Import, statement: str) -> None:
+def _edit_operator(changes: ProjectChanges, layout: Layout, imported: Import, statement: str) -> None:
     """Add an import and a statement in `setup`. `{0}` in the statement is the manager."""
     path = layout.operator
     text = changes.text(path)
@@ -251,7 +257,7 @@ def _edit_operator(changes: Changes, layout: Layout, imported: Import, statement
         changes.edit(path, made)
 
 
-def project_changes(folder: Path) -> tuple[Changes, Layout]:
+def project_changes(folder: Path) -> tuple[ProjectChanges, Layout]:
     """The project around a folder, and no changes yet."""
     layout = Layout.find(folder)
-    return Changes(layout.project.root), layout
+    return ProjectChanges(layout.project.root), layout

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.program.project import FILE, find_project, object_name
-from pilotage.cli.scaffold.changes import Changes
+from pilotage.cli.scaffold.changes import ProjectChanges
 from pilotage.cli.scaffold.names import check_group, check_package, check_project_name
 from pilotage.cli.scaffold.texts.project import NewProject
 
@@ -24,9 +24,9 @@ def new_project(folder: Path, name: str = "", package: str = "", group: str = ""
     )
 
 
-def init_changes(folder: Path, project: NewProject) -> Changes:
+def init_changes(folder: Path, project: NewProject) -> ProjectChanges:
     """The files of the project. Existing files stay as they are. Raises CommandError in a project."""
-    changes = Changes(folder)
+    changes = ProjectChanges(folder)
     if (folder / FILE).exists():
         known = find_project(folder)
         if known is not None and known.root == folder.resolve():

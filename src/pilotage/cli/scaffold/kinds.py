@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.scaffold.layout import Field, Layout, ProjectKind
+from pilotage.cli.scaffold.layout import ClassField, Layout, ProjectKind
 from pilotage.cli.scaffold.names import Names, check_kind
 from pilotage.meta.kinds import GroupVersionKind
 
@@ -45,7 +45,7 @@ class Subject:
         return name if known and not any(field.required for field in fields) else None
 
     @property
-    def example(self) -> Example | None:
+    def example(self) -> ExampleObject | None:
         """How a test makes an object; None if the values of its required fields cannot be guessed."""
         if self.own is None:
             return None
@@ -54,7 +54,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Example:
+class ExampleObject:
     """The keyword arguments of an object, and the classes in them."""
 
     arguments: tuple[str, ...]
@@ -115,7 +115,7 @@ def _builtin(kind: str, group: str | None, version: str) -> Subject | None:
     return Subject(kind, cls.__module__, first.namespaced, None) if cls is not None else None
 
 
-def _example(fields: list[Field], own: ProjectKind) -> Example | None:
+def _example(fields: list[ClassField], own: ProjectKind) -> ExampleObject | None:
     arguments, classes = [], []
     for field in fields:
         if field.required:
@@ -124,7 +124,7 @@ def _example(fields: list[Field], own: ProjectKind) -> Example | None:
                 return None
             arguments.append(f"{field.name}={value[0]}")
             classes += value[1]
-    return Example(tuple(arguments), tuple(classes))
+    return ExampleObject(tuple(arguments), tuple(classes))
 
 
 def _value(annotation: ast.expr, own: ProjectKind) -> tuple[str, list[str]] | None:

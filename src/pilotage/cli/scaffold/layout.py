@@ -16,7 +16,7 @@ from pilotage.meta.mapping.versions import version_priority
 
 
 @dataclass(frozen=True)
-class Field:
+class ClassField:
     """A field of a class: its name, its type and whether it has a default."""
 
     name: str
@@ -39,13 +39,13 @@ class ProjectKind:
     definition: ast.ClassDef
     tree: ast.Module
 
-    def fields_of(self, class_name: str) -> list[Field] | None:
+    def fields_of(self, class_name: str) -> list[ClassField] | None:
         """The fields of a class in the module of the kind; None if it has no such class, or one with another base."""
         found = [node for node in self.tree.body if isinstance(node, ast.ClassDef) and node.name == class_name]
         if len(found) != 1 or len(found[0].bases) != 1 or _last_name(found[0].bases[0]) not in ("Model", "Resource"):
             return None
         return [
-            Field(node.target.id, node.annotation, node.value is None)
+            ClassField(node.target.id, node.annotation, node.value is None)
             for node in found[0].body
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
         ]

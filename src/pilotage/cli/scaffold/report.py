@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilotage.cli.scaffold.changes import Changes
+from pilotage.cli.scaffold.changes import ProjectChanges
 from pilotage.cli.terminal import BOLD, DIM, GREEN, YELLOW, standard_output
 
 
-def finish(changes: Changes, dry_run: bool, next_steps: Sequence[str] = ()) -> int:
+def finish(changes: ProjectChanges, dry_run: bool, next_steps: Sequence[str] = ()) -> int:
     """Write the changes, or with `dry_run` print them as a diff. Returns the exit code."""
     output = standard_output()
     if dry_run:

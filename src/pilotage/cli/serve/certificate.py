@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from pilotage.cli.serve.credentials import Clock, Credentials, utc_now
+from pilotage.cli.serve.credentials import Clock, ServerCredentials, utc_now
 from pilotage.http import certificates, tls
 
 RENEWAL_CHECK_SECONDS = 86400.0
@@ -19,7 +19,7 @@ RENEWAL_CHECK_SECONDS = 86400.0
 class ServingCertificate:
     """The server's certificate in its TLS context. Clients trust its issuer, so it can be replaced at any time."""
 
-    def __init__(self, credentials: Credentials, host: str, clock: Clock = utc_now) -> None:
+    def __init__(self, credentials: ServerCredentials, host: str, clock: Clock = utc_now) -> None:
         self._credentials = credentials
         self._host = host
         self._clock = clock

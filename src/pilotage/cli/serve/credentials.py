@@ -31,7 +31,7 @@ def utc_now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class ServerCredentials:
     """The authority that signs the server's certificate, and the token of the one user."""
 
     authority: Certificate
@@ -47,7 +47,7 @@ def default_path(storage: str, tenant: str) -> Path | None:
     return Path(f"{file}-credentials" if tenant == "default" else f"{file}-credentials-{tenant}")
 
 
-def load_or_create(path: Path | None, clock: Clock = utc_now) -> Credentials:
+def load_or_create(path: Path | None, clock: Clock = utc_now) -> ServerCredentials:
     """Read the credentials from the file, or create it if it does not exist. Without a path they are not stored."""
     if path is None:
         return _new(clock)
@@ -65,11 +65,11 @@ def load_or_create(path: Path | None, clock: Clock = utc_now) -> Credentials:
     return credentials
 
 
-def _new(clock: Clock) -> Credentials:
-    return Credentials(certificates.authority(clock()), secrets.token_urlsafe(32))
+def _new(clock: Clock) -> ServerCredentials:
+    return ServerCredentials(certificates.authority(clock()), secrets.token_urlsafe(32))
 
 
-def _read(path: Path) -> Credentials | None:
+def _read(path: Path) -> ServerCredentials | None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # opening a FIFO must not block
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def _read(path: Path) -> Credentials | None:
     return credentials
 
 
-def _parse(path: Path, text: bytes) -> Credentials:
+def _parse(path: Path, text: bytes) -> ServerCredentials:
     try:
         document = json.loads(text)
         if document["format"] != _FORMAT:
@@ -104,10 +104,10 @@ def _parse(path: Path, text: bytes) -> Credentials:
             f"{path} does not contain credentials written by `pilotage serve` ({reason}); restore the file from a"
             " backup, or move it away to create new ones; every client then needs the new kubeconfig"
         ) from error
-    return Credentials(authority, token)
+    return ServerCredentials(authority, token)
 
 
-def _create(path: Path, new: Credentials) -> Credentials:
+def _create(path: Path, new: ServerCredentials) -> ServerCredentials:
     """Write the file. If another server of this storage wrote it first, return its credentials."""
     document = {
         "format": _FORMAT,

@@ -12,7 +12,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.serve.access import AccessOptions, authenticator, trust_clients
 from pilotage.cli.serve.audit import AuditOptions, audited, check_audit
 from pilotage.cli.serve.certificate import ServingCertificate
-from pilotage.cli.serve.credentials import Credentials, default_path, load_or_create
+from pilotage.cli.serve.credentials import ServerCredentials, default_path, load_or_create
 from pilotage.cli.serve.kubeconfig import check_kubeconfig, write_kubeconfig
 from pilotage.cli.stop import Stop
 from pilotage.cli.terminal import BOLD, DIM, GREEN, standard_error, standard_output
@@ -124,7 +124,7 @@ def _admission_plugins(options: ServeOptions) -> tuple[str, ...]:
 
 
 async def _start_server(
-    options: ServeOptions, handler: HTTPHandler, credentials: Credentials, exits: AsyncExitStack
+    options: ServeOptions, handler: HTTPHandler, credentials: ServerCredentials, exits: AsyncExitStack
 ) -> server.Server:
     """Start to listen. The certificate is renewed until `exits` closes."""
     certificate = ServingCertificate(credentials, options.host)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pilotage.cli.applying import Applier
+from pilotage.cli.applying import ObjectApplier
 from pilotage.client.client import Client
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -55,7 +55,7 @@ async def exported(client: Client, namespace: str = "") -> list[Document]:
 
 async def apply_objects(client: Client, objects: Sequence[tuple[Path, Document]]) -> None:
     """Apply objects and their status. Raises CommandError, which names the file and the object."""
-    applier = Applier(client, objects, field_owner=FIELD_OWNER, namespace="default")
+    applier = ObjectApplier(client, objects, field_owner=FIELD_OWNER, namespace="default")
     for file, document in sorted(objects, key=lambda each: _order(each[1])):
         portable = _portable(document)
         status = portable.pop("status", None)

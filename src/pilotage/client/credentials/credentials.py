@@ -21,7 +21,7 @@ _log = logger("pilotage.client")
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
+class ClientCertificate:
     """A client certificate (chain) with its key: paths of PEM files, or the PEM itself."""
 
     cert_file: str = ""
@@ -40,7 +40,7 @@ class Material:
     """What is shown: a bearer token, a client certificate, both or neither."""
 
     token: str = field(default="", repr=False)
-    certificate: Certificate | None = None
+    certificate: ClientCertificate | None = None
 
 
 class Credentials(Protocol):
@@ -76,7 +76,7 @@ class TokenFile:
         self,
         path: str,
         *,
-        certificate: Certificate | None = None,
+        certificate: ClientCertificate | None = None,
         fallback: str = "",
         clock: Monotonic = time.monotonic,
     ) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from pilotage.client.credentials import process
-from pilotage.client.credentials.credentials import Certificate, Material
+from pilotage.client.credentials.credentials import ClientCertificate, Material
 from pilotage.errors import InvalidDefinition, NoCredentials
 from pilotage.meta.scalars import times
 from pilotage.telemetry.logs import logger
@@ -165,7 +165,7 @@ def credential_in(output: bytes, plugin: ExecPlugin) -> tuple[Material, datetime
         raise _failed(plugin, "printed an expirationTimestamp that is not a time") from None
     certificate = None
     if status.client_certificate_data:
-        certificate = Certificate(
+        certificate = ClientCertificate(
             cert_data=status.client_certificate_data.encode(), key_data=status.client_key_data.encode()
         )
     return Material(status.token, certificate), expires

@@ -13,7 +13,7 @@ from typing import Any
 
 from pilotage.client.config import Config
 from pilotage.client.credentials.credentials import (
-    Certificate,
+    ClientCertificate,
     Credentials,
     Material,
     StaticCredentials,
@@ -193,17 +193,19 @@ def _credentials(user: NamedEntry, cluster: NamedEntry) -> Credentials:
     return StaticCredentials(Material(user.text("token"), certificate))
 
 
-def _certificate(user: NamedEntry) -> Certificate | None:
+def _certificate(user: NamedEntry) -> ClientCertificate | None:
     cert_file, key_file = user.path("client-certificate"), user.path("client-key")
     cert_data, key_data = user.data("client-certificate-data"), user.data("client-key-data")
     if bool(cert_file or cert_data) != bool(key_file or key_data):
         raise user.wrong("client-certificate", "and client-key go together, and only one of them is there")
     if not cert_file and not cert_data:
         return None
-    return Certificate(cert_file, key_file, cert_data, key_data)
+    return ClientCertificate(cert_file, key_file, cert_data, key_data)
 
 
-def _plugin(user: NamedEntry, cluster: NamedEntry, content: Any, certificate: Certificate | None) -> ExecCredentials:
+def _plugin(
+    user: NamedEntry, cluster: NamedEntry, content: Any, certificate: ClientCertificate | None
+) -> ExecCredentials:
     if certificate is not None or user.text("token") or user.text("tokenFile"):
         raise user.wrong("exec", "is set together with other credentials: use one of them")
     if not isinstance(content, dict):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pilotage.client.config import Config
-from pilotage.client.credentials.credentials import REREAD_SECONDS, Certificate, read_file
+from pilotage.client.credentials.credentials import REREAD_SECONDS, ClientCertificate, read_file
 from pilotage.errors import NoCredentials
 from pilotage.http.tls import client_context
 from pilotage.telemetry.logs import logger
@@ -32,7 +32,7 @@ class Trust:
         self._config = config
         self._clock = clock
         self._due = float("-inf")
-        self._certificate: Certificate | None = None
+        self._certificate: ClientCertificate | None = None
         self._sources: _Sources | None = None
         self._complaint = ""
         if config.insecure_skip_tls_verify:
@@ -42,7 +42,7 @@ class Trust:
                 source=config.source,
             )
 
-    def renew(self, certificate: Certificate | None) -> ssl.SSLContext | None:
+    def renew(self, certificate: ClientCertificate | None) -> ssl.SSLContext | None:
         """Create a new context if the files have changed; None: the last one is still valid. Raises NoCredentials."""
         now = self._clock()
         if now < self._due and certificate == self._certificate:
@@ -59,7 +59,7 @@ class Trust:
         self._sources, self._certificate, self._complaint = sources, certificate, ""
         return context
 
-    def _read(self, certificate: Certificate | None) -> _Sources:
+    def _read(self, certificate: ClientCertificate | None) -> _Sources:
         config = self._config
         with self._about_ca():
             ca = config.ca_data or (read_file(config.ca_file) if config.ca_file else b"")
@@ -70,7 +70,7 @@ class Trust:
         with _about_pair(certificate):
             return ca, *certificate.read()
 
-    def _context(self, certificate: Certificate | None, ca: bytes, cert: bytes, key: bytes) -> ssl.SSLContext:
+    def _context(self, certificate: ClientCertificate | None, ca: bytes, cert: bytes, key: bytes) -> ssl.SSLContext:
         with self._about_ca():
             context = client_context(ca_data=ca.decode("ascii"), verify=not self._config.insecure_skip_tls_verify)
         if certificate is not None and cert:
@@ -86,7 +86,7 @@ class Trust:
         except (OSError, ValueError) as error:
             raise ValueError(f"the certificate authority ({named}) cannot be used: {error}; it must be PEM") from error
 
-    def _keep(self, certificate: Certificate | None, error: Exception) -> None:
+    def _keep(self, certificate: ClientCertificate | None, error: Exception) -> None:
         if self._sources is None or (certificate is not None and self._certificate is None):
             # There is no older one to use: without its certificate the server would refuse the client.
             where = f"{self._config.source}: " if self._config.source else ""
@@ -97,7 +97,7 @@ class Trust:
 
 
 @contextmanager
-def _about_pair(certificate: Certificate) -> Iterator[None]:
+def _about_pair(certificate: ClientCertificate) -> Iterator[None]:
     files = [
         "" if certificate.cert_data else certificate.cert_file,
         "" if certificate.key_data else certificate.key_file,

@@ -13,7 +13,7 @@ from pilotage.client.retries import Retries
 from pilotage.client.transport import wire
 from pilotage.client.transport.sending import Sender
 from pilotage.errors import ApiError, NotAcceptable, NotFound, UnexpectedAnswer
-from pilotage.http.limits import Limits, Timeouts
+from pilotage.http.limits import HTTPLimits, Timeouts
 from pilotage.http.messages import ClientResponse, Headers
 from pilotage.meta.kinds import GroupVersion
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -37,7 +37,7 @@ class HTTPTransport:
         token: str = "",
         ca_file: str = "",
         ca_data: str = "",
-        limits: Limits | None = None,
+        limits: HTTPLimits | None = None,
         timeouts: Timeouts | None = None,
         retries: Retries | None = None,
     ) -> None:
@@ -50,7 +50,7 @@ class HTTPTransport:
         cls,
         config: Config,
         *,
-        limits: Limits | None = None,
+        limits: HTTPLimits | None = None,
         timeouts: Timeouts | None = None,
         retries: Retries | None = None,
     ) -> HTTPTransport:

@@ -17,10 +17,10 @@ from pilotage.client.retries import Retries
 from pilotage.client.transport import wire
 from pilotage.client.transport.metrics import REQUESTS, RestClientMetrics, rest_client_metrics
 from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition, NoCredentials
-from pilotage.http.client import Client
+from pilotage.http.client import HTTPClient
 from pilotage.http.connector import Proxy
 from pilotage.http.heads import is_header_value
-from pilotage.http.limits import Limits, Timeouts
+from pilotage.http.limits import HTTPLimits, Timeouts
 from pilotage.http.messages import ClientResponse, Headers
 from pilotage.http.streams import Stream
 from pilotage.rest import EncodedRequest
@@ -33,9 +33,9 @@ class Sender:
     """Sends the requests of the transport, and raises the error of an unsuccessful response."""
 
     def __init__(
-        self, config: Config, *, limits: Limits | None = None, timeouts: Timeouts | None = None, retries: Retries
+        self, config: Config, *, limits: HTTPLimits | None = None, timeouts: Timeouts | None = None, retries: Retries
     ) -> None:
-        address = Address.parse(config.url)
+        address = ServerAddress.parse(config.url)
         self._prefix = address.prefix
         self._host = f"{address.host}:{address.port}"
         self._config = config
@@ -45,7 +45,7 @@ class Sender:
         self._material: Material | None = None
         self._authorization: tuple[tuple[str, str], ...] = ()
         self._metrics = rest_client_metrics(self._host)
-        self._client = Client(
+        self._client = HTTPClient(
             address.host,
             address.port,
             ssl=self._trust.renew(None) if self._trust is not None else None,
@@ -194,7 +194,7 @@ def error_of(sent: EncodedRequest, code: int, headers: Headers, body: bytes) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServerAddress:
     """A URL taken apart."""
 
     secure: bool
@@ -203,7 +203,7 @@ class Address:
     prefix: str
 
     @classmethod
-    def parse(cls, url: str) -> Address:
+    def parse(cls, url: str) -> ServerAddress:
         try:
             parts = urlsplit(url)
             port = parts.port or _PORTS.get(parts.scheme, 0)

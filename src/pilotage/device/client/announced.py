@@ -30,14 +30,14 @@ class Announced:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class VersionOrigin:
     """The origin of a resource version."""
 
     connection: int = 0
     """The number of the connection; 0 if unknown, because an interceptor made the response."""
     storage: str = ""
 
-    def same_versions(self, other: Origin) -> bool:
+    def same_versions(self, other: VersionOrigin) -> bool:
         """Whether a version of this origin is known to be valid at the other one."""
         if self.connection and self.connection == other.connection:
             return True  # even if the metadata of one have not been received yet

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 from msgspec.structs import replace
 
-from pilotage.device.client.announced import Origin
+from pilotage.device.client.announced import VersionOrigin
 from pilotage.device.client.transport import GPUS, DeviceTransport
 from pilotage.rest import APIRequest, Page, Verb, WatchEvent
 from pilotage.rest.listing import EMBEDDED_SILENCE_SECONDS, BackoffOptions
@@ -42,7 +42,7 @@ class DeviceListerWatcher:
         self.transport = transport
         self.form = form
         self.user_agent = user_agent
-        self._listed: Origin | None = None
+        self._listed: VersionOrigin | None = None
         """The origin of the version of the last list."""
 
     @property

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pilotage.client.retries import Retries
 from pilotage.device import wire
 from pilotage.device.client import confirming
-from pilotage.device.client.announced import Announced, Origin
+from pilotage.device.client.announced import Announced, VersionOrigin
 from pilotage.device.codes import STATUS_METADATA, api_error
 from pilotage.device.v1alpha1 import GPU, GROUP
 from pilotage.device.wire import options as wire_options
@@ -119,7 +119,7 @@ class DeviceTransport:
         page, _ = await self.list_with_origin(request)
         return page
 
-    async def list_with_origin(self, request: APIRequest) -> tuple[Page, Origin]:
+    async def list_with_origin(self, request: APIRequest) -> tuple[Page, VersionOrigin]:
         """A list and the origin of its version, for the watch that starts from it."""
         self._check(request)
         asked = request.options.timeout_seconds
@@ -130,10 +130,12 @@ class DeviceTransport:
         self._versioned = bool(page.resource_version)
         confirming.check_page(request.options, page.resource_version)
         page = replace(page, items=[wire.shaped(item, request.form) for item in page.items])
-        return page, Origin(reply.connection_number, self._announced.storage)
+        return page, VersionOrigin(reply.connection_number, self._announced.storage)
 
     @asynccontextmanager
-    async def watch(self, request: APIRequest, since: Origin | None = None) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(
+        self, request: APIRequest, since: VersionOrigin | None = None
+    ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         """Open a watch. `since` is the origin of its version: Gone is raised if the server's versions may have started
         again since then."""
         self._check(request)
@@ -160,10 +162,10 @@ class DeviceTransport:
                 return
         raise refusal
 
-    def _refusal(self, incoming: Incoming, request: APIRequest, since: Origin | None) -> ApiError | None:
+    def _refusal(self, incoming: Incoming, request: APIRequest, since: VersionOrigin | None) -> ApiError | None:
         """Raises Gone for an open watch on a server that may have lost its versions."""
         # Some servers send metadata only with the first message, and streams of interceptors may have none.
-        here = Origin(getattr(incoming, "connection_number", 0), Announced.read(incoming.metadata).storage)
+        here = VersionOrigin(getattr(incoming, "connection_number", 0), Announced.read(incoming.metadata).storage)
         if since is not None and not since.same_versions(here):
             return Gone(
                 "the connection to the Device API server was lost, and the server does not announce that its resource "

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class WaitOptions:
     """How long to wait for a listening server, and the interval of retries, in seconds."""
 
     total: float = 1.0
@@ -27,9 +27,9 @@ class WaitingChannel:
     """A channel that waits for a server to listen. A call that was sent, even in part, is not retried: the server may
     have handled it."""
 
-    def __init__(self, inner: Channel, patience: Patience | None = None) -> None:
+    def __init__(self, inner: Channel, options: WaitOptions | None = None) -> None:
         self._inner = inner
-        self._patience = patience or Patience()
+        self._options = options or WaitOptions()
         self._closed = False
 
     async def unary(
@@ -53,7 +53,7 @@ class WaitingChannel:
 
     async def _begun(self, attempt: Callable[[], Awaitable[T]]) -> T:
         time = asyncio.get_running_loop().time
-        until, pause = time() + self._patience.total, self._patience.first
+        until, pause = time() + self._options.total, self._options.first
         while True:
             try:
                 return await attempt()
@@ -61,4 +61,4 @@ class WaitingChannel:
                 if error.sent or self._closed or time() + pause > until:
                     raise
             await asyncio.sleep(pause)
-            pause = min(pause * 2, self._patience.longest)
+            pause = min(pause * 2, self._options.longest)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pilotage.device.providers.actions import Action, most_severe
-from pilotage.device.providers.history import History
+from pilotage.device.providers.history import GPUHistory
 from pilotage.device.providers.nvml.readings import (
     ClockReason,
     Identity,
@@ -46,7 +46,7 @@ _DRIVER_REASON = "DriverRecoveryAction"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ConditionState:
     """One condition, without its time."""
 
     type: str
@@ -59,12 +59,12 @@ class State:
 class Health:
     """The health of a GPU: its conditions and the recommended action."""
 
-    conditions: tuple[State, ...]
+    conditions: tuple[ConditionState, ...]
     action: Action = Action.NONE
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GPUProblem:
     """A problem of a GPU."""
 
     type: str
@@ -74,7 +74,7 @@ class Finding:
     certain: bool = True
 
 
-def health(identity: Identity, reading: Reading, history: History) -> Health:
+def health(identity: Identity, reading: Reading, history: GPUHistory) -> Health:
     """The four conditions of a GPU and the recommended action."""
     if isinstance(reading, Unreadable):
         return unknown(reading.message)
@@ -87,7 +87,7 @@ def health(identity: Identity, reading: Reading, history: History) -> Health:
 
 def unknown(message: str) -> Health:
     """The state of the GPU is unknown."""
-    return Health(tuple(State(type_, "Unknown", UNKNOWN, message) for type_ in TYPES))
+    return Health(tuple(ConditionState(type_, "Unknown", UNKNOWN, message) for type_ in TYPES))
 
 
 def lost(message: str) -> Health:
@@ -95,90 +95,90 @@ def lost(message: str) -> Health:
     text = f"the GPU has fallen off the bus: {message}"
     return Health(
         (
-            State(READY, "False", _LOST_REASON, text),
-            State(DEGRADED, "Unknown", UNKNOWN, text),
-            State(RESET_REQUIRED, "Unknown", UNKNOWN, text),
-            State(HARDWARE_FAILURE, "True", _LOST_REASON, text),
+            ConditionState(READY, "False", _LOST_REASON, text),
+            ConditionState(DEGRADED, "Unknown", UNKNOWN, text),
+            ConditionState(RESET_REQUIRED, "Unknown", UNKNOWN, text),
+            ConditionState(HARDWARE_FAILURE, "True", _LOST_REASON, text),
         ),
         Action.RESTART_BM,
     )
 
 
-def findings(identity: Identity, readings: Readings, history: History) -> Iterator[Finding]:
+def findings(identity: Identity, readings: Readings, history: GPUHistory) -> Iterator[GPUProblem]:
     """All problems of a readable GPU, the most specific first."""
     for latched in sorted(history.latched, key=lambda latched: latched.message):
-        yield Finding(latched.type, latched.reason, latched.message, latched.action, latched.known)
+        yield GPUProblem(latched.type, latched.reason, latched.message, latched.action, latched.known)
     yield from _verdict(readings)
     yield from _memory(readings)
     yield from _slowdowns(identity, readings, history)
     yield from _links(readings, history)
 
 
-def _ready(states: Iterable[State]) -> State:
+def _ready(states: Iterable[ConditionState]) -> ConditionState:
     bad = [state for state in states if state.type in (HARDWARE_FAILURE, RESET_REQUIRED) and state.status == "True"]
     if not bad:
-        return State(READY, "True", "DriverReady", READY_MESSAGE)
+        return ConditionState(READY, "True", "DriverReady", READY_MESSAGE)
     worst = min(bad, key=lambda state: state.type != HARDWARE_FAILURE)
-    return State(READY, "False", worst.reason, worst.message)
+    return ConditionState(READY, "False", worst.reason, worst.message)
 
 
-def _state(type_: str, found: list[Finding]) -> State:
+def _state(type_: str, found: list[GPUProblem]) -> ConditionState:
     if not found:
         reason, message = _GOOD[type_]
-        return State(type_, "False", reason, message)
+        return ConditionState(type_, "False", reason, message)
     found.sort(key=lambda finding: not finding.certain)  # a stable sort: certain problems first
     message = "; ".join(dict.fromkeys(finding.message for finding in found))
-    return State(type_, "True" if found[0].certain else "Unknown", found[0].reason, message)
+    return ConditionState(type_, "True" if found[0].certain else "Unknown", found[0].reason, message)
 
 
-def _verdict(readings: Readings) -> Iterator[Finding]:
+def _verdict(readings: Readings) -> Iterator[GPUProblem]:
     """Problems reported by the driver's recovery action."""
     if readings.reset_demanded:
-        yield Finding(RESET_REQUIRED, "DeviceUnresponsive", "the GPU refuses calls until it is reset", _RESET)
+        yield GPUProblem(RESET_REQUIRED, "DeviceUnresponsive", "the GPU refuses calls until it is reset", _RESET)
     match readings.recovery_action:
         case None | RecoveryAction.NONE:
             return
         case RecoveryAction.GPU_RESET | RecoveryAction.DRAIN_AND_RESET | RecoveryAction.BUS_RESET:
-            yield Finding(RESET_REQUIRED, _DRIVER_REASON, "the driver requests a reset of the GPU", _RESET)
+            yield GPUProblem(RESET_REQUIRED, _DRIVER_REASON, "the driver requests a reset of the GPU", _RESET)
         case RecoveryAction.NODE_REBOOT | RecoveryAction.SYSTEM_REBOOT:
             text = "the driver requests a restart of the machine"
-            yield Finding(RESET_REQUIRED, _DRIVER_REASON, text, Action.RESTART_BM)
+            yield GPUProblem(RESET_REQUIRED, _DRIVER_REASON, text, Action.RESTART_BM)
         case RecoveryAction.DRAIN_P2P | RecoveryAction.RECOVER_IMEX_DOMAIN:
-            yield Finding(DEGRADED, "NVLinkError", "the driver requests that traffic between GPUs be stopped")
+            yield GPUProblem(DEGRADED, "NVLinkError", "the driver requests that traffic between GPUs be stopped")
         case other:
             text = f"the driver requests an unknown recovery action ({other})"
-            yield Finding(DEGRADED, UNKNOWN, text, Action.CONTACT_SUPPORT, certain=False)
+            yield GPUProblem(DEGRADED, UNKNOWN, text, Action.CONTACT_SUPPORT, certain=False)
 
 
-def _memory(readings: Readings) -> Iterator[Finding]:
+def _memory(readings: Readings) -> Iterator[GPUProblem]:
     rows, ecc = readings.remapped_rows, readings.ecc
     if rows is not None and rows.failure:
         text = "rows of memory cannot be remapped any more"
-        yield Finding(HARDWARE_FAILURE, "RowRemappingThresholdExceeded", text, Action.CONTACT_SUPPORT)
+        yield GPUProblem(HARDWARE_FAILURE, "RowRemappingThresholdExceeded", text, Action.CONTACT_SUPPORT)
     if ecc.sram_threshold_exceeded:
         text = "too many errors in SRAM that could not be corrected"
-        yield Finding(HARDWARE_FAILURE, "SRAMUncorrectableErrorThresholdExceeded", text, Action.CONTACT_SUPPORT)
+        yield GPUProblem(HARDWARE_FAILURE, "SRAMUncorrectableErrorThresholdExceeded", text, Action.CONTACT_SUPPORT)
     if readings.recovery_action is None and ecc.uncorrected_volatile:
         # A driver with recovery actions reports whether the error was contained.
         text = "memory errors that could not be corrected since the last reset"
-        yield Finding(RESET_REQUIRED, "DoubleBitECCError", text, _RESET)
+        yield GPUProblem(RESET_REQUIRED, "DoubleBitECCError", text, _RESET)
     if rows is not None and rows.pending:
         text = "rows of memory are to be remapped at the next reset"
-        yield Finding(DEGRADED, "MemoryRowRemappingPending", text, _RESET)
+        yield GPUProblem(DEGRADED, "MemoryRowRemappingPending", text, _RESET)
     if readings.retired_pending:
-        yield Finding(DEGRADED, "MemoryRowRemappingPending", "pages of memory are to be retired at the next reset")
+        yield GPUProblem(DEGRADED, "MemoryRowRemappingPending", "pages of memory are to be retired at the next reset")
 
 
-def _slowdowns(identity: Identity, readings: Readings, history: History) -> Iterator[Finding]:
+def _slowdowns(identity: Identity, readings: Readings, history: GPUHistory) -> Iterator[GPUProblem]:
     slowed = history.slowed
     if slowed & ClockReason.POWER_BRAKE:
-        yield Finding(DEGRADED, "PowerBrakeSlowdown", "slowed down by the power supply")
+        yield GPUProblem(DEGRADED, "PowerBrakeSlowdown", "slowed down by the power supply")
     if too_hot(readings.margin, identity.slowdown_margin) or slowed & _THERMAL:
-        yield Finding(DEGRADED, "ThermalSlowdown", "slowed down because it is too hot")
+        yield GPUProblem(DEGRADED, "ThermalSlowdown", "slowed down because it is too hot")
     if slowed & ClockReason.HARDWARE_SLOWDOWN and not slowed & (_THERMAL | ClockReason.POWER_BRAKE):
-        yield Finding(DEGRADED, "HardwareSlowdown", "slowed down by the hardware")
+        yield GPUProblem(DEGRADED, "HardwareSlowdown", "slowed down by the hardware")
     if slowed & ClockReason.SYNC_BOOST:
-        yield Finding(DEGRADED, "SyncBoostSlowdown", "slowed down to the slowest GPU of its group")
+        yield GPUProblem(DEGRADED, "SyncBoostSlowdown", "slowed down to the slowest GPU of its group")
 
 
 def too_hot(margin: int | None, slowdown_margin: int | None) -> bool:
@@ -186,13 +186,13 @@ def too_hot(margin: int | None, slowdown_margin: int | None) -> bool:
     return margin is not None and slowdown_margin is not None and margin < slowdown_margin
 
 
-def _links(readings: Readings, history: History) -> Iterator[Finding]:
+def _links(readings: Readings, history: GPUHistory) -> Iterator[GPUProblem]:
     if history.links_down:
         links = ", ".join(str(link) for link in sorted(history.links_down))
-        yield Finding(RESET_REQUIRED, "NVLinkError", f"NVLinks that were up are down: {links}", _RESET)
+        yield GPUProblem(RESET_REQUIRED, "NVLinkError", f"NVLinks that were up are down: {links}", _RESET)
     if readings.fabric_failed:
         text = "the GPU could not be registered with the NVLink fabric"
-        yield Finding(HARDWARE_FAILURE, "NVLinkFailure", text, Action.CONTACT_SUPPORT)
+        yield GPUProblem(HARDWARE_FAILURE, "NVLinkFailure", text, Action.CONTACT_SUPPORT)
 
 
 _RESET = Action.COMPONENT_RESET

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from pilotage.device.providers.actions import Action
-from pilotage.device.providers.conditions import READY, READY_MESSAGE, RESET_REQUIRED, Health, State
+from pilotage.device.providers.conditions import READY, READY_MESSAGE, RESET_REQUIRED, ConditionState, Health
 from pilotage.device.providers.fake_readings import Temperament, readings
 from pilotage.device.providers.interface import ProviderAccess
 from pilotage.device.providers.inventory import Inventory
@@ -32,8 +32,8 @@ TELEMETRY_SECONDS = 10.0
 """The interval of telemetry reports without requests."""
 _FAILURE_XID = 48
 
-_DRIVER_READY = State(READY, "True", "DriverReady", READY_MESSAGE)
-_DRIVER_NOT_READY = State(READY, "False", "DriverNotReady", "driver is not posting ready status (simulated)")
+_DRIVER_READY = ConditionState(READY, "True", "DriverReady", READY_MESSAGE)
+_DRIVER_NOT_READY = ConditionState(READY, "False", "DriverNotReady", "driver is not posting ready status (simulated)")
 
 _log = logger("pilotage.device.fake")
 
@@ -91,11 +91,12 @@ class FakeGPU:
         if self.failed:
             why = ("DoubleBitECCError", f"XID {_FAILURE_XID}: double bit ECC error (simulated)")
             return Health(
-                (State(READY, "False", *why), State(RESET_REQUIRED, "True", *why)), action=Action.COMPONENT_RESET
+                (ConditionState(READY, "False", *why), ConditionState(RESET_REQUIRED, "True", *why)),
+                action=Action.COMPONENT_RESET,
             )
         states = [_DRIVER_READY if self.ready else _DRIVER_NOT_READY]
         if self.failed is not None:
-            states.append(State(RESET_REQUIRED, "False", "ResetNotRequired", "no reset is needed"))
+            states.append(ConditionState(RESET_REQUIRED, "False", "ResetNotRequired", "no reset is needed"))
         return Health(tuple(states))
 
 

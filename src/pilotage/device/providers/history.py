@@ -4,7 +4,7 @@ An XID is an event, a condition is a state: the XID counts until there is eviden
 
 - For every XID: the GPU was lost and is readable again, its errors since the last reset have decreased, or the driver
 no longer requests an action. These are signs of a reset. After the driver was reloaded or the machine booted, the
-  history is empty (`History()`).
+  history is empty (`GPUHistory()`).
 - If the driver reports a recovery action (R560 and later) and it is none: XIDs that are older than `SETTLE`. The driver
 is more reliable than the catalogue, but needs a moment to update its recovery action.
 
@@ -43,8 +43,8 @@ class Latched:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """The history of one GPU. `History()` is empty."""
+class GPUHistory:
+    """The history of one GPU. `GPUHistory()` is empty."""
 
     latched: tuple[Latched, ...] = ()
     lost: bool = False
@@ -60,7 +60,7 @@ class History:
     """NVLinks that are down, confirmed."""
 
 
-def with_xid(history: History, xid: int, at: datetime) -> History:
+def with_xid(history: GPUHistory, xid: int, at: datetime) -> GPUHistory:
     """The history after an XID. An XID without effect on the GPU is not added."""
     kind = xids.classify(xid)
     if not kind.type:
@@ -70,7 +70,7 @@ def with_xid(history: History, xid: int, at: datetime) -> History:
     return replace(history, latched=(*others, seen)[-MAX_LATCHED:])
 
 
-def advanced(history: History, reading: Reading, now: datetime) -> History:
+def advanced(history: GPUHistory, reading: Reading, now: datetime) -> GPUHistory:
     """The history after a poll."""
     if isinstance(reading, Lost):
         return replace(history, lost=True)
@@ -78,7 +78,7 @@ def advanced(history: History, reading: Reading, now: datetime) -> History:
         return history
     reasons = reading.clock_reasons or 0
     down = frozenset(link for link, up in enumerate(reading.links) if up is False) & history.links_up
-    return History(
+    return GPUHistory(
         latched=_still(history, reading, now),
         recovery_action=reading.recovery_action,
         uncorrected_volatile=reading.ecc.uncorrected_volatile,
@@ -90,9 +90,9 @@ def advanced(history: History, reading: Reading, now: datetime) -> History:
     )
 
 
-def adopted(conditions: Iterable[Condition], since: datetime) -> History:
+def adopted(conditions: Iterable[Condition], since: datetime) -> GPUHistory:
     """The history from the conditions that a previous run has written since the machine booted."""
-    history = History()
+    history = GPUHistory()
     for condition in conditions:
         at = condition.last_transition_time
         if condition.status == "False" or at is None or at < since:
@@ -103,7 +103,7 @@ def adopted(conditions: Iterable[Condition], since: datetime) -> History:
     return history
 
 
-def _still(history: History, readings: Readings, now: datetime) -> tuple[Latched, ...]:
+def _still(history: GPUHistory, readings: Readings, now: datetime) -> tuple[Latched, ...]:
     """The XIDs that still count."""
     if _was_reset(history, readings):
         return ()
@@ -112,7 +112,7 @@ def _still(history: History, readings: Readings, now: datetime) -> tuple[Latched
     return history.latched
 
 
-def _was_reset(history: History, readings: Readings) -> bool:
+def _was_reset(history: GPUHistory, readings: Readings) -> bool:
     if history.lost:
         return True
     if history.recovery_action and readings.recovery_action == RecoveryAction.NONE:

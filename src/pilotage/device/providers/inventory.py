@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pilotage.client.client import Client
 from pilotage.client.conflicts import retry_on_conflict
 from pilotage.device.providers.actions import Vocabulary, spelled
-from pilotage.device.providers.conditions import Health, State
+from pilotage.device.providers.conditions import ConditionState, Health
 from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
 from pilotage.errors import AlreadyExists, NotFound
 from pilotage.meta.models import Condition, ObjectMeta
@@ -18,7 +18,7 @@ from pilotage.meta.scalars import times
 
 PROVIDER_LABEL = "pilotage.dev/provider"
 
-_Settled = tuple[tuple[State, ...], Health]
+_Settled = tuple[tuple[ConditionState, ...], Health]
 
 
 class Inventory:
@@ -118,17 +118,17 @@ class Inventory:
         return GPUStatus(conditions=conditions, recommended_action=spelled(health.action, self._vocabulary))
 
 
-def states(gpu: GPU, health: Health) -> tuple[State, ...]:
+def states(gpu: GPU, health: Health) -> tuple[ConditionState, ...]:
     """The stored conditions of the types in `health`."""
     types = {state.type for state in health.conditions}
     return tuple(
-        State(condition.type, condition.status, condition.reason, condition.message)
+        ConditionState(condition.type, condition.status, condition.reason, condition.message)
         for condition in gpu.status.conditions
         if condition.type in types
     )
 
 
-def _condition(state: State, before: Condition | None, now: times.Time) -> Condition:
+def _condition(state: ConditionState, before: Condition | None, now: times.Time) -> Condition:
     unchanged = before is not None and before.status == state.status
     return Condition(
         type=state.type,

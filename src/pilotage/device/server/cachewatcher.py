@@ -201,9 +201,9 @@ class CacheWatcher:
     async def _deliver(self, frames: Iterator[bytes]) -> None:
         """Write all frames in chunks, and wait for the stream to drain in between."""
         for piece in _pieces(frames):
-            patience = self._now() + self._watch_cache.options.drain_seconds
+            deadline = self._now() + self._watch_cache.options.drain_seconds
             while not self._ended and not self.out.write(piece):
-                if not await self._pause(self.out.drained(), patience) and not self._ended:
+                if not await self._pause(self.out.drained(), deadline) and not self._ended:
                     self._evict(
                         self._watch_cache.log.end - self.place,
                         f"has read nothing for {self._watch_cache.options.drain_seconds:g} s",

@@ -10,14 +10,14 @@ import msgspec
 
 from pilotage.device.server.services.health import HealthService
 from pilotage.errors import InvalidDefinition
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse
 from pilotage.http.server import Server, serve
 from pilotage.net.sockets import parse_bind_address
 from pilotage.telemetry import process
 from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY, Registry
 
-_LIMITS = Limits(connections=64, body_bytes=64 * 1024, grace_seconds=1.0)
+_LIMITS = HTTPLimits(connections=64, body_bytes=64 * 1024, grace_seconds=1.0)
 _METRICS = ("/metrics", "/version")
 _PROBES = ("/healthz", "/livez", "/readyz", "/version")
 

@@ -5,7 +5,7 @@ encoded or decoded; MissingExtra is raised if `pilotage[device]` is not installe
 """
 
 from pilotage.device.wire.client import (
-    OutgoingCall,
+    EncodedCall,
     decode_event,
     decode_page,
     decode_response,
@@ -64,9 +64,9 @@ __all__ = [
     "Acknowledged",
     "DescribedFile",
     "Descriptors",
+    "EncodedCall",
     "Generation",
     "Heartbeat",
-    "OutgoingCall",
     "RegisterGPU",
     "Registered",
     "UnregisterGPU",

@@ -31,7 +31,7 @@ server crashes without them."""
 
 
 @dataclass(frozen=True, slots=True)
-class OutgoingCall:
+class EncodedCall:
     """A call before it is sent. `method` is the bare name: see `method_path`."""
 
     method: str
@@ -39,7 +39,7 @@ class OutgoingCall:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-def encode_request(generation: Generation, request: APIRequest) -> OutgoingCall:
+def encode_request(generation: Generation, request: APIRequest) -> EncodedCall:
     """The call of a request.
 
     Raises MethodNotSupported if the generation has no such method, BadRequest for options that it cannot carry and that
@@ -55,7 +55,7 @@ def encode_request(generation: Generation, request: APIRequest) -> OutgoingCall:
         raise BadRequest(f"the Device API cannot carry this request: {error}") from None
     metadata = options.metadata(generation, request)
     data = message.SerializeToString(deterministic=True)
-    return OutgoingCall(method, data + _READABLE_BY_V3.get((generation, method), b""), metadata)
+    return EncodedCall(method, data + _READABLE_BY_V3.get((generation, method), b""), metadata)
 
 
 def decode_response(generation: Generation, method: str, message: bytes) -> Response:

@@ -37,7 +37,7 @@ _RESIZES = re.compile(rb"(?:[\x20-\x3e]|\x3f[\x80-\xff]*[\x00-\x7f]){3}")
 _LARGEST_FRAME = 65536  # sent even if the peer allows larger ones: a large frame delays the other streams
 
 
-class Violation(Exception):
+class ProtocolViolation(Exception):
     """The peer violated the protocol: the connection must be closed with this code."""
 
     def __init__(self, code: ErrorCode, text: str) -> None:
@@ -178,7 +178,7 @@ class Engine(ABC, Generic[S]):
     def receive(self, data: bytes) -> bool:
         """Process received bytes. False if some are left for the next turn (`receive(b"")`), after other connections.
 
-        Raises Violation and Abuse; the connection cannot be used after that.
+        Raises ProtocolViolation and Abuse; the connection cannot be used after that.
         """
         if self._rest:
             data = self._rest + data
@@ -194,7 +194,7 @@ class Engine(ABC, Generic[S]):
             high, low, kind, flags, stream_id = unpack(data, start)
             size = high << 8 | low
             if size > frames.DEFAULT_FRAME_BYTES:
-                raise Violation(ErrorCode.FRAME_SIZE_ERROR, f"a frame of {size} bytes")
+                raise ProtocolViolation(ErrorCode.FRAME_SIZE_ERROR, f"a frame of {size} bytes")
             stop = start + frames.HEAD_BYTES + size
             if stop > end:
                 break
@@ -215,13 +215,13 @@ class Engine(ABC, Generic[S]):
     def _preface(self, data: bytes) -> bytes:
         expected = self._expected
         if data[: len(expected)] != expected[: len(data)]:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "not an HTTP/2 preface; connect with a gRPC client")
+            raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "not an HTTP/2 preface; connect with a gRPC client")
         self._expected = expected[len(data) :]
         return data[len(expected) :]
 
     def _take(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
         if not self._settings_received and not self._may_begin(kind, flags):
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "the first frame is not SETTINGS")
+            raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "the first frame is not SETTINGS")
         if self._partial is not None:
             self._receive_continuation(kind, flags, stream_id, payload)
         elif (receiver := self._receivers.get(kind)) is not None:
@@ -248,10 +248,10 @@ class Engine(ABC, Generic[S]):
             self._receive_stray_data(stream_id)
             return
         if stream.peer_ended:
-            raise Violation(ErrorCode.STREAM_CLOSED, f"DATA after the end of stream {stream_id}")
+            raise ProtocolViolation(ErrorCode.STREAM_CLOSED, f"DATA after the end of stream {stream_id}")
         stream.unread += size
         if stream.unread > self.bounds.window_bytes:
-            raise Violation(ErrorCode.FLOW_CONTROL_ERROR, f"stream {stream_id} exceeds its window")
+            raise ProtocolViolation(ErrorCode.FLOW_CONTROL_ERROR, f"stream {stream_id} exceeds its window")
         stream.receive_data(payload, bool(flags & frames.END_STREAM))
 
     def _receive_stray_data(self, stream_id: int) -> None:
@@ -266,12 +266,12 @@ class Engine(ABC, Generic[S]):
 
     def _receive_headers(self, flags: int, stream_id: int, payload: bytes) -> None:
         if stream_id == 0:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "HEADERS on stream 0")
+            raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "HEADERS on stream 0")
         if flags & frames.PADDED:
             payload = _unpadded(payload)
         if flags & frames.PRIORITISED:
             if len(payload) < 5:
-                raise Violation(ErrorCode.FRAME_SIZE_ERROR, "HEADERS too short for their priority")
+                raise ProtocolViolation(ErrorCode.FRAME_SIZE_ERROR, "HEADERS too short for their priority")
             payload = payload[5:]
         if flags & frames.END_HEADERS:
             self._receive_block(stream_id, payload, bool(flags & frames.END_STREAM))
@@ -282,17 +282,17 @@ class Engine(ABC, Generic[S]):
         partial = self._partial
         assert partial is not None
         if kind != frames.CONTINUATION or stream_id != partial.stream_id:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "a header block is interrupted by another frame")
+            raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "a header block is interrupted by another frame")
         partial.block += payload
         partial.frames += 1
         if partial.frames > _CONTINUATIONS or len(partial.block) > self.bounds.header_bytes:
-            raise Violation(ErrorCode.ENHANCE_YOUR_CALM, "the header block is too long")
+            raise ProtocolViolation(ErrorCode.ENHANCE_YOUR_CALM, "the header block is too long")
         if flags & frames.END_HEADERS:
             self._partial = None
             self._receive_block(stream_id, bytes(partial.block), partial.ended)
 
     def _receive_stray_continuation(self, flags: int, stream_id: int, payload: bytes) -> None:
-        raise Violation(ErrorCode.PROTOCOL_ERROR, "CONTINUATION without HEADERS")
+        raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "CONTINUATION without HEADERS")
 
     def _receive_block(self, stream_id: int, block: bytes, ended: bool) -> None:
         self._blocks += 1
@@ -300,7 +300,7 @@ class Engine(ABC, Generic[S]):
         stream = self.streams.get(stream_id)
         if stream is not None:
             if stream.peer_ended:
-                raise Violation(ErrorCode.STREAM_CLOSED, f"HEADERS after the end of stream {stream_id}")
+                raise ProtocolViolation(ErrorCode.STREAM_CLOSED, f"HEADERS after the end of stream {stream_id}")
             stream.receive_headers(fields, ended)
         elif not self._client and stream_id % 2 and stream_id > self.last_id:
             self.last_id = stream_id
@@ -308,11 +308,11 @@ class Engine(ABC, Generic[S]):
         else:
             self._check_closed_stream(stream_id)
             if not self._client:  # a client receives the rest of calls that it has cancelled
-                raise Violation(ErrorCode.STREAM_CLOSED, f"HEADERS on stream {stream_id}, which is closed")
+                raise ProtocolViolation(ErrorCode.STREAM_CLOSED, f"HEADERS on stream {stream_id}, which is closed")
 
     def _decoded(self, block: bytes) -> Fields:
         if _RESIZES.match(block):
-            raise Violation(ErrorCode.COMPRESSION_ERROR, "too many updates of the header table size")
+            raise ProtocolViolation(ErrorCode.COMPRESSION_ERROR, "too many updates of the header table size")
         if len(block) > self.bounds.header_bytes:  # before decoding, which takes time in proportion
             raise _oversized(self.bounds)
         try:
@@ -320,20 +320,20 @@ class Engine(ABC, Generic[S]):
         except OversizedHeaderListError as error:
             raise _oversized(self.bounds) from error
         except HPACKError as error:
-            raise Violation(ErrorCode.COMPRESSION_ERROR, "the header block cannot be decoded") from error
+            raise ProtocolViolation(ErrorCode.COMPRESSION_ERROR, "the header block cannot be decoded") from error
         self.block_weight = 1 + len(block) // 2048 + len(fields) // 32
         return fields
 
     def _receive_priority(self, flags: int, stream_id: int, payload: bytes) -> None:
         if len(payload) != 5:
-            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "PRIORITY has a wrong length")
+            raise ProtocolViolation(ErrorCode.FRAME_SIZE_ERROR, "PRIORITY has a wrong length")
         if stream_id == 0:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "PRIORITY on stream 0")
+            raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "PRIORITY on stream 0")
         self._count(AbuseKind.OTHER)
 
     def _receive_reset(self, flags: int, stream_id: int, payload: bytes) -> None:
         if len(payload) != 4:
-            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "RST_STREAM has a wrong length")
+            raise ProtocolViolation(ErrorCode.FRAME_SIZE_ERROR, "RST_STREAM has a wrong length")
         self._count(AbuseKind.RESET)
         stream = self.streams.get(stream_id)
         if stream is None:
@@ -344,11 +344,11 @@ class Engine(ABC, Generic[S]):
 
     def _receive_settings(self, flags: int, stream_id: int, payload: bytes) -> None:
         if stream_id:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "SETTINGS on a stream")
+            raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "SETTINGS on a stream")
         if len(payload) % 6 or (flags & frames.ACK and payload):
-            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "SETTINGS has a wrong length")
+            raise ProtocolViolation(ErrorCode.FRAME_SIZE_ERROR, "SETTINGS has a wrong length")
         if len(payload) > 6 * _SETTINGS_PER_FRAME:
-            raise Violation(ErrorCode.ENHANCE_YOUR_CALM, "too many settings in one frame")
+            raise ProtocolViolation(ErrorCode.ENHANCE_YOUR_CALM, "too many settings in one frame")
         self._count(AbuseKind.SETTINGS, 1 + len(payload) // 6)
         if flags & frames.ACK:
             return
@@ -363,30 +363,32 @@ class Engine(ABC, Generic[S]):
     def _set(self, key: int, value: int) -> None:
         if key == Setting.INITIAL_WINDOW_SIZE:
             if value > frames.LARGEST_WINDOW:
-                raise Violation(ErrorCode.FLOW_CONTROL_ERROR, "the initial window is too large")
+                raise ProtocolViolation(ErrorCode.FLOW_CONTROL_ERROR, "the initial window is too large")
             change = value - self.initial_window  # may be negative, and a window too: RFC 9113, 6.9.2
             self.initial_window = value
             for stream in self.streams.values():
                 stream.window += change
                 if stream.window > frames.LARGEST_WINDOW:
-                    raise Violation(ErrorCode.FLOW_CONTROL_ERROR, f"the window of stream {stream.id} is too large")
+                    raise ProtocolViolation(
+                        ErrorCode.FLOW_CONTROL_ERROR, f"the window of stream {stream.id} is too large"
+                    )
         elif key == Setting.MAX_FRAME_SIZE:
             if not frames.DEFAULT_FRAME_BYTES <= value < 1 << 24:
-                raise Violation(ErrorCode.PROTOCOL_ERROR, "MAX_FRAME_SIZE is out of range")
+                raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "MAX_FRAME_SIZE is out of range")
             self.frame_bytes = min(value, _LARGEST_FRAME)
         elif key == Setting.MAX_CONCURRENT_STREAMS:
             self.peer_streams = value
         elif key == Setting.ENABLE_PUSH and value > (0 if self._client else 1):
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "ENABLE_PUSH is neither 0 nor 1, or is set by a server")
+            raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "ENABLE_PUSH is neither 0 nor 1, or is set by a server")
 
     def _receive_push(self, flags: int, stream_id: int, payload: bytes) -> None:
-        raise Violation(ErrorCode.PROTOCOL_ERROR, "PUSH_PROMISE, although push is disabled")
+        raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "PUSH_PROMISE, although push is disabled")
 
     def _receive_ping(self, flags: int, stream_id: int, payload: bytes) -> None:
         if len(payload) != 8:
-            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "PING has a wrong length")
+            raise ProtocolViolation(ErrorCode.FRAME_SIZE_ERROR, "PING has a wrong length")
         if stream_id:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "PING on a stream")
+            raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "PING on a stream")
         self._count_answer(AbuseKind.PING)
         if not flags & frames.ACK:
             self.send(frames.frame(frames.PING, frames.ACK, 0, payload))
@@ -394,16 +396,16 @@ class Engine(ABC, Generic[S]):
 
     def _receive_goaway(self, flags: int, stream_id: int, payload: bytes) -> None:
         if len(payload) < 8:
-            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "GOAWAY has a wrong length")
+            raise ProtocolViolation(ErrorCode.FRAME_SIZE_ERROR, "GOAWAY has a wrong length")
         if stream_id:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "GOAWAY on a stream")
+            raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "GOAWAY on a stream")
         self._count(AbuseKind.OTHER)
         last_id, code = struct.unpack_from(">LL", payload)
         self.goaway_received(last_id & _ID, ErrorCode.read(code), payload[8:264].decode("utf-8", "replace"))
 
     def _receive_window_update(self, flags: int, stream_id: int, payload: bytes) -> None:
         if len(payload) != 4:
-            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "WINDOW_UPDATE has a wrong length")
+            raise ProtocolViolation(ErrorCode.FRAME_SIZE_ERROR, "WINDOW_UPDATE has a wrong length")
         self._count_answer(AbuseKind.WINDOW_UPDATE)
         increment = int.from_bytes(payload, "big") & _ID
         if stream_id == 0:
@@ -442,7 +444,7 @@ class Engine(ABC, Generic[S]):
         """A frame on a closed stream may have crossed its end. One on a stream that was never opened is a violation."""
         last = self.next_id - 2 if self._client else self.last_id
         if stream_id % 2 == 0 or stream_id > last:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, f"a frame on stream {stream_id}, which was never opened")
+            raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, f"a frame on stream {stream_id}, which was never opened")
 
     def _count(self, kind: AbuseKind, number: int = 1) -> None:
         if self.guard is not None:
@@ -459,21 +461,21 @@ class _Partial:
     frames: int = 0
 
 
-def _oversized(bounds: Bounds) -> Violation:
-    return Violation(ErrorCode.ENHANCE_YOUR_CALM, f"the headers are larger than {bounds.header_bytes} bytes")
+def _oversized(bounds: Bounds) -> ProtocolViolation:
+    return ProtocolViolation(ErrorCode.ENHANCE_YOUR_CALM, f"the headers are larger than {bounds.header_bytes} bytes")
 
 
 def _unpadded(payload: bytes) -> bytes:
     if not payload or payload[0] >= len(payload):
-        raise Violation(ErrorCode.PROTOCOL_ERROR, "the padding is longer than the frame")
+        raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "the padding is longer than the frame")
     return payload[1 : len(payload) - payload[0]]
 
 
 def _widened(window: int, increment: int) -> int:
     if increment == 0:
-        raise Violation(ErrorCode.PROTOCOL_ERROR, "WINDOW_UPDATE by zero")
+        raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "WINDOW_UPDATE by zero")
     if window + increment > frames.LARGEST_WINDOW:
-        raise Violation(ErrorCode.FLOW_CONTROL_ERROR, "the window is too large")
+        raise ProtocolViolation(ErrorCode.FLOW_CONTROL_ERROR, "the window is too large")
     return window + increment
 
 

@@ -10,7 +10,7 @@ from pilotage.cluster.cluster import Cluster
 from pilotage.errors import NotFound
 from pilotage.manager.election.resourcelock import LeaderElectionRecord
 from pilotage.meta.models import ObjectMeta
-from pilotage.rest import Fence, Term
+from pilotage.rest import Fence, LeaderTerm
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
 
 
@@ -43,7 +43,7 @@ class LeaseLock:
 
     def fence(self, record: LeaderElectionRecord, check: Callable[[], None]) -> Fence:
         """The fence of the writes of the record's holder."""
-        term = Term(self._namespace, self._name, record.holder_identity, record.leader_transitions)
+        term = LeaderTerm(self._namespace, self._name, record.holder_identity, record.leader_transitions)
         return Fence(term if self._cluster is not None else None, check, self._cluster)
 
     @asynccontextmanager

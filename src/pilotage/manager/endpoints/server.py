@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pilotage.errors import InvalidDefinition
 from pilotage.http import certificates, tls
 from pilotage.http.health import text_response
-from pilotage.http.limits import Limits
+from pilotage.http.limits import HTTPLimits
 from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from pilotage.manager.errors import AddressUnavailable
@@ -30,7 +30,7 @@ METRICS_LOGGER = "controller-runtime.metrics"
 
 METRICS_PATH = "/metrics"
 
-_LIMITS = Limits(connections=256, body_bytes=64 * 1024, grace_seconds=5.0)
+_LIMITS = HTTPLimits(connections=256, body_bytes=64 * 1024, grace_seconds=5.0)
 
 
 class Server:

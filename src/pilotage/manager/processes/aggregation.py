@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from pilotage.telemetry.metrics import Definition, Registry, Sample, render
+from pilotage.telemetry.metrics import MetricDefinition, Registry, Sample, render
 
-Collected = list[tuple[Definition, list[Sample]]]
+Collected = list[tuple[MetricDefinition, list[Sample]]]
 _DECODER = msgspec.msgpack.Decoder(Collected)
 
 
@@ -23,7 +23,7 @@ def decode(data: bytes) -> Collected:
 
 def aggregate(processes: Mapping[str, Collected]) -> str:
     """The metrics of all processes, by the names of these, as Prometheus' text."""
-    definitions: dict[str, Definition] = {}
+    definitions: dict[str, MetricDefinition] = {}
     samples: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
     for process, collected in processes.items():
         for definition, found in collected:
@@ -37,7 +37,7 @@ def aggregate(processes: Mapping[str, Collected]) -> str:
     )
 
 
-def _labelled(definition: Definition, samples: Iterable[Sample], process: str) -> Iterable[Sample]:
+def _labelled(definition: MetricDefinition, samples: Iterable[Sample], process: str) -> Iterable[Sample]:
     if definition.type != "gauge":
         return samples
     return [Sample(name, (*labels, ("process", process)), value) for name, labels, value in samples]

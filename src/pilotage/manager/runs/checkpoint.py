@@ -38,7 +38,7 @@ _ATTEMPTS = 10
 log = logger("pilotage.manager")
 
 
-class Seen(msgspec.Struct, frozen=True):
+class SeenObjects(msgspec.Struct, frozen=True):
     """The objects of one kind at the end of a run."""
 
     version: int
@@ -50,10 +50,10 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ControllerState:
     """The state of one controller between two runs. Requests are `namespace/name`."""
 
-    seen: Mapping[str, Seen] = field(default_factory=dict)
+    seen: Mapping[str, SeenObjects] = field(default_factory=dict)
     due: Mapping[str, datetime] = field(default_factory=dict)
 
 
@@ -65,7 +65,7 @@ class Participant(Protocol):
     def mark_idle(self) -> None:
         """Everything is reconciled now: what was seen so far is not needed again."""
 
-    def merge(self, record: Record) -> Record:
+    def merge(self, record: ControllerState) -> ControllerState:
         """The record with the results of this run."""
 
 
@@ -76,13 +76,13 @@ class Checkpoint:
         self.name = name
         self._client = client
         self._namespace = namespace
-        self._records: dict[str, Record] = {}
+        self._records: dict[str, ControllerState] = {}
         self._participants: list[Participant] = []
 
     def add(self, participant: Participant) -> None:
         self._participants.append(participant)
 
-    def record(self, controller: str) -> Record | None:
+    def record(self, controller: str) -> ControllerState | None:
         """The record of a controller at the start; None in its first run."""
         return self._records.get(controller)
 
@@ -127,7 +127,7 @@ class Checkpoint:
         try:
             stored = await self._client.get(ConfigMap, name, namespace=self._namespace)
         except NotFound:
-            data = encoded(participant.merge(Record()))
+            data = encoded(participant.merge(ControllerState()))
             metadata = ObjectMeta(name=name, namespace=self._namespace, labels={LABEL: self.name})
             await self._client.create(ConfigMap(metadata=metadata, data=data))
             return
@@ -146,11 +146,11 @@ async def open_checkpoint(client: Client, options: ManagerOptions) -> Checkpoint
 
 
 def merged(
-    record: Record,
-    seen: Mapping[str, Seen],
+    record: ControllerState,
+    seen: Mapping[str, SeenObjects],
     done: Mapping[str, datetime | None],
     exists: Callable[[str], bool],
-) -> Record:
+) -> ControllerState:
     """A record after a run: `done` has the requests that it has reconciled, with the time at which each is due again.
 
     Requests of objects that do not exist any more are removed. Of two processes, the one that has seen more counts.
@@ -159,7 +159,7 @@ def merged(
         kind: now for kind, now in seen.items() if kind not in record.seen or now.version >= record.seen[kind].version
     }
     kept = {key: time for key, time in record.due.items() if key not in done and (key == ALL or exists(key))}
-    return Record({**record.seen, **newer}, bounded({**kept, **{k: time for k, time in done.items() if time}}))
+    return ControllerState({**record.seen, **newer}, bounded({**kept, **{k: time for k, time in done.items() if time}}))
 
 
 def bounded(due: Mapping[str, datetime]) -> Mapping[str, datetime]:
@@ -169,13 +169,13 @@ def bounded(due: Mapping[str, datetime]) -> Mapping[str, datetime]:
     return {ALL: min(due.values())}
 
 
-def seen_of(headers: Iterable[Header], version: int, time: datetime) -> Seen:
+def seen_of(headers: Iterable[Header], version: int, time: datetime) -> SeenObjects:
     """What a run has seen of a kind."""
     listed = [header.uid for header in headers]
-    return Seen(version, len(listed), _digest(listed), time)
+    return SeenObjects(version, len(listed), _digest(listed), time)
 
 
-def was_deleted(seen: Seen, headers: Iterable[Header]) -> bool:
+def was_deleted(seen: SeenObjects, headers: Iterable[Header]) -> bool:
     """Whether an object was deleted since. Objects that were changed since, and created in the second in which the run
     ended, may have existed then or not: if neither all nor none of them fit, the answer is True."""
     second = seen.time.replace(microsecond=0)
@@ -196,25 +196,25 @@ def version_of(header: Header) -> int:
     return int(header.resource_version) if header.resource_version.isdecimal() else sys.maxsize
 
 
-def encoded(record: Record) -> dict[str, str]:
+def encoded(record: ControllerState) -> dict[str, str]:
     """The values of the ConfigMap."""
     lines = [f"{time.astimezone(UTC).isoformat()} {key}" for key, time in record.due.items()]
     seen = msgspec.json.format(msgspec.json.encode(dict(sorted(record.seen.items()))), indent=2).decode()
     return {"seen": seen, "due": "\n".join(sorted(lines))}
 
 
-def decoded(data: Mapping[str, str]) -> Record:
+def decoded(data: Mapping[str, str]) -> ControllerState:
     """Raises ValueError."""
-    seen = msgspec.json.decode(data.get("seen") or "{}", type=dict[str, Seen])
+    seen = msgspec.json.decode(data.get("seen") or "{}", type=dict[str, SeenObjects])
     lines = [line.partition(" ") for line in data.get("due", "").splitlines()]
-    return Record(seen, {key: datetime.fromisoformat(time) for time, _, key in lines})
+    return ControllerState(seen, {key: datetime.fromisoformat(time) for time, _, key in lines})
 
 
-def _decoded_or_empty(data: Mapping[str, str]) -> Record:
+def _decoded_or_empty(data: Mapping[str, str]) -> ControllerState:
     try:
         return decoded(data)
     except (ValueError, msgspec.MsgspecError):
-        return Record()
+        return ControllerState()
 
 
 def _digest(uids: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from pilotage.cluster.cluster import Cluster
-from pilotage.cluster.writes import Write
+from pilotage.cluster.writes import PendingWrite
 from pilotage.manager.clusters import MemberCluster
 from pilotage.manager.errors import NotIdle
 from pilotage.manager.lag import Lag
@@ -52,7 +52,7 @@ class Idleness:
         self._writes = cluster.writes
         self._stalled = False
         self._limit: asyncio.Timeout | None = None
-        self._last_writes: dict[tuple[object, object, object], tuple[GroupResource, Write]] = {}
+        self._last_writes: dict[tuple[object, object, object], tuple[GroupResource, PendingWrite]] = {}
 
     def idle(self, horizon: float = 0) -> bool:
         """Whether nothing is left to do."""
@@ -132,7 +132,7 @@ class Idleness:
             self._last_writes.clear()
             _count(counting, None)
 
-    def _note(self, resource: GroupResource, write: Write) -> None:
+    def _note(self, resource: GroupResource, write: PendingWrite) -> None:
         fields = logged_fields()
         key = (fields.get("controller"), fields.get("namespace"), fields.get("name"))
         self._last_writes.pop(key, None)
@@ -149,12 +149,12 @@ class Idleness:
         )
 
 
-def _described(resource: GroupResource, write: Write) -> str:
+def _described(resource: GroupResource, write: PendingWrite) -> str:
     version = f" (resource version {write.version})" if write.version else ""
     return f"{resource} {_key(write)}{version}"
 
 
-def _key(named: Repeated | Write) -> str:
+def _key(named: Repeated | PendingWrite) -> str:
     return f"{named.namespace}/{named.name}" if named.namespace else named.name
 
 

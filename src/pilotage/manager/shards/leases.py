@@ -12,7 +12,7 @@ from pilotage.manager.errors import LeaderElectionLost
 from pilotage.manager.shards.ownership import Member
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.scalars.times import Clock, MicroTime
-from pilotage.rest import Fence, Term
+from pilotage.rest import Fence, LeaderTerm
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
 
 GROUP_LABEL = "pilotage.dev/shards"
@@ -51,7 +51,7 @@ class MemberLeases:
 
     def fence(self, check: Callable[[], None]) -> Fence:
         """The fence of this member's writes: its lease is deleted when another member takes over."""
-        return Fence(Term(self._namespace, self._me, self._me, 0), check, self._cluster)
+        return Fence(LeaderTerm(self._namespace, self._me, self._me, 0), check, self._cluster)
 
     async def join(self) -> None:
         """Create the own lease, with an empty view: it owns nothing yet."""

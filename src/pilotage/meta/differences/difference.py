@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 from pilotage.errors import DecodeError, UnplacedItems
 from pilotage.meta.differences import pairing
 from pilotage.meta.documents import canonical, same
-from pilotage.meta.models import Model, Shape, shapes
+from pilotage.meta.models import FieldShape, Model, shapes
 
-Place: TypeAlias = "Shape | type[Model] | None"
+Place: TypeAlias = "FieldShape | type[Model] | None"
 """What the class knows of a value: the shape of a field, the model of an item, or nothing."""
 
 _ABSENT = object()
@@ -62,7 +62,7 @@ def _fields(base: dict[str, Any], before: dict[str, Any], after: dict[str, Any],
 def _items(base: list[Any], before: list[Any], after: list[Any], place: Place, path: str) -> list[Any]:
     if same(base, before):
         return after
-    shape = place if isinstance(place, Shape) and place.container == "list" else None
+    shape = place if isinstance(place, FieldShape) and place.container == "list" else None
     model = shape.model if shape is not None else None
     # The map keys of the schema are what the server merges by, so they are trusted before any comparison of values.
     origins = pairing.by_keys(before, after, shape.keys) if shape is not None else None
@@ -104,7 +104,7 @@ def holds_unknown(base: Any, before: Any, place: Place) -> bool:
                 return True
         return False
     if isinstance(base, list) and isinstance(before, list):
-        item = place.model if isinstance(place, Shape) and place.container == "list" else None
+        item = place.model if isinstance(place, FieldShape) and place.container == "list" else None
         return len(base) != len(before) or any(
             holds_unknown(old, known, item) for old, known in zip(base, before, strict=True)
         )
@@ -113,7 +113,7 @@ def holds_unknown(base: Any, before: Any, place: Place) -> bool:
 
 def _inside(place: Place, key: str) -> Place:
     """What the class knows of the value under `key` of an object at `place`."""
-    if isinstance(place, Shape):
+    if isinstance(place, FieldShape):
         if place.container == "map":
             return place.model
         place = place.model if not place.container else None

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from pilotage.meta.models import ManagedFieldsEntry, Model, Shape, shapes
+from pilotage.meta.models import FieldShape, ManagedFieldsEntry, Model, shapes
 
 
 def normalized(document: Any, model: type[Model]) -> Any:
@@ -31,7 +31,7 @@ def normalized(document: Any, model: type[Model]) -> Any:
     return made
 
 
-def _value(value: Any, shape: Shape) -> Any:
+def _value(value: Any, shape: FieldShape) -> Any:
     if shape.model is None:
         return int(value) if isinstance(value, float) and value.is_integer() else value
     model = shape.model

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from pilotage.meta import causes
 from pilotage.meta.documents import Document, equal
 from pilotage.meta.fields import content, elements, sets
-from pilotage.meta.fields.compare import Changes, changes
-from pilotage.meta.fields.managers import UPDATE, Manager, Managers, Owned, union_of
+from pilotage.meta.fields.compare import FieldChanges, changes
+from pilotage.meta.fields.managers import UPDATE, FieldManager, Managers, Owned, union_of
 from pilotage.meta.fields.schema import FieldType
 from pilotage.meta.fields.sets import FieldSet
-from pilotage.meta.fields.tracking import NEVER_OWNED, Writer, released
+from pilotage.meta.fields.tracking import NEVER_OWNED, FieldWriter, released
 
 Convert = Callable[[Document, str], Document | None]
 """A document at another version; None where that version does not exist any more."""
@@ -39,7 +39,7 @@ class Versions:
     ignored: Callable[[str], FieldSet] = lambda version: {}
     """The fields that this resource or subresource does not write, at a version."""
 
-    def changes(self, old: Document, new: Document, version: str) -> Changes | None:
+    def changes(self, old: Document, new: Document, version: str) -> FieldChanges | None:
         """The changes between two documents, at a version. Raises UnconvertibleError."""
         before = self.convert(old, version)
         after = self.converted(new, version, "failed to convert new object")
@@ -53,7 +53,7 @@ class Versions:
         except UnconvertibleError as error:
             raise error.within(failed) from None
 
-    def reconciled(self, managers: Managers, live: Document) -> dict[Manager, Owned]:
+    def reconciled(self, managers: Managers, live: Document) -> dict[FieldManager, Owned]:
         """The managers by the schemas as they are now. Raises UnconvertibleError."""
         result = {}
         for version in {owned.api_version for owned in managers.values()}:
@@ -65,10 +65,10 @@ class Versions:
         return result
 
 
-class Conflict(NamedTuple):
+class FieldConflict(NamedTuple):
     """A field that another manager owns with another value."""
 
-    manager: Manager
+    manager: FieldManager
     path: tuple[str, ...]
 
     @property
@@ -78,11 +78,11 @@ class Conflict(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class ApplyResult:
     """The outcome of an apply."""
 
     document: Document
-    managers: Mapping[Manager, Owned]
+    managers: Mapping[FieldManager, Owned]
     changed: bool
     """The document differs from the live one."""
 
@@ -90,14 +90,14 @@ class Applied:
 class ConflictsError(Exception):
     """Other managers own fields that the apply would change."""
 
-    def __init__(self, conflicts: list[Conflict]) -> None:
+    def __init__(self, conflicts: list[FieldConflict]) -> None:
         super().__init__(conflict_message(conflicts))
         self.conflicts = conflicts
 
 
 def apply(
-    live: Document, config: Document, managers: Managers, writer: Writer, versions: Versions, *, force: bool
-) -> Applied:
+    live: Document, config: Document, managers: Managers, writer: FieldWriter, versions: Versions, *, force: bool
+) -> ApplyResult:
     """Apply `config` to the live document. Raises ConflictsError, unless `force` takes the fields over.
 
     Raises UnconvertibleError where a manager owns fields at a version to which the document cannot be converted.
@@ -107,16 +107,16 @@ def apply(
     managers = versions.reconciled(managers, live)
     fields = sets.without(content.fields_of(field_type, config), versions.ignored(version))
     last = managers.get(writer.manager)
-    owners: dict[Manager, Owned] = {**managers, writer.manager: Owned(fields, version, last.time if last else "")}
+    owners: dict[FieldManager, Owned] = {**managers, writer.manager: Owned(fields, version, last.time if last else "")}
     document: Document = content.merged(field_type, live, config)
     if last is not None and last.fields:
         try:
             document = _pruned(document, last, owners, versions, version)
         except UnconvertibleError as error:
             raise error.within("failed to prune fields") from None
-    compared: dict[str, Changes | None] = {}
+    compared: dict[str, FieldChanges | None] = {}
 
-    def changes_at(at: str) -> Changes | None:
+    def changes_at(at: str) -> FieldChanges | None:
         if at not in compared:
             compared[at] = versions.changes(live, document, at)
         return compared[at]
@@ -131,16 +131,18 @@ def apply(
         result[writer.manager] = Owned(own, version, writer.time if changed else (last.time if last else ""))
     else:
         result.pop(writer.manager, None)
-    return Applied(document, result, changed)
+    return ApplyResult(document, result, changed)
 
 
-def _conflicts(owners: Managers, changes_at: Callable[[str], Changes | None], applier: Manager) -> list[Conflict]:
+def _conflicts(
+    owners: Managers, changes_at: Callable[[str], FieldChanges | None], applier: FieldManager
+) -> list[FieldConflict]:
     found = []
     for manager, owned in owners.items():
         made = changes_at(owned.api_version) if manager != applier else None
         if made is not None:
             common = sets.intersection(owned.fields, made.written)
-            found += [Conflict(manager, path) for path in sets.paths(common)]
+            found += [FieldConflict(manager, path) for path in sets.paths(common)]
     return found
 
 
@@ -179,7 +181,7 @@ def _with_owned(merged: Document, pruned: Document, owners: Managers, versions: 
     return pruned if at == first else versions.convert(pruned, first) or pruned
 
 
-def conflict_message(conflicts: list[Conflict]) -> str:
+def conflict_message(conflicts: list[FieldConflict]) -> str:
     """What the error of an apply says, the managers in order."""
     if len(conflicts) == 1:
         return f"Apply failed with 1 conflict: conflict with {conflicts[0].owner}: {elements.shown(conflicts[0].path)}"
@@ -190,7 +192,7 @@ def conflict_message(conflicts: list[Conflict]) -> str:
     return f"Apply failed with {len(conflicts)} conflicts: {text}"
 
 
-def owner_text(manager: Manager) -> str:
+def owner_text(manager: FieldManager) -> str:
     """A manager as messages name it: `"kubectl" with subresource "status" using v1`."""
     text = causes.shown(manager.name)
     if manager.subresource:
@@ -198,6 +200,6 @@ def owner_text(manager: Manager) -> str:
     return f"{text} using {manager.api_version}" if manager.operation == UPDATE else text
 
 
-def conflicts_outside(conflicts: list[Conflict], allowed: FieldSet) -> list[Conflict]:
+def conflicts_outside(conflicts: list[FieldConflict], allowed: FieldSet) -> list[FieldConflict]:
     """The conflicts about fields that are not in a set."""
     return [conflict for conflict in conflicts if not sets.has(allowed, conflict.path)]

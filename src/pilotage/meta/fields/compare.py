@@ -16,27 +16,27 @@ _MAX_NAMES = 1024
 """Characters of the names in a map whose field set is worth remembering."""
 
 
-class Changes(NamedTuple):
+class FieldChanges(NamedTuple):
     """The fields that the newer of two documents lacks, and those that it has in addition or with another value."""
 
     removed: FieldSet
     written: FieldSet
 
-    def ignoring(self, fields: FieldSet) -> Changes:
+    def ignoring(self, fields: FieldSet) -> FieldChanges:
         """The changes without those of some fields, and of all that is below them."""
         if not fields:
             return self
-        return Changes(sets.without(self.removed, fields), sets.without(self.written, fields))
+        return FieldChanges(sets.without(self.removed, fields), sets.without(self.written, fields))
 
 
-def changes(field_type: FieldType, old: Any, new: Any) -> Changes:
+def changes(field_type: FieldType, old: Any, new: Any) -> FieldChanges:
     """The changes from one document to another, both of that type."""
-    found = Changes({}, {})
+    found = FieldChanges({}, {})
     _compare(field_type, old, new, found)
     return found
 
 
-def _compare(field_type: FieldType, old: Any, new: Any, out: Changes) -> bool:
+def _compare(field_type: FieldType, old: Any, new: Any, out: FieldChanges) -> bool:
     """Note what differs below a field. Whether the field itself has another value."""
     if field_type.is_map and isinstance(old, dict) and isinstance(new, dict):
         if field_type.atomic:
@@ -57,7 +57,7 @@ def _compare(field_type: FieldType, old: Any, new: Any, out: Changes) -> bool:
     return not absent and not equal(old, new)
 
 
-def _compare_maps(field_type: FieldType, old: dict[str, Any], new: dict[str, Any], out: Changes) -> None:
+def _compare_maps(field_type: FieldType, old: dict[str, Any], new: dict[str, Any], out: FieldChanges) -> None:
     for name, value in new.items():
         before = old.get(name, _ABSENT)
         if before is value:
@@ -84,14 +84,14 @@ def _compare_maps(field_type: FieldType, old: dict[str, Any], new: dict[str, Any
                 out.removed[f"f:{name}"] = appeared(field_type.child(name), old[name])
 
 
-def _compare_lists(field_type: FieldType, rule: ListRule, old: list[Any], new: list[Any], out: Changes) -> None:
+def _compare_lists(field_type: FieldType, rule: ListRule, old: list[Any], new: list[Any], out: FieldChanges) -> None:
     olds = items.by_element(field_type, rule, old)
     news = items.by_element(field_type, rule, new)
     for element in olds.keys() | news.keys():
         _compare_items(element, field_type.items, olds.get(element, []), news.get(element, []), out)
 
 
-def _compare_items(element: str, field_type: FieldType, old: list[Any], new: list[Any], out: Changes) -> None:
+def _compare_items(element: str, field_type: FieldType, old: list[Any], new: list[Any], out: FieldChanges) -> None:
     """Compare the items that one path element names. Duplicates are one value, without fields."""
     if len(old) == len(new) == 1:
         compare_field(element, field_type, old[0], new[0], out)
@@ -105,9 +105,9 @@ def _compare_items(element: str, field_type: FieldType, old: list[Any], new: lis
             out.written[element] = appeared(field_type, new[0]) if len(new) == 1 else MEMBER
 
 
-def compare_field(element: str, field_type: FieldType, old: Any, new: Any, out: Changes) -> None:
+def compare_field(element: str, field_type: FieldType, old: Any, new: Any, out: FieldChanges) -> None:
     """Note the changes of one field, or of one item of a list, from one value to another."""
-    found = Changes({}, {})
+    found = FieldChanges({}, {})
     differs = _compare(field_type, old, new, found)
     if found.removed:
         out.removed[element] = found.removed

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pilotage.meta import causes
 from pilotage.meta.documents import Document
 from pilotage.meta.fields import elements, sets
-from pilotage.meta.fields.compare import Changes
+from pilotage.meta.fields.compare import FieldChanges
 from pilotage.meta.fields.sets import FieldSet
 
 APPLY = "Apply"
@@ -24,7 +24,7 @@ MAX_UPDATE_MANAGERS = 10
 MAX_NAME_BYTES = 128
 
 
-class Manager(NamedTuple):
+class FieldManager(NamedTuple):
     """What identifies a manager. An apply is the same manager at every version."""
 
     name: str
@@ -33,7 +33,7 @@ class Manager(NamedTuple):
     subresource: str
 
     @classmethod
-    def of(cls, name: str, operation: str, api_version: str, subresource: str = "") -> Manager:
+    def of(cls, name: str, operation: str, api_version: str, subresource: str = "") -> FieldManager:
         return cls(name or UNKNOWN, operation, "" if operation == APPLY else api_version, subresource)
 
     @property
@@ -55,15 +55,15 @@ class Owned(NamedTuple):
     """The entry that this was read from."""
 
 
-Managers = Mapping[Manager, Owned]
+Managers = Mapping[FieldManager, Owned]
 
 
-def read(entries: Any, *, trusted: bool = False) -> dict[Manager, Owned]:
+def read(entries: Any, *, trusted: bool = False) -> dict[FieldManager, Owned]:
     """The managers in a list of entries. ValueError if one of them is malformed: then none of them counts.
 
     The sets of `trusted` entries, which the server wrote, are taken as they are.
     """
-    found: dict[Manager, Owned] = {}
+    found: dict[FieldManager, Owned] = {}
     for entry in entries or ():
         operation, api_version = entry.get("operation", ""), entry.get("apiVersion", "")
         if operation not in (APPLY, UPDATE):
@@ -72,7 +72,7 @@ def read(entries: Any, *, trusted: bool = False) -> dict[Manager, Owned]:
             raise ValueError("apiVersion must not be empty")
         if entry.get("fieldsType", "") != "FieldsV1":
             raise ValueError(f"invalid fieldsType {entry.get('fieldsType', '')!r}")
-        manager = Manager(
+        manager = FieldManager(
             entry.get("manager", ""), operation, "" if operation == APPLY else api_version, entry.get("subresource", "")
         )
         fields = entry.get("fieldsV1") or {}
@@ -93,7 +93,7 @@ def _rank(entry: Document) -> tuple[str, ...]:
     return entry["operation"], get("time", ""), get("manager", ""), entry["apiVersion"], get("subresource", "")
 
 
-def entry(manager: Manager, owned: Owned) -> Document:
+def entry(manager: FieldManager, owned: Owned) -> Document:
     """The entry of one manager."""
     before = owned.entry
     if before is not None and before.get("fieldsV1") is owned.fields:  # most entries stay as they are
@@ -108,7 +108,7 @@ def entry(manager: Manager, owned: Owned) -> Document:
     return found
 
 
-def renewed(entries: list[Document], manager: Manager, changes: Changes, time: str) -> list[Document] | None:
+def renewed(entries: list[Document], manager: FieldManager, changes: FieldChanges, time: str) -> list[Document] | None:
     """The entries after a write that changes only what its manager owns alone, which most writes do: a new time.
 
     None where ownership changes, or where that takes a closer look: a set at another version, another manager's field.
@@ -140,17 +140,17 @@ def is_reset(entries: Any) -> bool:
     return entries is not None and (not entries or entries == [{}])
 
 
-def capped(managers: dict[Manager, Owned]) -> dict[Manager, Owned]:
+def capped(managers: dict[FieldManager, Owned]) -> dict[FieldManager, Owned]:
     """The managers with the oldest updates of a version merged, so that there are at most MAX_UPDATE_MANAGERS."""
     updates = [manager for manager in managers if manager.operation == UPDATE]
     excess = len(updates) - MAX_UPDATE_MANAGERS
     if excess <= 0:
         return managers
     result = dict(managers)
-    first: dict[str, Manager] = {}
+    first: dict[str, FieldManager] = {}
     for manager in sorted(updates, key=lambda each: (managers[each].time, each.rank)):
         owned = managers[manager]
-        bucket = Manager(ANCIENT, UPDATE, owned.api_version, "")
+        bucket = FieldManager(ANCIENT, UPDATE, owned.api_version, "")
         before = first.setdefault(owned.api_version, manager)
         if before is manager:
             continue

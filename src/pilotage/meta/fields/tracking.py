@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from pilotage.meta.fields import managers as managing
 from pilotage.meta.fields import sets
-from pilotage.meta.fields.compare import Changes
-from pilotage.meta.fields.managers import Manager, Managers, Owned
+from pilotage.meta.fields.compare import FieldChanges
+from pilotage.meta.fields.managers import FieldManager, Managers, Owned
 from pilotage.meta.fields.sets import FieldSet
 
 NEVER_OWNED: FieldSet = sets.from_paths(
@@ -35,19 +35,19 @@ NEVER_OWNED: FieldSet = sets.from_paths(
 """The fields that no manager owns: those that identify the object, and those that the server sets."""
 
 NEVER_OWNED_METADATA = frozenset(element.removeprefix("f:") for element in NEVER_OWNED["f:metadata"])
-ChangesAt = Callable[[str], Changes | None]
+ChangesAt = Callable[[str], FieldChanges | None]
 """The changes of a write in the field names of a version; None where that version does not exist any more."""
 
 
-class Writer(NamedTuple):
+class FieldWriter(NamedTuple):
     """Who writes, and when."""
 
-    manager: Manager
+    manager: FieldManager
     api_version: str
     time: str
 
 
-def updated(managers: Managers, changes_at: ChangesAt, writer: Writer) -> dict[Manager, Owned]:
+def updated(managers: Managers, changes_at: ChangesAt, writer: FieldWriter) -> dict[FieldManager, Owned]:
     """The managers after an update: the writer owns what it changed, and what it removed has no owner."""
     result = released(managers, changes_at, keep=writer.manager)
     own = changes_at(writer.api_version)
@@ -69,9 +69,9 @@ def updated(managers: Managers, changes_at: ChangesAt, writer: Writer) -> dict[M
     return managing.capped(result)
 
 
-def released(managers: Managers, changes_at: ChangesAt, keep: Manager) -> dict[Manager, Owned]:
+def released(managers: Managers, changes_at: ChangesAt, keep: FieldManager) -> dict[FieldManager, Owned]:
     """The managers without the fields that a write of `keep` changed or removed."""
-    result: dict[Manager, Owned] = {}
+    result: dict[FieldManager, Owned] = {}
     for manager, owned in managers.items():
         if manager == keep:
             result[manager] = owned

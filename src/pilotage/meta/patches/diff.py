@@ -20,7 +20,7 @@ from pilotage.meta.patches.strategic import (
     PATCH,
     RETAIN_KEYS,
     SET_ELEMENT_ORDER,
-    ListRule,
+    ListMerge,
 )
 
 
@@ -133,7 +133,7 @@ class _Difference:
         deletions = [{PATCH: "delete", key: old[key]} for old in olds.values()]
         if items or deletions:
             patch[field] = [*items, *deletions]
-        if not same(ListRule(key, self.schema).merged(before, [*items, *deletions]), after):
+        if not same(ListMerge(key, self.schema).merged(before, [*items, *deletions]), after):
             patch[SET_ELEMENT_ORDER + field] = [{key: item[key]} for item in after]
         return patch
 
@@ -147,7 +147,7 @@ def _of_scalars(field: str, before: list[Any], after: list[Any]) -> dict[str, An
         patch[field] = added
     if removed:
         patch[DELETE_FROM_PRIMITIVE_LIST + field] = removed
-    merged = ListRule("", None).merged(before, added)
+    merged = ListMerge("", None).merged(before, added)
     if not same([item for item in merged if canonical(item) in news], after):
         patch[SET_ELEMENT_ORDER + field] = after
     return patch

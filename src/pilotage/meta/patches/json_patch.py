@@ -30,7 +30,7 @@ _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class PatchOperation:
     """One step of a patch, read and checked."""
 
     op: str
@@ -40,7 +40,7 @@ class Operation:
     value: Any = None
 
 
-def parse(patch: Any) -> list[Operation]:
+def parse(patch: Any) -> list[PatchOperation]:
     """Read a patch. MalformedPatch if it is not one, PatchTooLarge if it has too many operations."""
     if not isinstance(patch, list):
         raise MalformedPatch("a JSON Patch is a list of operations")
@@ -80,7 +80,7 @@ def pointer_text(path: Pointer) -> str:
     return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in path)
 
 
-def _operation(index: int, item: Any) -> Operation:
+def _operation(index: int, item: Any) -> PatchOperation:
     if not isinstance(item, dict):
         raise MalformedPatch("an operation is an object", operation=index)
     op = item.get("op")
@@ -92,7 +92,7 @@ def _operation(index: int, item: Any) -> Operation:
     source = _path(index, item, "from") if op in ("move", "copy") else ()
     if op in ("move", "copy") and not source:
         raise MalformedPatch(f"{op} needs a path within the document", path=item["from"], operation=index)
-    return Operation(op, path, source, item.get("value"))
+    return PatchOperation(op, path, source, item.get("value"))
 
 
 def _path(index: int, item: dict[str, Any], member: str) -> Pointer:
@@ -156,30 +156,30 @@ class _Target:
         return value
 
 
-def _run(target: _Target, index: int, operation: Operation) -> None:
+def _run(target: _Target, index: int, operation: PatchOperation) -> None:
     try:
         _OPERATIONS[operation.op](target, operation)
     except PatchError as error:
         raise type(error)(str(error), path=error.path, operation=index) from None
 
 
-def _add(target: _Target, operation: Operation) -> None:
+def _add(target: _Target, operation: PatchOperation) -> None:
     target.add(operation.path, copied(operation.value))
 
 
-def _remove(target: _Target, operation: Operation) -> None:
+def _remove(target: _Target, operation: PatchOperation) -> None:
     target.remove(operation.path)
 
 
-def _replace(target: _Target, operation: Operation) -> None:
+def _replace(target: _Target, operation: PatchOperation) -> None:
     target.replace(operation.path, copied(operation.value))
 
 
-def _move(target: _Target, operation: Operation) -> None:
+def _move(target: _Target, operation: PatchOperation) -> None:
     target.add(operation.path, target.remove(operation.source))
 
 
-def _copy(target: _Target, operation: Operation) -> None:
+def _copy(target: _Target, operation: PatchOperation) -> None:
     value = target.get(operation.source)
     target.copied_bytes += len(msgspec.json.encode(value))
     if target.copied_bytes > MAX_COPIED_BYTES:
@@ -187,12 +187,12 @@ def _copy(target: _Target, operation: Operation) -> None:
     target.add(operation.path, copied(value))
 
 
-def _test(target: _Target, operation: Operation) -> None:
+def _test(target: _Target, operation: PatchOperation) -> None:
     if not same(target.get(operation.path), operation.value):
         raise _does_not_apply(operation.path, len(operation.path), "holds another value than the test expects")
 
 
-_OPERATIONS: dict[str, Callable[[_Target, Operation], None]] = {
+_OPERATIONS: dict[str, Callable[[_Target, PatchOperation], None]] = {
     "add": _add,
     "remove": _remove,
     "replace": _replace,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pilotage.meta.models import Model, Shape, shapes
+from pilotage.meta.models import FieldShape, Model, shapes
 
 Resolve = Callable[[str], Mapping[str, Any]]
 """The schema that a `$ref` points to."""
@@ -51,7 +51,7 @@ class ModelMergeSchema:
         shape = self._shape(field)
         return shape.merge.strategy if shape is not None and shape.merge is not None else ""
 
-    def _shape(self, field: str) -> Shape | None:
+    def _shape(self, field: str) -> FieldShape | None:
         return shapes(self.model).get(field)
 
 

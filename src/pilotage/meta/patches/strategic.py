@@ -40,7 +40,7 @@ def apply(document: dict[str, Any], patch: Any, schema: MergeSchema | type[Model
 
 
 @dataclass(frozen=True, slots=True)
-class ListRule:
+class ListMerge:
     """How a list is merged: by `key`, each item by `schema`. `path` is for errors."""
 
     key: str
@@ -162,7 +162,9 @@ class _Field:
             items = original
         else:
             key = self.schema.merge_key(self.name) if self.schema is not None else ""
-            items = ListRule(key, self._child(), self.path).merged(original, [] if wanted is _ABSENT else wanted, order)
+            items = ListMerge(key, self._child(), self.path).merged(
+                original, [] if wanted is _ABSENT else wanted, order
+            )
         return self._without_unwanted(items)
 
     def _without_unwanted(self, items: list[Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from pilotage.errors import DecodeError
 from pilotage.meta.documents import Document
 from pilotage.meta.protobuf import wire
-from pilotage.meta.protobuf.values import SCALARS, Scalar, Value
+from pilotage.meta.protobuf.values import SCALARS, ProtobufType, ScalarType
 from pilotage.meta.text.limits import DEFAULT
 
 Row = tuple[int, str, str, str]
@@ -22,7 +22,7 @@ Row = tuple[int, str, str, str]
 The name is empty where the fields of a message are fields of its parent in JSON. Flags: `r` repeated, `m` a map from
 strings, `p` a pointer, `o` left out of JSON when empty, `z` left out of JSON when it is the zero value of its type.
 """
-Resolve = Callable[[str], Value]
+Resolve = Callable[[str], ProtobufType]
 """Finds a type by the name of its message."""
 
 
@@ -101,14 +101,14 @@ class Message:
 class _Field:
     """A field with one value."""
 
-    def __init__(self, row: Row, value: Value) -> None:
+    def __init__(self, row: Row, value: ProtobufType) -> None:
         number, self.name, flags, _ = row
         self.value = value
         self.wire = value.wire
         self.tag = wire.write_varint(number << 3 | value.wire)
         self._pointer = "p" in flags
         # Go's JSON never leaves a struct out for being empty, unless it is asked to with `omitzero`.
-        drops = "oz" if isinstance(value, Scalar) else "z"
+        drops = "oz" if isinstance(value, ScalarType) else "z"
         self._omits = not self._pointer and any(flag in flags for flag in drops)
 
     @cached_property
@@ -172,7 +172,7 @@ class _List(_Field):
 class _Map(_Field):
     """A map from strings: on the wire a list of entries, which Go writes in the order of the keys."""
 
-    def __init__(self, row: Row, value: Value) -> None:
+    def __init__(self, row: Row, value: ProtobufType) -> None:
         super().__init__(row, value)
         self.wire = wire.LENGTH
         self.tag = wire.write_varint(row[0] << 3 | wire.LENGTH)

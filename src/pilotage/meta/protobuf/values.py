@@ -19,7 +19,7 @@ _INTEGRAL = 1e21
 """Go writes whole numbers below this without an exponent or a fraction."""
 
 
-class Value(Protocol):
+class ProtobufType(Protocol):
     """A type of field: a scalar, or a message."""
 
     @property
@@ -37,7 +37,7 @@ class Value(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class ScalarType:
     """A type that is not a message."""
 
     wire: int
@@ -112,12 +112,12 @@ def _write_base64(value: Any) -> bytes:
 
 
 # By the names of protobuf's types; `raw` is bytes that are not base64 in the document.
-SCALARS: dict[str, Scalar] = {
-    "string": Scalar(wire.LENGTH, text, _write_text, ""),
-    "bytes": Scalar(wire.LENGTH, _base64, _write_base64, ""),
-    "raw": Scalar(wire.LENGTH, bytes, wire.delimited, b""),
-    "int32": Scalar(wire.VARINT, _number(32), _write_integer, 0),
-    "int64": Scalar(wire.VARINT, _number(64), _write_integer, 0),
-    "bool": Scalar(wire.VARINT, _boolean, _write_boolean, False),
-    "double": Scalar(wire.FIXED64, _double, _DOUBLE.pack, 0.0),
+SCALARS: dict[str, ScalarType] = {
+    "string": ScalarType(wire.LENGTH, text, _write_text, ""),
+    "bytes": ScalarType(wire.LENGTH, _base64, _write_base64, ""),
+    "raw": ScalarType(wire.LENGTH, bytes, wire.delimited, b""),
+    "int32": ScalarType(wire.VARINT, _number(32), _write_integer, 0),
+    "int64": ScalarType(wire.VARINT, _number(64), _write_integer, 0),
+    "bool": ScalarType(wire.VARINT, _boolean, _write_boolean, False),
+    "double": ScalarType(wire.FIXED64, _double, _DOUBLE.pack, 0.0),
 }

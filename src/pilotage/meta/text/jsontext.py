@@ -11,7 +11,7 @@ import msgspec
 
 from pilotage.errors import DecodeError
 from pilotage.meta.scalars.hooks import enc_hook
-from pilotage.meta.text.limits import DEFAULT, Limits, check_depth, check_size
+from pilotage.meta.text.limits import DEFAULT, DocumentLimits, check_depth, check_size
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(enc_hook=enc_hook).encode
@@ -34,7 +34,7 @@ _Path: TypeAlias = "tuple[_Path, str | int] | None"
 lie half a million values."""
 
 
-def read(data: bytes | bytearray | memoryview | str, *, limits: Limits = DEFAULT) -> Any:
+def read(data: bytes | bytearray | memoryview | str, *, limits: DocumentLimits = DEFAULT) -> Any:
     """A plain document. Raises DecodeError for what is not strict JSON, too large, too deep, or beyond 64-bit integers.
 
     Of a duplicate key the last value counts; `duplicate_fields` finds such keys.

@@ -8,7 +8,7 @@ from pilotage.errors import DecodeError
 from pilotage.meta.values import Value
 
 
-class Limits(Value, frozen=True):
+class DocumentLimits(Value, frozen=True):
     """`size` in bytes of text; `depth` in objects and lists inside one another."""
 
     size: int = 3 * 1024 * 1024
@@ -17,18 +17,18 @@ class Limits(Value, frozen=True):
     """How many objects and lists may be inside one another."""
 
 
-DEFAULT = Limits()
+DEFAULT = DocumentLimits()
 _ENTRIES = 4
 """How much deeper managed fields are than the fields themselves: a list of entries, with the fields in each."""
 
 
-def check_size(size: int, limits: Limits) -> None:
+def check_size(size: int, limits: DocumentLimits) -> None:
     """Raise DecodeError if a text is larger than allowed."""
     if size > limits.size:
         raise DecodeError(f"the document has {size} bytes; at most {limits.size} are read")
 
 
-def check_depth(document: Any, limits: Limits) -> None:
+def check_depth(document: Any, limits: DocumentLimits) -> None:
     """Raise DecodeError if objects and lists lie deeper inside one another than allowed. Does not recurse.
 
     The managed fields of an object may be deeper: the server has added them, and a client sends them back.

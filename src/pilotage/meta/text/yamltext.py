@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 import yaml
 
 from pilotage.errors import DecodeError
-from pilotage.meta.text.limits import DEFAULT, Limits, check_size
+from pilotage.meta.text.limits import DEFAULT, DocumentLimits, check_size
 from pilotage.meta.text.yamlscalars import plain_value, tagged_value
 
 MAX_NODES = 100_000
@@ -31,7 +31,7 @@ _SEQUENCE = ("!", "tag:yaml.org,2002:seq")
 _MAPPING = ("!", "tag:yaml.org,2002:map")
 
 
-def read(data: bytes | str, *, limits: Limits = DEFAULT, aliases: bool = False) -> Any:
+def read(data: bytes | str, *, limits: DocumentLimits = DEFAULT, aliases: bool = False) -> Any:
     """The one document of a text; None if it is empty. Raises DecodeError.
 
     `aliases` allows anchors, aliases and merge keys, for files of the user's own.
@@ -42,12 +42,12 @@ def read(data: bytes | str, *, limits: Limits = DEFAULT, aliases: bool = False) 
     return documents[0] if documents else None
 
 
-def read_all(data: bytes | str, *, limits: Limits = DEFAULT, aliases: bool = False) -> list[Any]:
+def read_all(data: bytes | str, *, limits: DocumentLimits = DEFAULT, aliases: bool = False) -> list[Any]:
     """All documents of a text; empty ones are passed over. Raises DecodeError."""
     return _documents(data, limits, aliases)
 
 
-def read_lenient(data: bytes | str, *, limits: Limits = DEFAULT) -> tuple[Any, list[str]]:
+def read_lenient(data: bytes | str, *, limits: DocumentLimits = DEFAULT) -> tuple[Any, list[str]]:
     """The first document of a text as Kubernetes reads it, and the problems that a stricter reader reports. Raises
     DecodeError.
 
@@ -85,7 +85,7 @@ def write_all(documents: list[Any]) -> str:
     return _dump(documents)
 
 
-def _documents(data: bytes | str, limits: Limits, aliases: bool) -> list[Any]:
+def _documents(data: bytes | str, limits: DocumentLimits, aliases: bool) -> list[Any]:
     text = _text(data, limits)
     with _errors():
         return list(_Reader(yaml.parse(text, Loader=_Loader), limits, aliases).documents())
@@ -103,7 +103,7 @@ def _errors() -> Iterator[None]:
         raise DecodeError(f"the document is not YAML: {' '.join(str(error).split())}") from None
 
 
-def _text(data: bytes | str, limits: Limits) -> str:
+def _text(data: bytes | str, limits: DocumentLimits) -> str:
     check_size(len(data), limits)
     try:
         text = data.decode() if isinstance(data, bytes) else data
@@ -120,7 +120,7 @@ def _where(mark: Any) -> str:
 class _Reader:
     """Builds documents from the parser's events, so that limits hold before anything large is made."""
 
-    def __init__(self, events: Iterator[yaml.Event], limits: Limits, aliases: bool) -> None:
+    def __init__(self, events: Iterator[yaml.Event], limits: DocumentLimits, aliases: bool) -> None:
         self._events = events
         self._limits = limits
         self._aliases = aliases

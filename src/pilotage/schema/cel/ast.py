@@ -50,7 +50,7 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallExpression:
     function: str
     arguments: tuple[Expr, ...]
     """The receiver of a method is the first."""
@@ -87,7 +87,7 @@ class Comprehension:
     offset: int = field(default=0, compare=False)
 
 
-Expr: TypeAlias = Constant | Ident | Select | Call | MakeList | MakeMap | Comprehension
+Expr: TypeAlias = Constant | Ident | Select | CallExpression | MakeList | MakeMap | Comprehension
 
 
 def read_expr(serialized: bytes) -> Expr:
@@ -121,7 +121,7 @@ def children(node: Expr) -> tuple[Expr, ...]:
     match node:
         case Select(operand, _):
             return (operand,)
-        case Call(_, arguments, _):
+        case CallExpression(_, arguments, _):
             return arguments
         case MakeList(items):
             return items
@@ -156,7 +156,7 @@ class _Reader:
         if number == _CALL:
             targets, arguments = self._parts(fields, 1), self._parts(fields, 3)
             fixed = identifier in self._fixed
-            return Call(_text(fields, _CALL_NAME), (*targets, *arguments), fixed, bool(targets), offset)
+            return CallExpression(_text(fields, _CALL_NAME), (*targets, *arguments), fixed, bool(targets), offset)
         if number == _LIST:
             return MakeList(self._parts(fields, 1), offset)
         if number == _STRUCT:

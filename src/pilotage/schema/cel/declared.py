@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 
 from pilotage.schema.cel.source import escaped
-from pilotage.schema.cel.types import DYN, STRING, Type, list_of
+from pilotage.schema.cel.types import DYN, STRING, CELType, list_of
 from pilotage.schema.structural.node import Node, Schema
 
 REQUEST_BYTES = 3 * 2**20
 """The largest request: the limit for a value without maxLength, maxItems or maxProperties."""
-_SCALARS = {"boolean": (Type("bool"), 4), "number": (Type("double"), 1), "integer": (Type("int"), 1)}
+_SCALARS = {"boolean": (CELType("bool"), 4), "number": (CELType("double"), 1), "integer": (CELType("int"), 1)}
 _TEXTS = {
-    "datetime": (Type("timestamp"), 21, 32),
-    "date": (Type("timestamp"), 12, 12),
-    "duration": (Type("duration"), 3, 32),
+    "datetime": (CELType("timestamp"), 21, 32),
+    "date": (CELType("timestamp"), 12, 12),
+    "duration": (CELType("duration"), 3, 32),
 }
 """For strings with a format: the type, and the fewest and the most bytes in JSON."""
 _BYTES_PER_CHARACTER = 4
@@ -22,16 +22,16 @@ _NAMES: Schema = {"type": "object", "properties": {"name": {"type": "string"}, "
 _HEAD: dict[str, Schema] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _NAMES}
 
 
-class Declared:
+class DeclaredValue:
     """A value that a schema declares. Its parts are read on first use."""
 
     def __init__(
-        self, node: Node, *, resource: bool = False, inside: Declared | None = None, step: str = ".self"
+        self, node: Node, *, resource: bool = False, inside: DeclaredValue | None = None, step: str = ".self"
     ) -> None:
         self._node = node
         self._resource = resource
         self._path: str = f"{inside._path}{step}" if inside else step
-        self.objects: dict[str, Declared] = inside.objects if inside else {}
+        self.objects: dict[str, DeclaredValue] = inside.objects if inside else {}
         """The objects of the whole schema that were asked for their types, by the names of these."""
 
     @cached_property
@@ -45,18 +45,18 @@ class Declared:
         return node.type == "object"
 
     @cached_property
-    def type(self) -> Type:
+    def type(self) -> CELType:
         node = self._node
         if node.int_or_string or not self.exposed:
             return DYN
         if node.type in _SCALARS:
             return _SCALARS[node.type][0]
         if node.type == "string":
-            return Type("bytes") if self._format == "byte" else _TEXTS[self._format][0] if self._format else STRING
+            return CELType("bytes") if self._format == "byte" else _TEXTS[self._format][0] if self._format else STRING
         if self.item is not None:
-            return list_of(self.item.type) if node.type == "array" else Type("map", (STRING, self.item.type))
+            return list_of(self.item.type) if node.type == "array" else CELType("map", (STRING, self.item.type))
         self.objects[self._path] = self
-        return Type(self._path)
+        return CELType(self._path)
 
     @cached_property
     def most(self) -> int:
@@ -89,17 +89,17 @@ class Declared:
         return 2 + sum(len(name.encode()) + 4 + self._children[name].least for name in dict.fromkeys(needed))
 
     @cached_property
-    def item(self) -> Declared | None:
+    def item(self) -> DeclaredValue | None:
         """An item of a list, or a value of a map."""
         node = self._node
         child = node.items if node.type == "array" else node.additional if self._is_map else None
         if child is None:
             return None
-        found = Declared(child, resource=child.embedded, inside=self, step="[]")
+        found = DeclaredValue(child, resource=child.embedded, inside=self, step="[]")
         return found if found.exposed else None
 
     @cached_property
-    def fields(self) -> dict[str, Declared]:
+    def fields(self) -> dict[str, DeclaredValue]:
         """The fields of an object, by their names in CEL."""
         if self._node.type != "object" or self._is_map:
             return {}
@@ -111,12 +111,12 @@ class Declared:
         return self._node.type == "object" and isinstance(self._node.schema.get("additionalProperties"), dict)
 
     @cached_property
-    def _children(self) -> dict[str, Declared]:
+    def _children(self) -> dict[str, DeclaredValue]:
         nodes = dict(self._node.properties)
         if self._resource:
             nodes |= {name: self._node.tree.node(schema) for name, schema in _HEAD.items()}
         found = {
-            name: Declared(child, resource=child.embedded, inside=self, step=f".{name}")
+            name: DeclaredValue(child, resource=child.embedded, inside=self, step=f".{name}")
             for name, child in nodes.items()
         }
         return {name: child for name, child in found.items() if child.exposed}
@@ -140,11 +140,11 @@ class Declared:
 
 
 @lru_cache(maxsize=8)
-def declared_at(node: Node, resource: bool) -> Declared:
+def declared_at(node: Node, resource: bool) -> DeclaredValue:
     """What a node declares, read once for all of its rules."""
-    return Declared(node, resource=resource)
+    return DeclaredValue(node, resource=resource)
 
 
-def most_runs(declared: Declared) -> int:
+def most_runs(declared: DeclaredValue) -> int:
     """How often a value can be in one request, if no list or map around it has a limit."""
     return REQUEST_BYTES // (declared.least + 1)

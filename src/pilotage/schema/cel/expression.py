@@ -12,12 +12,12 @@ from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel import values as cel_values
 from pilotage.schema.cel.ast import Expr, read_expr, renamed
 from pilotage.schema.cel.costs.bounds import Cost, cost
-from pilotage.schema.cel.costs.estimate import Problem, estimate
+from pilotage.schema.cel.costs.estimate import WrongTypes, estimate
 from pilotage.schema.cel.costs.sizes import NO_EXTENT, Extent, Observed, Opaque, encoded_size
 from pilotage.schema.cel.declared import declared_at, most_runs
 from pilotage.schema.cel.fields import UsedFields, only_fields, used_fields
 from pilotage.schema.cel.literals import literal_problems, pattern_problem
-from pilotage.schema.cel.patterns import COST_EXCEEDED, REPLACED, Meter, constant_patterns, is_metered
+from pilotage.schema.cel.patterns import COST_EXCEEDED, REPLACED, CostMeter, constant_patterns, is_metered
 from pilotage.schema.cel.source import uses_old_self
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Steps
@@ -78,7 +78,7 @@ class Expression:
         """Whether the result can be one of a rule."""
         return self.returns in ("bool", "dyn")
 
-    def evaluate(self, value: Any, old: Any, present: bool, meter: Meter) -> Any:
+    def evaluate(self, value: Any, old: Any, present: bool, meter: CostMeter) -> Any:
         """The result as a plain value. Raises EvaluationError if the expression fails."""
         data = self._data(value, old, present)
         try:
@@ -161,7 +161,7 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
     )
 
 
-def check(tree: Expr, text: str, problems: Sequence[Problem] = ()) -> None:
+def check(tree: Expr, text: str, problems: Sequence[WrongTypes] = ()) -> None:
     """Raise CompileError for these problems, or else for literals that cannot be."""
     if found := problems or literal_problems(tree):
         raise CompileError("\n".join(diagnosis(problem, text) for problem in found))
@@ -229,7 +229,7 @@ def _bare(message: str) -> str:
     return re.sub(r" \[[A-Z_]+\]$", "", re.sub(r"^[A-Z_]+: (?=ERROR)", "", message))
 
 
-def diagnosis(problem: Problem, text: str) -> str:
+def diagnosis(problem: WrongTypes, text: str) -> str:
     """A problem as the compiler reports it."""
     lines = text[: problem.offset].split("\n")
     line, column = len(lines), len(lines[-1])

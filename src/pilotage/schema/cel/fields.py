@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from pilotage.schema.cel.ast import Call, Constant, Expr, Ident, Select, children
+from pilotage.schema.cel.ast import CallExpression, Constant, Expr, Ident, Select, children
 
 UsedFields: TypeAlias = "dict[str, UsedFields] | None"
 """Fields by name, with those inside them; None means all fields."""
@@ -38,7 +38,7 @@ def _path(node: Expr, variable: str) -> list[str] | None:
     steps: list[str] = []
     while True:
         match node:
-            case Select(operand, name) | Call("_?._" | "_[_]" | "_[?_]", (operand, Constant(str(name))), _):
+            case Select(operand, name) | CallExpression("_?._" | "_[_]" | "_[?_]", (operand, Constant(str(name))), _):
                 steps.append(name)
                 node = operand
             case Ident(name) if name == variable:

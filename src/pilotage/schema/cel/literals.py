@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pilotage.meta.scalars import times
 from pilotage.meta.scalars.times import Duration
 from pilotage.schema.cel.admission.unevaluated import CONSTRUCTORS
-from pilotage.schema.cel.ast import Call, Constant, Expr, MakeList, MakeMap, children, walk
-from pilotage.schema.cel.costs.estimate import Problem
+from pilotage.schema.cel.ast import CallExpression, Constant, Expr, MakeList, MakeMap, children, walk
+from pilotage.schema.cel.costs.estimate import WrongTypes
 from pilotage.schema.patterns import PatternError, compile_re2
 
 _MAXIMUM_PATTERN = 4096
@@ -16,7 +16,7 @@ _MAXIMUM_PATTERN = 4096
 _MEMORY = 2 << 20
 
 
-def literal_problems(tree: Expr) -> list[Problem]:
+def literal_problems(tree: Expr) -> list[WrongTypes]:
     """Texts that are no regular expression, no timestamp or no duration, in their order."""
     return sorted(_problems(tree), key=lambda problem: problem.offset)
 
@@ -25,9 +25,9 @@ def pattern_problem(tree: Expr) -> str:
     """The error of a regular expression that Kubernetes compiles with the program; empty if there is none."""
     for node in walk(tree):
         match node:
-            case Call("find" | "findAll", (_, Constant(str(pattern), "string"), *_)):
+            case CallExpression("find" | "findAll", (_, Constant(str(pattern), "string"), *_)):
                 found = _pattern_error(pattern)
-            case Call("matches", (_, Constant(str(pattern), "string")), member=False):
+            case CallExpression("matches", (_, Constant(str(pattern), "string")), member=False):
                 found = _pattern_error(pattern)
             case _:
                 found = None
@@ -36,15 +36,15 @@ def pattern_problem(tree: Expr) -> str:
     return ""
 
 
-def mixed_literals(tree: Expr) -> Iterator[Problem]:
+def mixed_literals(tree: Expr) -> Iterator[WrongTypes]:
     """Items of lists, keys and values of maps that are constants of different types. Arguments of `format` may be, and
     the fields of what mutations construct."""
     match tree:
-        case Call(function, (*_, MakeMap(entries))) if function in CONSTRUCTORS.values():
+        case CallExpression(function, (*_, MakeMap(entries))) if function in CONSTRUCTORS.values():
             for _, value in entries:
                 yield from mixed_literals(value)
             return
-        case Call("format", (receiver, *_)):
+        case CallExpression("format", (receiver, *_)):
             yield from mixed_literals(receiver)
             return
         case MakeList(items):
@@ -56,15 +56,17 @@ def mixed_literals(tree: Expr) -> Iterator[Problem]:
         yield from mixed_literals(child)
 
 
-def _problems(tree: Expr) -> Iterator[Problem]:
+def _problems(tree: Expr) -> Iterator[WrongTypes]:
     for node in walk(tree):
         match node:
-            case Call("matches", (_, Constant(str(pattern), "string") as argument), member=True):
+            case CallExpression("matches", (_, Constant(str(pattern), "string") as argument), member=True):
                 if _pattern_error(pattern) is not None:
-                    yield Problem("invalid matches argument", argument.offset)
-            case Call("timestamp" | "duration" as name, (Constant(str(text), "string") as argument,), member=False):
+                    yield WrongTypes("invalid matches argument", argument.offset)
+            case CallExpression(
+                "timestamp" | "duration" as name, (Constant(str(text), "string") as argument,), member=False
+            ):
                 if not _parses(_PARSERS[name], text):
-                    yield Problem(f"invalid {name} argument", argument.offset)
+                    yield WrongTypes(f"invalid {name} argument", argument.offset)
 
 
 _PARSERS: dict[str, Callable[[str], object]] = {"timestamp": times.parse, "duration": Duration.parse}
@@ -88,12 +90,12 @@ def _pattern_error(pattern: str) -> PatternError | None:
     return None
 
 
-def _mixed(items: Sequence[Expr]) -> Iterator[Problem]:
+def _mixed(items: Sequence[Expr]) -> Iterator[WrongTypes]:
     wanted = _type(items[0]) if items else ""
     for item in items[1:]:
         found = _type(item)
         if wanted and found and wanted != found:
-            yield Problem(f"expected type '{wanted}' but found '{found}'", item.offset)
+            yield WrongTypes(f"expected type '{wanted}' but found '{found}'", item.offset)
             return
 
 

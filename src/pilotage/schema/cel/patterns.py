@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from pilotage.schema.cel.ast import Call, Constant, Expr, walk
+from pilotage.schema.cel.ast import CallExpression, Constant, Expr, walk
 from pilotage.schema.patterns import PatternError, compile_cost, compile_re2, search_cost
 
 REPLACED = {"matches": "kubernetes.matches", "lists.range": "kubernetes.range"}
@@ -37,7 +37,7 @@ class CostExceededError(ValueError):
         super().__init__(COST_EXCEEDED)
 
 
-class Meter:
+class CostMeter:
     """Counts the nanoseconds that patterns take in all rules of one object."""
 
     def __init__(self, limit: float) -> None:
@@ -76,7 +76,7 @@ class Meter:
 
 
 class _Current(threading.local):
-    meter: Meter = Meter(0.0)
+    meter: CostMeter = CostMeter(0.0)
 
 
 _current = _Current()
@@ -94,7 +94,7 @@ def compile_pattern(pattern: str) -> Any:
 
 def is_metered(tree: Expr) -> bool:
     """Whether an expression calls functions that count their cost."""
-    return any(isinstance(node, Call) and node.function in _METERED for node in walk(tree))
+    return any(isinstance(node, CallExpression) and node.function in _METERED for node in walk(tree))
 
 
 def constant_patterns(tree: Expr) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def constant_patterns(tree: Expr) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for node in walk(tree):
         match node:
-            case Call("matches" | "find" | "findAll", (_, Constant(str(pattern)), *_)) if (
+            case CallExpression("matches" | "find" | "findAll", (_, Constant(str(pattern)), *_)) if (
                 len(pattern) <= MAXIMUM_PATTERN
             ):
                 with suppress(ValueError):

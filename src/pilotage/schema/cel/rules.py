@@ -38,7 +38,7 @@ class _BudgetSpentError(Exception):
 
 
 @dataclass(frozen=True)
-class Rule:
+class CompiledRule:
     """One entry of `x-kubernetes-validations`, compiled."""
 
     expression: Expression
@@ -58,7 +58,7 @@ class RuleNode:
     """A node of the schema that has rules, or nodes with rules below it."""
 
     node: Node
-    rules: list[Rule]
+    rules: list[CompiledRule]
     convert: cel_values.Convert | None
     properties: dict[str, RuleNode] = field(default_factory=dict)
     additional: RuleNode | None = None
@@ -171,7 +171,7 @@ class _Evaluation:
             text = f"unsupported conversion to ref.Val: (*errors.errorString){wrong}" if rule.optional_old else wrong
             self._add(steps, causes.invalid(where, at.node.type, _error_message(text, rule)), ratchets=False)
 
-    def _failure(self, rule: Rule, operands: _Operands, node: Node, steps: Steps) -> str | None:
+    def _failure(self, rule: CompiledRule, operands: _Operands, node: Node, steps: Steps) -> str | None:
         """The message if the rule returns false. An error in the rule is added as a cause of its own."""
         try:
             result = self._result(rule.expression, operands)
@@ -196,7 +196,7 @@ class _Evaluation:
             return None
         return self._message(rule, operands)
 
-    def _message(self, rule: Rule, operands: _Operands) -> str:
+    def _message(self, rule: CompiledRule, operands: _Operands) -> str:
         default = rule.message.strip() or f"failed rule: {rule.expression.text.strip()}"
         if rule.message_expression is None:
             return default
@@ -233,7 +233,7 @@ def _cause(where: str, reason: str, shown: str, message: str) -> Cause:
     return Cause(reason or "FieldValueInvalid", f"{title}: {message}", where)
 
 
-def _error_message(error: str, rule: Rule) -> str:
+def _error_message(error: str, rule: CompiledRule) -> str:
     if error == _NO_OVERLOAD:
         words = "call arguments did not match a supported operator, function or macro signature for rule"
         return f"'{error}': {words}: {rule.shown}"
@@ -269,10 +269,10 @@ def _declared(node: Node) -> Iterator[Mapping[str, Any]]:
         yield from branch.schema.get("x-kubernetes-validations") or ()
 
 
-def _compile_rule(rule: Mapping[str, Any], node: Node, resource: bool) -> Rule:
+def _compile_rule(rule: Mapping[str, Any], node: Node, resource: bool) -> CompiledRule:
     optional = rule.get("optionalOldSelf") is True
     text = rule.get("messageExpression")
-    return Rule(
+    return CompiledRule(
         expression=compile_expression(rule["rule"], node, resource=resource, optional_old=optional),
         message=rule.get("message") or "",
         message_expression=(compile_expression(text, node, resource=resource, optional_old=optional) if text else None),

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from pilotage.schema.cel.types import Type, parse, split
+from pilotage.schema.cel.types import CELType, parse, split
 
 
 class Signature(NamedTuple):
-    parameters: tuple[Type, ...]
+    parameters: tuple[CELType, ...]
     """The receiver of a method is the first."""
-    result: Type
+    result: CELType
     member: bool
 
 

@@ -9,7 +9,7 @@ _NULLABLE = frozenset(("timestamp", "duration", "optional_type"))
 
 
 @dataclass(frozen=True, slots=True)
-class Type:
+class CELType:
     """A type: a name, and the types of the items of a list, of the keys and values of a map, of an optional's value.
 
     The name of the type of an object is its path in the schema, with a leading dot. A capital letter is a parameter of
@@ -17,7 +17,7 @@ class Type:
     """
 
     name: str
-    parameters: tuple[Type, ...] = ()
+    parameters: tuple[CELType, ...] = ()
 
     @property
     def is_any(self) -> bool:
@@ -27,7 +27,7 @@ class Type:
     def is_object(self) -> bool:
         return self.name.startswith(".")
 
-    def is_same(self, other: Type) -> bool:
+    def is_same(self, other: CELType) -> bool:
         """Whether it is the same type, with any type for the items of empty lists."""
         if "?" in (self.name, other.name):
             return True
@@ -40,25 +40,25 @@ class Type:
         return f"{name}({', '.join(map(str, self.parameters))})" if self.parameters else name
 
 
-DYN, UNKNOWN = Type("dyn"), Type("?")
-BOOL, INT, STRING = Type("bool"), Type("int"), Type("string")
-TYPE, NULL = Type("type"), Type("null_type")
+DYN, UNKNOWN = CELType("dyn"), CELType("?")
+BOOL, INT, STRING = CELType("bool"), CELType("int"), CELType("string")
+TYPE, NULL = CELType("type"), CELType("null_type")
 
 
-def list_of(item: Type) -> Type:
-    return Type("list", (item,))
+def list_of(item: CELType) -> CELType:
+    return CELType("list", (item,))
 
 
-def optional_of(value: Type) -> Type:
-    return Type("optional_type", (value,))
+def optional_of(value: CELType) -> CELType:
+    return CELType("optional_type", (value,))
 
 
-def parse(text: str) -> Type:
+def parse(text: str) -> CELType:
     """A type from its name: `map(string, list(A))`."""
     name, bracket, inside = text.partition("(")
     if not bracket:
-        return Type(text)
-    return Type(name, tuple(parse(part) for part in split(inside.removesuffix(")"))))
+        return CELType(text)
+    return CELType(name, tuple(parse(part) for part in split(inside.removesuffix(")"))))
 
 
 def split(text: str) -> Iterator[str]:
@@ -73,7 +73,7 @@ def split(text: str) -> Iterator[str]:
         yield text[start:].strip()
 
 
-def join(types: Sequence[Type]) -> Type:
+def join(types: Sequence[CELType]) -> CELType:
     """The type of a value that has one of these types."""
     known = [each for each in types if each.name != "?"]
     if not known:
@@ -81,13 +81,13 @@ def join(types: Sequence[Type]) -> Type:
     return known[0] if all(each == known[0] for each in known) else DYN
 
 
-class Match:
+class TypeMatch:
     """Compares the types of arguments with those of a declaration, and keeps what its parameters stand for."""
 
     def __init__(self) -> None:
-        self._bound: dict[str, Type] = {}
+        self._bound: dict[str, CELType] = {}
 
-    def accepts(self, wanted: Type, found: Type) -> bool:
+    def accepts(self, wanted: CELType, found: CELType) -> bool:
         if len(wanted.name) == 1 and wanted.name.isupper():
             return self._binds(wanted.name, found)
         if found.is_any or wanted.is_any:
@@ -98,20 +98,20 @@ class Match:
             return False
         return all(self.accepts(one, two) for one, two in zip(wanted.parameters, found.parameters, strict=True))
 
-    def resolved(self, declared: Type) -> Type:
+    def resolved(self, declared: CELType) -> CELType:
         if declared.name in self._bound:
             return self._bound[declared.name]
         if len(declared.name) == 1 and declared.name.isupper():
             return DYN
-        return Type(declared.name, tuple(map(self.resolved, declared.parameters)))
+        return CELType(declared.name, tuple(map(self.resolved, declared.parameters)))
 
-    def _binds(self, name: str, found: Type) -> bool:
+    def _binds(self, name: str, found: CELType) -> bool:
         bound = self._bound.get(name)
         if bound is None or bound.is_any:
             # A value of any type makes the result one of any type, the items of an empty list do not.
             self._bound[name] = found if bound is None or bound.name == "?" else bound
             return True
-        if not (Match().accepts(bound, found) or Match().accepts(found, bound)):
+        if not (TypeMatch().accepts(bound, found) or TypeMatch().accepts(found, bound)):
             return False
         if found.name == "dyn" or bound.name == "null_type" or any(each.name == "?" for each in bound.parameters):
             self._bound[name] = found

@@ -12,7 +12,7 @@ import msgspec
 from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.schema.cel.expression import CompileError, compile_expression
-from pilotage.schema.definition.keywords import Place
+from pilotage.schema.definition.keywords import SchemaPosition
 from pilotage.schema.structural import StructuralSchema
 from pilotage.schema.structural.embedded import resource_causes
 from pilotage.schema.structural.node import Node, Tree
@@ -35,7 +35,7 @@ _FIELD_PATH = "fieldPath"
 _EMBEDDED = "x-kubernetes-embedded-resource"
 
 
-def default_causes(schema: Schema, place: Place, *, well_formed: bool = True) -> Iterator[Cause]:
+def default_causes(schema: Schema, place: SchemaPosition, *, well_formed: bool = True) -> Iterator[Cause]:
     """A default must be valid, and must not have fields that pruning would drop. `well_formed`: the rules are."""
     default = schema.get("default")
     if default is None or place.branch or ".additionalProperties" in place.at:  # as in Kubernetes, not checked there
@@ -56,7 +56,7 @@ def default_causes(schema: Schema, place: Place, *, well_formed: bool = True) ->
         yield _moved(cause, at)
 
 
-def _compiled_rules(schema: Schema, place: Place) -> tuple[StructuralSchema, bool]:
+def _compiled_rules(schema: Schema, place: SchemaPosition) -> tuple[StructuralSchema, bool]:
     """The compiled schema, and whether a rule does not compile: then it is without its rules."""
     for candidate in (schema, _with_rules(schema, "messageExpression")):
         with suppress(CompileError):
@@ -118,7 +118,7 @@ def _with_rules(schema: Schema, dropped: str | None) -> Schema:
     return result
 
 
-def _compiled(schema: Schema, place: Place) -> StructuralSchema:
+def _compiled(schema: Schema, place: SchemaPosition) -> StructuralSchema:
     if schema.get("type") in SCALARS:  # the usual case: fields with the same keywords share one compiled schema
         return _compiled_scalar(msgspec.json.encode({key: schema[key] for key in schema if key not in _IGNORED}))
     if place.root:
@@ -131,7 +131,7 @@ def _compiled_scalar(schema: bytes) -> StructuralSchema:
     return StructuralSchema.compile(msgspec.json.decode(schema), embedded=False)
 
 
-def _metadata_problem(default: Any, place: Place) -> str:
+def _metadata_problem(default: Any, place: SchemaPosition) -> str:
     """What would be wrong with an embedded resource that has the default, and nothing else."""
     value = default
     for step in reversed(place.metadata_path):

@@ -19,7 +19,7 @@ _META = ("apiVersion", "kind", "metadata")
 
 
 @dataclass(frozen=True)
-class Place:
+class SchemaPosition:
     """The position of a schema within the schema of a version."""
 
     at: str
@@ -38,11 +38,11 @@ class Place:
     def in_metadata(self) -> bool:
         return bool(self.metadata_path)
 
-    def below(self, at: str) -> Place:
+    def below(self, at: str) -> SchemaPosition:
         return replace(self, at=at, root=False, resource=False)
 
 
-def places(schema: Schema, place: Place) -> Iterator[tuple[Schema, Place]]:
+def places(schema: Schema, place: SchemaPosition) -> Iterator[tuple[Schema, SchemaPosition]]:
     """A schema and all schemas in it, also those of allOf, anyOf, oneOf and not."""
     yield schema, place
     for name, child in (schema.get("properties") or {}).items():
@@ -63,7 +63,7 @@ def places(schema: Schema, place: Place) -> Iterator[tuple[Schema, Place]]:
         yield from places(branch, replace(place.below(where), branch=True))
 
 
-def keyword_causes(schema: Schema, place: Place) -> Iterator[Cause]:
+def keyword_causes(schema: Schema, place: SchemaPosition) -> Iterator[Cause]:
     """What is wrong with the keywords of one schema."""
     at, kind = place.at, schema.get("type") or ""
     if kind and kind not in _TYPES:
@@ -106,7 +106,7 @@ def _repetitions(schema: Schema, around: int | None) -> int | None:
     return None if around is None or limit is None else around * max(int(limit), 0)
 
 
-def _property(schema: Schema, name: str, place: Place, child: Schema) -> Place:
+def _property(schema: Schema, name: str, place: SchemaPosition, child: Schema) -> SchemaPosition:
     below = place.below(f"{place.at}.properties[{name}]")
     if place.in_metadata:
         below = replace(below, metadata_path=(*place.metadata_path, name))

@@ -9,7 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.schema.cel.costs.parts import LIMIT
 from pilotage.schema.cel.expression import NO_BOOL, CompileError, compile_expression, field_steps
-from pilotage.schema.definition.keywords import Place
+from pilotage.schema.definition.keywords import SchemaPosition
 from pilotage.schema.definition.rulecosts import RuleCosts
 from pilotage.schema.structural.node import Tree
 
@@ -22,13 +22,13 @@ _UNTYPED = (
 )
 
 
-def rule_form_causes(schema: Schema, place: Place) -> Iterator[Cause]:
+def rule_form_causes(schema: Schema, place: SchemaPosition) -> Iterator[Cause]:
     """What is wrong with rules before they are compiled."""
     for index, rule in enumerate(schema.get(_RULES) or ()):
         yield from _form_causes(rule, f"{place.at}.{_RULES}[{index}]", schema)
 
 
-def rule_compile_causes(schema: Schema, place: Place, costs: RuleCosts) -> Iterator[Cause]:
+def rule_compile_causes(schema: Schema, place: SchemaPosition, costs: RuleCosts) -> Iterator[Cause]:
     """What does not compile or costs too much, and transition rules on values that cannot be matched with old ones."""
     if place.branch:
         return
@@ -93,7 +93,7 @@ def _field_path_causes(path: str, at: str, schema: Schema) -> Iterator[Cause]:
         yield causes.invalid(at, path, "must be a valid path")
 
 
-def _message_causes(rule: Schema, at: str, node: Any, place: Place, costs: RuleCosts) -> Iterator[Cause]:
+def _message_causes(rule: Schema, at: str, node: Any, place: SchemaPosition, costs: RuleCosts) -> Iterator[Cause]:
     text = rule.get("messageExpression")
     if not text:
         return

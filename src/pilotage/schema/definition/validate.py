@@ -16,7 +16,7 @@ from pilotage.meta.validation.names import dns_1123_subdomain
 from pilotage.schema.definition.approval import approval_causes
 from pilotage.schema.definition.conversion import ca_bundle_causes, conversion_causes
 from pilotage.schema.definition.defaults import default_causes
-from pilotage.schema.definition.keywords import Place, is_convertible, keyword_causes, places
+from pilotage.schema.definition.keywords import SchemaPosition, is_convertible, keyword_causes, places
 from pilotage.schema.definition.names import label_rule, names_causes
 from pilotage.schema.definition.rulecosts import ProgramBudget, RuleCosts
 from pilotage.schema.definition.rules import rule_compile_causes, rule_form_causes
@@ -246,7 +246,7 @@ def _schema_causes(version: Mapping[str, Any], at: str, limits: _RuleLimits) -> 
         yield from status_root_causes(schema, where)
     if schema.get("nullable"):
         yield causes.forbidden(f"{where}.nullable", "nullable cannot be true at the root")
-    every = list(places(schema, Place(where, root=True, resource=True)))
+    every = list(places(schema, SchemaPosition(where, root=True, resource=True)))
     keywords = [(cause, place) for each, place in every for cause in keyword_causes(each, place)]
     forms = [(cause, place) for each, place in every for cause in rule_form_causes(each, place)]
     # As in Kubernetes: defaults are validated only if the schema is structural, and rules are not reported if a default

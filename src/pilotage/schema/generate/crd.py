@@ -15,7 +15,7 @@ from pilotage.meta.kinds import GroupKind
 from pilotage.meta.mapping.versions import version_priority
 from pilotage.meta.models import Resource, ResourceInfo
 from pilotage.schema.generate import names
-from pilotage.schema.generate.description import Description, ObjectOf, inside, invalid
+from pilotage.schema.generate.description import ObjectOf, TypeDescription, inside, invalid
 from pilotage.schema.generate.hints import describe, place_of
 from pilotage.schema.generate.openapi import with_rules
 from pilotage.schema.generate.version import version_of
@@ -191,7 +191,7 @@ def _locate(field: str, classes: Sequence[type[Resource]], trees: Sequence[Objec
     index = int(version[1]) if version else 0
     here, place = trees[index], place_of(classes[index])
     _, _, path = field.partition("openAPIV3Schema")
-    part: Description = here
+    part: TypeDescription = here
     for step in _STEP.finditer(path):
         inner = inside(part, step[1] or step[2])
         if inner is None:

@@ -15,7 +15,7 @@ from pilotage.meta.values import Value
 ScalarType: TypeAlias = Literal["string", "integer", "number", "boolean"]
 
 
-class Description(Value, frozen=True, kw_only=True):
+class TypeDescription(Value, frozen=True, kw_only=True):
     """What values of all types have."""
 
     place: str
@@ -27,46 +27,46 @@ class Description(Value, frozen=True, kw_only=True):
     """The docstring of its class. A field has a text of its own."""
 
 
-class Scalar(Description, frozen=True, kw_only=True):
+class Scalar(TypeDescription, frozen=True, kw_only=True):
     type: ScalarType
     format: str = ""
     values: tuple[Any, ...] = ()
     """The allowed values; empty if all are allowed."""
 
 
-class IntegerOrString(Description, frozen=True, kw_only=True):
+class IntegerOrString(TypeDescription, frozen=True, kw_only=True):
     pattern: str = ""
 
 
-class Anything(Description, frozen=True, kw_only=True):
+class Anything(TypeDescription, frozen=True, kw_only=True):
     """Any JSON value; with `embedded`, any whole Kubernetes object."""
 
     type: Literal["", "object"] = ""
     embedded: bool = False
 
 
-class Known(Description, frozen=True, kw_only=True):
+class Known(TypeDescription, frozen=True, kw_only=True):
     """A type whose schema is the same everywhere."""
 
     make: Callable[[], dict[str, Any]]
 
 
-class ListOf(Description, frozen=True, kw_only=True):
-    items: Description
+class ListOf(TypeDescription, frozen=True, kw_only=True):
+    items: TypeDescription
     list_type: Literal["", "set", "map"] = ""
     keys: tuple[str, ...] = ()
 
 
-class MapOf(Description, frozen=True, kw_only=True):
-    values: Description
+class MapOf(TypeDescription, frozen=True, kw_only=True):
+    values: TypeDescription
 
 
-class Field(Value, frozen=True, kw_only=True):
+class FieldDescription(Value, frozen=True, kw_only=True):
     """One field of an object."""
 
     name: str
     """The name in JSON."""
-    value: Description
+    value: TypeDescription
     required: bool
     default: Any = None
     """As plain data; used only with `has_default`."""
@@ -74,8 +74,8 @@ class Field(Value, frozen=True, kw_only=True):
     text: str = ""
 
 
-class ObjectOf(Description, frozen=True, kw_only=True):
-    fields: tuple[Field, ...]
+class ObjectOf(TypeDescription, frozen=True, kw_only=True):
+    fields: tuple[FieldDescription, ...]
     attributes: Mapping[str, str]
     """JSON names by Python names, for errors about a Python name."""
     resource: bool = False
@@ -87,7 +87,7 @@ def invalid(place: str, what: str, remedy: str = "") -> InvalidDefinition:
     return InvalidDefinition(f"{place}: {what}; {remedy}" if remedy else f"{place}: {what}")
 
 
-def inside(tree: Description, step: str) -> Description | None:
+def inside(tree: TypeDescription, step: str) -> TypeDescription | None:
     """The part of `tree` one step down: a field by its JSON name; the items of a list or values of a map by any."""
     match tree:
         case ObjectOf(fields=fields):

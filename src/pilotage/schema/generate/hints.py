@@ -18,8 +18,7 @@ from pilotage.meta.values import Value
 from pilotage.schema.generate import docstrings, known
 from pilotage.schema.generate.description import (
     Anything,
-    Description,
-    Field,
+    FieldDescription,
     IntegerOrString,
     Known,
     ListOf,
@@ -27,6 +26,7 @@ from pilotage.schema.generate.description import (
     ObjectOf,
     Scalar,
     ScalarType,
+    TypeDescription,
     invalid,
 )
 
@@ -108,7 +108,7 @@ def _hints(model: type[Model]) -> dict[str, Any]:
         ) from error
 
 
-def _field(info: msgspec.structs.FieldInfo, hint: Any, location: _Location, text: str) -> Field:
+def _field(info: msgspec.structs.FieldInfo, hint: Any, location: _Location, text: str) -> FieldDescription:
     value = _value(hint, location)
     default, has_default = _class_default(info, location.place)
     marked = [marker for marker in value.markers if isinstance(marker, Default)]
@@ -123,7 +123,7 @@ def _field(info: msgspec.structs.FieldInfo, hint: Any, location: _Location, text
         raise invalid(location.place, "it is marked both Required and Optional", "remove one of them")
     if value.nullable and not info.required and _absent_is_none(info):
         value = replace(value, nullable=False)  # None is written by leaving the field out
-    return Field(
+    return FieldDescription(
         name=info.encode_name,
         value=value,
         required=is_required or not (is_optional or marked or not info.required),
@@ -161,7 +161,7 @@ def _plain(value: Any, place: str) -> Any:
         ) from error
 
 
-def _value(hint: Any, location: _Location) -> Description:
+def _value(hint: Any, location: _Location) -> TypeDescription:
     unwrapped = _unwrap(hint, location)
     if any(isinstance(marker, Schemaless) for marker in unwrapped.markers):
         return Anything(place=location.place, markers=unwrapped.markers, nullable=unwrapped.optional)
@@ -223,7 +223,7 @@ def _union_error(hints: list[Any], place: str) -> Exception:
     return invalid(place, f"a CRD cannot express the union {names}", remedy)
 
 
-def _read(unwrapped: _Unwrapped) -> Description:
+def _read(unwrapped: _Unwrapped) -> TypeDescription:
     hint, location = unwrapped.hint, unwrapped.location
     origin, place = typing.get_origin(hint), unwrapped.location.place
     if hint is Any:
@@ -241,7 +241,7 @@ def _read(unwrapped: _Unwrapped) -> Description:
     raise invalid(place, f"a CRD cannot express the type {_name(hint)}", _FREE_FORM)
 
 
-def _class(hint: type, location: _Location) -> Description:
+def _class(hint: type, location: _Location) -> TypeDescription:
     if hint in known.SCALARS:
         type_, format_ = known.SCALARS[hint]
         return Scalar(place=location.place, type=type_, format=format_)
@@ -303,7 +303,7 @@ def _list(unwrapped: _Unwrapped) -> ListOf:
     return ListOf(place=location.place, items=items)
 
 
-def _map(unwrapped: _Unwrapped) -> Description:
+def _map(unwrapped: _Unwrapped) -> TypeDescription:
     hint, location = unwrapped.hint, unwrapped.location
     arguments = typing.get_args(hint)
     if not arguments:

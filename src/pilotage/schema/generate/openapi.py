@@ -11,14 +11,14 @@ from pilotage.meta.models import Model, Resource
 from pilotage.schema.generate.constraints import Schema, constrain, last, type_of
 from pilotage.schema.generate.description import (
     Anything,
-    Description,
-    Field,
+    FieldDescription,
     IntegerOrString,
     Known,
     ListOf,
     MapOf,
     ObjectOf,
     Scalar,
+    TypeDescription,
     invalid,
 )
 from pilotage.schema.generate.hints import describe
@@ -62,7 +62,7 @@ def with_rules(tree: ObjectOf, info: Any) -> ObjectOf:
     return replace(tree, markers=(*tree.markers, *(info.rules if info else ())))
 
 
-def schema_of(tree: Description, correlated: bool = True) -> Schema:
+def schema_of(tree: TypeDescription, correlated: bool = True) -> Schema:
     """The schema for a description. `correlated`: on updates the server can find the old value that belongs to it."""
     override = last(tree.markers, m.Type)
     if last(tree.markers, m.XIntOrString) is not None:
@@ -83,7 +83,7 @@ def schema_of(tree: Description, correlated: bool = True) -> Schema:
     return {key: schema[key] for key in sorted(schema, key=_ORDER.index)}
 
 
-def _shape(tree: Description, correlated: bool) -> Schema:
+def _shape(tree: TypeDescription, correlated: bool) -> Schema:
     match tree:
         case Scalar():
             schema: Schema = {"type": tree.type}
@@ -121,13 +121,13 @@ def _anything(tree: Anything) -> Schema:
     return schema
 
 
-def _inner(outer: Description, inner: Description) -> Description:
+def _inner(outer: TypeDescription, inner: TypeDescription) -> TypeDescription:
     """The items of a list, with the markers in the list's `Items`."""
     given = tuple(marker for items in outer.markers if isinstance(items, m.Items) for marker in items.markers)
     return replace(inner, markers=inner.markers + given)
 
 
-def _atomic(tree: Description) -> bool:
+def _atomic(tree: TypeDescription) -> bool:
     marker = last(tree.markers, m.MapType)
     return marker is not None and marker.value == "atomic"
 
@@ -145,7 +145,7 @@ def _object(tree: ObjectOf, correlated: bool) -> Schema:
     return schema
 
 
-def _property(field: Field, correlated: bool) -> Schema:
+def _property(field: FieldDescription, correlated: bool) -> Schema:
     tree = replace(field.value, text=field.text or field.value.text)
     schema = schema_of(tree, correlated)
     if field.has_default:
@@ -153,7 +153,7 @@ def _property(field: Field, correlated: bool) -> Schema:
     return {key: schema[key] for key in sorted(schema, key=_ORDER.index)}
 
 
-def _check_shape(schema: Schema, tree: Description) -> None:
+def _check_shape(schema: Schema, tree: TypeDescription) -> None:
     type_ = schema.get("type")
     free = schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("x-kubernetes-int-or-string")
     if type_ is None and not free:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotage.meta import markers as m
 from pilotage.schema.cel.source import escaped, uses_old_self
-from pilotage.schema.generate.description import Description, ObjectOf, invalid
+from pilotage.schema.generate.description import ObjectOf, TypeDescription, invalid
 
 _COUNTS = {
     m.AtMostOneOf: ("<= 1", "at most"),
@@ -16,7 +16,7 @@ _COUNTS = {
 }
 
 
-def validations(tree: Description, correlated: bool) -> list[dict[str, Any]]:
+def validations(tree: TypeDescription, correlated: bool) -> list[dict[str, Any]]:
     """The rules of a value. `correlated`: the server can find its old value, which transition rules need."""
     found = [*_written(tree.markers, tree.place), *_implied(tree)]
     for rule in found:
@@ -32,7 +32,7 @@ def _written(markers: Sequence[m.Marker], place: str) -> Iterator[m.Rule]:
             yield m.Rule("self == oldSelf", "the value may not be changed")
 
 
-def _implied(tree: Description) -> Iterator[m.Rule]:
+def _implied(tree: TypeDescription) -> Iterator[m.Rule]:
     for marker in tree.markers:
         if isinstance(marker, m.AtMostOneOf):
             yield _count(marker, tree)
@@ -46,7 +46,7 @@ def _implied(tree: Description) -> Iterator[m.Rule]:
                 )
 
 
-def _count(marker: m.AtMostOneOf, tree: Description) -> m.Rule:
+def _count(marker: m.AtMostOneOf, tree: TypeDescription) -> m.Rule:
     kind = type(marker).__name__
     if not isinstance(tree, ObjectOf):
         raise invalid(tree.place, f"{kind} is for classes with fields", "mark a Model with it")

@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotage.meta.markers import ListType
 from pilotage.schema.generate.constraints import Schema, last, type_of
-from pilotage.schema.generate.description import Description, ListOf, invalid
+from pilotage.schema.generate.description import ListOf, TypeDescription, invalid
 
 _BUILTIN = "pilotage.types."
 _SCALARS = ("string", "integer", "number", "boolean")
@@ -19,7 +19,7 @@ def list_type(tree: ListOf) -> tuple[str, tuple[str, ...]]:
     return (marker.value, marker.keys) if marker is not None else (tree.list_type, tree.keys)
 
 
-def add_list_type(schema: Schema, tree: Description) -> None:
+def add_list_type(schema: Schema, tree: TypeDescription) -> None:
     """Add the list type to the schema of a list."""
     if not isinstance(tree, ListOf):
         if last(tree.markers, ListType) is not None:

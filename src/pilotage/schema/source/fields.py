@@ -24,7 +24,7 @@ class Models(hints.Models, Protocol):
 
 
 @dataclass
-class Member:
+class ModelField:
     """A field of a class."""
 
     attribute: str
@@ -73,7 +73,7 @@ class Member:
 
 def member_of(
     name: str, schema: Schema, required: bool, path: tuple[str, ...], models: Models, taken: set[str], resource: bool
-) -> Member:
+) -> ModelField:
     """The field for a property. `taken` are the attributes above it; `resource`: it is one of a whole object."""
     if any(character in '"\\' or character < " " for character in name):
         raise InvalidDefinition(
@@ -81,7 +81,7 @@ def member_of(
         )
     hint = hint_of(schema, path, models)
     attribute = attribute_name(name, taken, resource)
-    member = Member(attribute, hint, name if json_name(attribute) != name else None)
+    member = ModelField(attribute, hint, name if json_name(attribute) != name else None)
     member.text = "" if hint.form == "class" and models.has_text(schema) else schema.get("description", "").strip()
     if hint.form == "class":  # what is said of the use, not of the class
         member.markers += hints.markers_of(
@@ -97,7 +97,7 @@ def member_of(
     return member
 
 
-def _set_default(member: Member, schema: Schema, models: Models) -> None:
+def _set_default(member: ModelField, schema: Schema, models: Models) -> None:
     value, form = schema["default"], member.hint.form
     plain = isinstance(value, str | int | float) or (
         form == "list"
@@ -120,13 +120,13 @@ def _special_items(schema: Schema) -> bool:
     return items.get("format") in ("date-time", "byte") or "x-kubernetes-int-or-string" in items
 
 
-def _set_absent(member: Member) -> None:
+def _set_absent(member: ModelField) -> None:
     """A field that may be absent: an empty list or map, else None."""
     member.default = _EMPTY.get(member.hint.form, "None")
     member.optional = member.default == "None"
 
 
-def _set_nullable(member: Member, schema: Schema) -> None:
+def _set_nullable(member: ModelField, schema: Schema) -> None:
     """`null` is a value of its own."""
     if member.default in ("[]", "{}"):
         member.default = "None"

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from pilotage.schema.source.fields import Member, member_of
+from pilotage.schema.source.fields import ModelField, member_of
 from pilotage.schema.source.hints import Schema, markers_of
 from pilotage.schema.source.names import class_name
 from pilotage.schema.source.text import bracketed, docstring
@@ -20,13 +20,13 @@ _ITEMS = 1000
 
 
 @dataclass
-class Model:
+class ModelSource:
     """A class."""
 
     name: str
     text: str
     markers: list[str]
-    members: list[Member] = field(default_factory=list)
+    members: list[ModelField] = field(default_factory=list)
 
     @property
     def complete(self) -> bool:
@@ -48,10 +48,10 @@ class Models:
 
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
-        self.classes: list[Model] = []
+        self.classes: list[ModelSource] = []
         self.names: set[str] = set()
         """What the classes import."""
-        self._known: dict[bytes, Model] = {}
+        self._known: dict[bytes, ModelSource] = {}
         self._texts: dict[bytes, Counter[str]] = {}
 
     def collect(self, schema: Schema) -> None:
@@ -63,13 +63,13 @@ class Models:
         """The name of the class for a schema with properties. The path is used if the class is new."""
         return self.model_of(schema, path).name
 
-    def model_of(self, schema: Schema, path: tuple[str, ...]) -> Model:
+    def model_of(self, schema: Schema, path: tuple[str, ...]) -> ModelSource:
         """The class for a schema with properties."""
         key = _key(schema)
         if key not in self._known:
             name = class_name(path, self.taken)
             self.taken.add(name)
-            model = Model(name, self._text(key), class_markers(schema))
+            model = ModelSource(name, self._text(key), class_markers(schema))
             model.members = self.members(schema, path)
             self._known[key] = model
             self.classes.append(model)
@@ -88,10 +88,10 @@ class Models:
         """Whether the class of a schema can be made without arguments."""
         return self._known[_key(schema)].complete
 
-    def members(self, schema: Schema, path: tuple[str, ...], resource: bool = False) -> list[Member]:
+    def members(self, schema: Schema, path: tuple[str, ...], resource: bool = False) -> list[ModelField]:
         """The fields of an object."""
         required = schema.get("required", ())
-        found: list[Member] = []
+        found: list[ModelField] = []
         for name, below in schema.get("properties", {}).items():
             if not (resource and name in ("apiVersion", "kind", "metadata")):
                 taken = {member.attribute for member in found}

@@ -17,7 +17,7 @@ from pilotage.schema.structural.walk import Walk
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedResource:
+class EmbeddedObject:
     """A resource in a document, and where it is."""
 
     path: Path
@@ -34,14 +34,14 @@ class EmbeddedResource:
             yield Problem(steps, cause, len(steps), ratchets=False)
 
 
-def embedded_resource(node: Node) -> Walk[EmbeddedResource] | None:
+def embedded_resource(node: Node) -> Walk[EmbeddedObject] | None:
     """Finds the value of a node if it is an embedded resource; None for any other node."""
     return _find if node.schema.get("x-kubernetes-embedded-resource") is True else None
 
 
-def _find(value: Any, path: Path, found: list[EmbeddedResource]) -> None:
+def _find(value: Any, path: Path, found: list[EmbeddedObject]) -> None:
     if isinstance(value, dict):
-        found.append(EmbeddedResource(path, value))
+        found.append(EmbeddedObject(path, value))
 
 
 def kind_rule(kind: str) -> str:

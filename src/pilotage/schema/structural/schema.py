@@ -13,7 +13,7 @@ import msgspec
 
 from pilotage.errors import Cause
 from pilotage.schema.structural.default import Default, DefaultBudget, compile_default
-from pilotage.schema.structural.embedded import EmbeddedResource, embedded_resource
+from pilotage.schema.structural.embedded import EmbeddedObject, embedded_resource
 from pilotage.schema.structural.lists import list_check
 from pilotage.schema.structural.node import Node, Resolve, Tree
 from pilotage.schema.structural.paths import MAXIMUM_REPORTED, Problem, Problems, TooManyProblemsError
@@ -141,9 +141,9 @@ class StructuralSchema:
             _Part(self._table, self._shape, document, None), _Update(document, old, metadata, tolerated)
         )
 
-    def embedded_resources(self, document: Any) -> list[EmbeddedResource]:
+    def embedded_resources(self, document: Any) -> list[EmbeddedObject]:
         """The resources with an apiVersion and kind of their own that are in a document."""
-        found: list[EmbeddedResource] = []
+        found: list[EmbeddedObject] = []
         if self._embedded is not None:
             self._embedded(document, None, found)
         return found

@@ -15,7 +15,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.scalars.times import MicroTime
 from pilotage.rest.request import AuditAnnotations, User
 from pilotage.server.access.rules import AccessAttributes
-from pilotage.server.audit.policy import API_VERSION, LEVEL_NAMES, Level, Selection
+from pilotage.server.audit.policy import API_VERSION, LEVEL_NAMES, AuditDecision, Level
 
 MAX_USER_AGENT = 1024
 _TRUNCATED = "...TRUNCATED"
@@ -44,7 +44,7 @@ class Audit:
     incoming: http.HTTPRequest
     audit_id: str
     attributes: AccessAttributes
-    selection: Selection
+    selection: AuditDecision
     sink: Sink
     now: Callable[[], datetime]
     received: datetime

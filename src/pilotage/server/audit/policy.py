@@ -63,7 +63,7 @@ class _Policy(msgspec.Struct, rename="camel", forbid_unknown_fields=True, frozen
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class AuditDecision:
     """How a request is logged."""
 
     level: Level
@@ -94,7 +94,7 @@ class AuditPolicy:
             raise InvalidDefinition(f"{source}: {problem}")
         return cls(policy)
 
-    def select(self, attributes: AccessAttributes) -> Selection:
+    def select(self, attributes: AccessAttributes) -> AuditDecision:
         """How a request is logged."""
         for rule, selection in self._rules:
             if _matches(rule, attributes):
@@ -102,7 +102,7 @@ class AuditPolicy:
         return _NOTHING
 
 
-_NOTHING = Selection(Level.NONE)
+_NOTHING = AuditDecision(Level.NONE)
 
 
 def everything(level: str = "Metadata") -> AuditPolicy:
@@ -110,9 +110,9 @@ def everything(level: str = "Metadata") -> AuditPolicy:
     return AuditPolicy(_Policy([_Rule(level)]))
 
 
-def _selection(rule: _Rule, policy: _Policy) -> Selection:
+def _selection(rule: _Rule, policy: _Policy) -> AuditDecision:
     omit = rule.omit_managed_fields
-    return Selection(
+    return AuditDecision(
         LEVELS[rule.level],
         frozenset((*policy.omit_stages, *rule.omit_stages)),
         policy.omit_managed_fields if omit is None else omit,

@@ -72,7 +72,7 @@ _KEPT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ValueShape:
     """What a field, an item or a value is."""
 
     plain: type | None
@@ -168,7 +168,7 @@ class Structure:
         return builtin.definition(self.name)
 
     @cached_property
-    def _shapes(self) -> dict[str, Shape]:
+    def _shapes(self) -> dict[str, ValueShape]:
         properties: dict[str, Document] = self._schema.get("properties", {})
         core = self.name.startswith(_CORE)
         return {
@@ -202,7 +202,7 @@ class Structure:
         )
 
     @cached_property
-    def _encoded(self) -> tuple[tuple[str, Shape], ...]:
+    def _encoded(self) -> tuple[tuple[str, ValueShape], ...]:
         """The fields with something to fill in below them."""
         return tuple(
             (key, shape)
@@ -211,7 +211,7 @@ class Structure:
         )
 
     @cached_property
-    def _with_disabled(self) -> tuple[tuple[str, Shape], ...]:
+    def _with_disabled(self) -> tuple[tuple[str, ValueShape], ...]:
         """The fields with disabled ones below them."""
         return tuple(
             (key, shape)
@@ -247,7 +247,7 @@ def _reachable(start: Structure) -> list[Structure]:
     return list(found.values())
 
 
-def _shape(schema: Document) -> Shape:
+def _shape(schema: Document) -> ValueShape:
     reference = schema.get("$ref") or next((part["$ref"] for part in schema.get("allOf", ())), "")
     if reference:
         return _named(reference.removeprefix(builtin.REFERENCE))
@@ -256,20 +256,20 @@ def _shape(schema: Document) -> Shape:
         return _list(_shape(schema["items"]))
     if kind == "object":
         return _map(_shape(schema["additionalProperties"]))
-    return Shape(*_TYPES[kind, schema.get("format", "")])
+    return ValueShape(*_TYPES[kind, schema.get("format", "")])
 
 
-def _named(name: str) -> Shape:
+def _named(name: str) -> ValueShape:
     if name in _SCALARS:
         decode, zero = _SCALARS[name]
-        return Shape(None, decode, zero)
+        return ValueShape(None, decode, zero)
     if name in _UNIONS:
-        return Shape(None, _union(name), None)
+        return ValueShape(None, _union(name), None)
     inner = structure(name)
-    return Shape(None, inner.decode, None, inner)
+    return ValueShape(None, inner.decode, None, inner)
 
 
-def _list(item: Shape) -> Shape:
+def _list(item: ValueShape) -> ValueShape:
     plain, decode, zero = item.plain, item.decode, item.zero
     inner = item.structure if not item.step else None
 
@@ -290,10 +290,10 @@ def _list(item: Shape) -> Shape:
             raise
         return found
 
-    return Shape(None, decode_list, None, item.structure, f"[]{item.step}")
+    return ValueShape(None, decode_list, None, item.structure, f"[]{item.step}")
 
 
-def _map(item: Shape) -> Shape:
+def _map(item: ValueShape) -> ValueShape:
     plain, decode, zero = item.plain, item.decode, item.zero
     inner = item.structure if not item.step else None
     all_plain = frozenset((plain,))
@@ -318,7 +318,7 @@ def _map(item: Shape) -> Shape:
             raise
         return found
 
-    return Shape(None, decode_map, None, item.structure, f"{{}}{item.step}")
+    return ValueShape(None, decode_map, None, item.structure, f"{{}}{item.step}")
 
 
 def _union(name: str) -> Decode:
@@ -331,28 +331,28 @@ def _union(name: str) -> Decode:
         if name.endswith("OrBool") and type(value) is not bool:
             raise Mismatch(_UNIONS[name])
         if name.endswith("OrArray") and type(value) is list:
-            return _list(Shape(None, schema.decode, None, schema)).decode(value, unknown)
+            return _list(ValueShape(None, schema.decode, None, schema)).decode(value, unknown)
         if name.endswith("OrStringArray") and type(value) is list:
-            return _list(Shape(str, scalars.string, "")).decode(value, unknown)
+            return _list(ValueShape(str, scalars.string, "")).decode(value, unknown)
         return value if type(value) is bool else None
 
     return decode
 
 
-def _unknown_items(shape: Shape, value: Any, path: str) -> Iterator[str]:
+def _unknown_items(shape: ValueShape, value: Any, path: str) -> Iterator[str]:
     if shape.structure is None:
         return
     if not shape.step:
         yield from shape.structure.unknown_fields(value, f"{path}.")
         return
-    inner = Shape(None, shape.decode, None, shape.structure, shape.step[2:])
+    inner = ValueShape(None, shape.decode, None, shape.structure, shape.step[2:])
     items = enumerate(value) if shape.step.startswith("[]") else value.items()
     for key, item in items:
         if item:
             yield from _unknown_items(inner, item, f"{path}[{key}]" if isinstance(value, list) else f"{path}.{key}")
 
 
-def _each_structure(shape: Shape, value: Any, call: Callable[[Structure, Document], None], depth: int = 0) -> None:
+def _each_structure(shape: ValueShape, value: Any, call: Callable[[Structure, Document], None], depth: int = 0) -> None:
     """Call it with each document of the structure that a value is, or that its items are."""
     assert shape.structure is not None
     if depth * 2 == len(shape.step):
@@ -363,5 +363,5 @@ def _each_structure(shape: Shape, value: Any, call: Callable[[Structure, Documen
             _each_structure(shape, item, call, depth + 1)
 
 
-_AMOUNTS = _map(Shape(None, scalars.resource_amount, "0"))
+_AMOUNTS = _map(ValueShape(None, scalars.resource_amount, "0"))
 """What containers, nodes and quotas have of each resource."""

@@ -32,7 +32,7 @@ _NOTHING = http.HTTPResponse(404, [], b"")
 _PATHS = ("/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version")
 
 
-class Documents:
+class DocumentHandler:
     """Answers GET requests for these documents."""
 
     def __init__(self, registry: Registry, version: dict[str, str], paths: Sequence[str] = ()) -> None:

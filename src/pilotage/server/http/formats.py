@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 from pilotage.errors import ApiError, NotAcceptable, Status, StatusDetails
 from pilotage.http.messages import Headers
-from pilotage.rest.negotiation import JSON, MEDIA_TYPES, PROTOBUF, YAML, Format, negotiate
+from pilotage.rest.negotiation import JSON, MEDIA_TYPES, PROTOBUF, YAML, ResponseFormat, negotiate
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.server.resources import ResourceInfo
 
@@ -17,7 +17,7 @@ _PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 
 
-def format_of(headers: Headers, target: str, info: ResourceInfo, request: APIRequest) -> Format:
+def format_of(headers: Headers, target: str, info: ResourceInfo, request: APIRequest) -> ResponseFormat:
     """The format of the answer to a request for a resource. Raises NotAcceptable."""
     accept = headers.get("accept")
     collection = request.verb in (Verb.LIST, Verb.WATCH)
@@ -32,7 +32,7 @@ def format_of(headers: Headers, target: str, info: ResourceInfo, request: APIReq
     return replace(found, pretty=True) if is_pretty(headers, target) else found
 
 
-def format_of_document(headers: Headers, *, routed: bool) -> Format:
+def format_of_document(headers: Headers, *, routed: bool) -> ResponseFormat:
     """The format of a document about the API, which has no other forms. Raises NotAcceptable.
 
     `routed`: the document of a version of built-in resources, which is found by a route that has media types.
@@ -46,11 +46,11 @@ def format_of_document(headers: Headers, *, routed: bool) -> Format:
     return replace(found, pretty=True) if is_pretty(headers, "") else found
 
 
-def format_of_error(headers: Headers, target: str) -> Format:
+def format_of_error(headers: Headers, target: str) -> ResponseFormat:
     """The format of an error: never converted to another kind, and JSON for people where nothing is acceptable."""
     found = negotiate(headers.get("accept"), forms=False)
     if found is None:
-        return Format(pretty=True)
+        return ResponseFormat(pretty=True)
     return replace(found, pretty=True) if is_pretty(headers, target) else found
 
 
@@ -63,7 +63,7 @@ def is_pretty(headers: Headers, target: str) -> bool:
     return headers.get("user-agent").startswith(_PEOPLE)
 
 
-def check_shape(asked: Format, info: ResourceInfo, *, collection: bool) -> None:
+def check_shape(asked: ResponseFormat, info: ResourceInfo, *, collection: bool) -> None:
     """Refuse the metadata of an object for a list, and that of a list for an object."""
     if asked.form is Form.METADATA and collection != asked.kind.endswith("List"):
         if info.custom and not collection:

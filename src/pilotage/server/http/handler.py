@@ -18,7 +18,7 @@ from pilotage.http import messages as http
 from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.meta.causes import internal_error
 from pilotage.rest import response
-from pilotage.rest.negotiation import JSON, PROTOBUF, Format
+from pilotage.rest.negotiation import JSON, PROTOBUF, ResponseFormat
 from pilotage.rest.request import APIRequest, Form, User, Verb
 from pilotage.rest.users import ANONYMOUS
 from pilotage.server import routes
@@ -30,7 +30,7 @@ from pilotage.server.audit.events import Audit
 from pilotage.server.audit.policy import Level
 from pilotage.server.context import StorageRequest
 from pilotage.server.http.auditing import LONG_RUNNING, Auditor, audit_id_of, note_error, note_object, note_request
-from pilotage.server.http.documents import Documents
+from pilotage.server.http.documents import DocumentHandler
 from pilotage.server.http.flows import Flows
 from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
 from pilotage.server.http.metrics import ServerMetrics
@@ -49,7 +49,7 @@ _NO_SNIFFING = ("x-content-type-options", "nosniff")
 _NO_CACHE = ("cache-control", "no-cache, private")
 _COMPRESSED_FROM = 128 * 1024
 """Bytes of a body from which on it is compressed."""
-_PLAIN = Format()
+_PLAIN = ResponseFormat()
 _STARTED: dict[str, Check] = dict.fromkeys(
     (
         "ping",
@@ -84,7 +84,7 @@ class HTTPHandler:
         checks = {"/healthz": _STARTED, "/livez": _STARTED, "/readyz": ready}
         self._health = {path: HealthHandler(path, partial(dict, found)) for path, found in checks.items()}
         own_paths = [*checks, *(f"{path}/{name}" for path, found in checks.items() for name in found)]
-        self._documents = Documents(registry, version(), own_paths)
+        self._documents = DocumentHandler(registry, version(), own_paths)
         self._flows = Flows(registry.context.storage, registry.context.prefix, _loop_time)
         self._metrics = ServerMetrics(registry.context)
 
@@ -187,7 +187,7 @@ class HTTPHandler:
         return await self._sent(incoming, result.code, asked, body, result.warnings)
 
     async def _sent(
-        self, incoming: http.HTTPRequest, code: int, asked: Format, body: bytes, warnings: tuple[str, ...]
+        self, incoming: http.HTTPRequest, code: int, asked: ResponseFormat, body: bytes, warnings: tuple[str, ...]
     ) -> http.HTTPResponse:
         """An answer, compressed if it is large and the client can read it so."""
         headers = [("content-type", asked.media), *warning_headers(warnings)]
@@ -215,7 +215,7 @@ class HTTPHandler:
         return target
 
     async def _watch(
-        self, request: APIRequest, info: ResourceInfo, asked: Format, renderer: Renderer
+        self, request: APIRequest, info: ResourceInfo, asked: ResponseFormat, renderer: Renderer
     ) -> http.StreamingResponse:
         exits = AsyncExitStack()
         events = await exits.enter_async_context(self._registry.watch(request, info))
@@ -234,7 +234,7 @@ async def _chunks(
             yield renderer.event(event)
 
 
-def failure(error: ApiError, asked: Format = _PLAIN) -> http.HTTPResponse:
+def failure(error: ApiError, asked: ResponseFormat = _PLAIN) -> http.HTTPResponse:
     """An error as HTTP: a Status, or plain text where the path itself is unknown."""
     headers = list(warning_headers(error.warnings))
     if error.retry_after_seconds:
@@ -261,7 +261,7 @@ def _loop_time() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _printed(asked: Format, info: ResourceInfo, request: APIRequest) -> ResourceInfo:
+def _printed(asked: ResponseFormat, info: ResourceInfo, request: APIRequest) -> ResourceInfo:
     """What is read for a Table or metadata: the stored version. Others may have more, or in another order."""
     is_read = request.verb in (Verb.GET, Verb.LIST, Verb.WATCH) and not request.subresource
     if asked.form is Form.OBJECT or not is_read or info.custom or request.options.include_object == "Object":
@@ -269,7 +269,7 @@ def _printed(asked: Format, info: ResourceInfo, request: APIRequest) -> Resource
     return info.stored if info.stored.group_resource == info.group_resource else info
 
 
-def _registry_form(asked: Format, request: APIRequest) -> Form:
+def _registry_form(asked: ResponseFormat, request: APIRequest) -> Form:
     """What the registry is asked for: metadata where it can leave out the rest; the renderer does all else."""
     deleting = request.verb in (Verb.DELETE, Verb.DELETE_COLLECTION)
     return Form.METADATA if asked.form is Form.METADATA and not deleting else Form.OBJECT

@@ -10,7 +10,7 @@ import msgspec
 from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.times import Clock
-from pilotage.rest.negotiation import JSON, PROTOBUF, YAML, Format
+from pilotage.rest.negotiation import JSON, PROTOBUF, YAML, ResponseFormat
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Bytes, Page, WatchEvent
 from pilotage.server import records
@@ -47,7 +47,7 @@ def encoded(document: Document) -> bytes:
 class Renderer:
     """Writes what the registry answers to one request."""
 
-    def __init__(self, asked: Format, info: ResourceInfo, request: APIRequest, clock: Clock) -> None:
+    def __init__(self, asked: ResponseFormat, info: ResourceInfo, request: APIRequest, clock: Clock) -> None:
         self._asked = asked
         self._info = info
         self._request = request

@@ -17,7 +17,7 @@ from pilotage.server.loops.contents import ContentsCreator
 from pilotage.server.loops.events import expire_events
 from pilotage.server.loops.flowschemas import FlowSchemaChecker
 from pilotage.server.loops.garbage.collection import Collector
-from pilotage.server.loops.history import History
+from pilotage.server.loops.history import HistoryCompaction
 from pilotage.server.loops.pods import PodRemover
 from pilotage.server.loops.progress import Note
 from pilotage.server.loops.protection import Protector
@@ -45,7 +45,7 @@ class BackgroundLoops:
         self._policies = PolicyTypeChecker(context, note) if context.contents is not None else None
         self._flows = FlowSchemaChecker(context, note) if context.contents is not None else None
         self._pods = PodRemover(context, note)
-        self._history = History(context)
+        self._history = HistoryCompaction(context)
         self._tasks: list[asyncio.Task[None]] = []
         self._is_closing = False
 

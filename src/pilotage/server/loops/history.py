@@ -14,7 +14,7 @@ HISTORY_COMMITS = 100_000
 _ROUND_SECONDS = 30.0
 
 
-class History:
+class HistoryCompaction:
     """Forgets history that is old, or too much."""
 
     def __init__(self, context: RegistryContext) -> None:

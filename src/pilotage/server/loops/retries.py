@@ -7,7 +7,7 @@ from collections.abc import Sequence
 _FIRST_SECONDS, _LAST_SECONDS = 1.0, 60.0
 
 
-class Retries:
+class FailedKeys:
     """Remembers failures by key. All of them are tried again together, less often each time, until none is left."""
 
     def __init__(self) -> None:

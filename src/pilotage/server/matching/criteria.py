@@ -9,7 +9,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.server.admission import Attributes
-from pilotage.server.matching.rules import Rule, first_match
+from pilotage.server.matching.rules import MatchRule, first_match
 from pilotage.server.matching.selectors import NamespaceLabels, matches_object, selector_of
 from pilotage.server.resources import ResourceInfo
 
@@ -32,8 +32,8 @@ class Match:
 class Criteria:
     """Rules, selectors and match policy, compiled."""
 
-    rules: tuple[Rule, ...]
-    excluded: tuple[Rule, ...] = ()
+    rules: tuple[MatchRule, ...]
+    excluded: tuple[MatchRule, ...] = ()
     """Rules of requests that do not match. Only policies have them."""
     namespaces: Selector | None = None
     objects: Selector | None = None
@@ -53,8 +53,8 @@ class Criteria:
     @classmethod
     def _of(cls, value: Document, rules: Sequence[Document], excluded: Sequence[Document] = ()) -> Criteria:
         return cls(
-            rules=tuple(map(Rule.of, rules)),
-            excluded=tuple(map(Rule.of, excluded)),
+            rules=tuple(map(MatchRule.of, rules)),
+            excluded=tuple(map(MatchRule.of, excluded)),
             namespaces=selector_of(value.get("namespaceSelector")),
             objects=selector_of(value.get("objectSelector")),
             equivalent=value.get("matchPolicy", EQUIVALENT) == EQUIVALENT,
@@ -71,7 +71,7 @@ class Criteria:
             return None
         return found
 
-    def _matched(self, rules: tuple[Rule, ...], attributes: Attributes) -> Match | None:
+    def _matched(self, rules: tuple[MatchRule, ...], attributes: Attributes) -> Match | None:
         info = attributes.info
         assert info is not None, "the verbs set it"
         if any(rule.matches(attributes, info.gvr) for rule in rules):

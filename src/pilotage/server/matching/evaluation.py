@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pilotage.rest.request import User
-from pilotage.schema.cel.admission.evaluation import AdmissionExpression, Answer, Decisions, Question
+from pilotage.schema.cel.admission.evaluation import AdmissionExpression, AuthorizerDecision, Decisions, Question
 from pilotage.schema.cel.expression import EvaluationError
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.rules import AccessAttributes
@@ -42,13 +42,15 @@ class Evaluator:
             for question in list(self._decisions.open):
                 self._decisions.answers[question] = await self._decide(question)
 
-    async def _decide(self, question: Question) -> Answer:
+    async def _decide(self, question: Question) -> AuthorizerDecision:
         user = self._user
         if question.service_account:
             namespace, _, name = question.service_account.partition(":")
             user = service_account(namespace, name)
         decision = await self._authorizer.authorize(_access(question, user))
-        return Answer(decision.allowed, decision.reason, "; ".join(decision.errors) if not decision.allowed else "")
+        return AuthorizerDecision(
+            decision.allowed, decision.reason, "; ".join(decision.errors) if not decision.allowed else ""
+        )
 
 
 def _access(question: Question, user: User) -> AccessAttributes:

@@ -15,7 +15,7 @@ from pilotage.server.matching.requests import Convert, VersionedObjects, wire
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs.fieldproblems import FieldProblems
-from pilotage.server.verbs.refusals import Undecodable
+from pilotage.server.verbs.refusals import UndecodablePatch
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 _INVALID_MANAGED_FIELDS = (
@@ -104,7 +104,7 @@ def go_message(error: PatchError, operations: list[Document]) -> str:
 def _fitted(document: Document, info: ResourceInfo) -> Document:
     try:
         return bodies.fitted(document, info, _PATCH, FieldProblems())
-    except Undecodable as error:
+    except UndecodablePatch as error:
         raise internal_error(error.why) from error
 
 

@@ -30,7 +30,7 @@ def is_exempt(resource: GroupResource) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class MatchRule:
     """One rule of a webhook or a policy."""
 
     operations: frozenset[str]
@@ -43,7 +43,7 @@ class Rule:
     """Names of objects; empty: all. Only rules of policies have them."""
 
     @classmethod
-    def of(cls, rule: Document) -> Rule:
+    def of(cls, rule: Document) -> MatchRule:
         resources = (text.partition("/") for text in rule.get("resources") or ())
         return cls(
             operations=frozenset(rule.get("operations") or ()),
@@ -67,7 +67,7 @@ class Rule:
         )
 
 
-def first_match(rules: Iterable[Rule], attributes: Attributes, resources: Iterable[GroupVersionResource]) -> int:
+def first_match(rules: Iterable[MatchRule], attributes: Attributes, resources: Iterable[GroupVersionResource]) -> int:
     """The index of the first of these resources that the first rule matches; -1 if none matches any."""
     candidates = list(enumerate(resources))
     for rule in rules:

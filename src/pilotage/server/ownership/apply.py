@@ -7,11 +7,11 @@ from pilotage.meta.causes import json_shown
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.fields import applying, content, elements, sets, typecheck
 from pilotage.meta.fields import managers as managing
-from pilotage.meta.fields.applying import Applied, ConflictsError, UnconvertibleError
+from pilotage.meta.fields.applying import ApplyResult, ConflictsError, UnconvertibleError
 from pilotage.meta.fields.compare import changes
-from pilotage.meta.fields.managers import Manager, Owned
+from pilotage.meta.fields.managers import FieldManager, Owned
 from pilotage.meta.fields.sets import FieldSet
-from pilotage.meta.fields.tracking import Writer, updated
+from pilotage.meta.fields.tracking import FieldWriter, updated
 from pilotage.meta.redaction import LAST_APPLIED
 from pilotage.meta.text import jsontext
 from pilotage.meta.validation.objectmeta import MAX_ANNOTATIONS
@@ -63,8 +63,8 @@ class _Application:
         self._config = config
         self._versions = kinds.ownership_of(info, request.subresource).versions
         version = info.gvk.api_version
-        manager = Manager.of(request.write.field_manager, managing.APPLY, version, request.subresource)
-        self._writer = Writer(manager, version, written_at(request, now))
+        manager = FieldManager.of(request.write.field_manager, managing.APPLY, version, request.subresource)
+        self._writer = FieldWriter(manager, version, written_at(request, now))
 
     def check_unmanaged(self) -> None:
         """Raises a 500 for a live object without managed fields that is not of this version's type."""
@@ -72,7 +72,7 @@ class _Application:
             failed = "failed to create manager for existing fields: failed to convert new object ({}) to smd typed"
             self._check_live(failed)
 
-    def run(self, *, force: bool) -> Applied:
+    def run(self, *, force: bool) -> ApplyResult:
         managers = self._managers()
         self._check_live("failed to create typed live object ({})")
         try:
@@ -93,19 +93,23 @@ class _Application:
             message = f"{failed.format(configuration.subject(self._live))}: {problem}"
             raise ApiError(status=Status(500, "", message))
 
-    def _applied(self, managers: dict[Manager, Owned], *, force: bool) -> Applied:
+    def _applied(self, managers: dict[FieldManager, Owned], *, force: bool) -> ApplyResult:
         return applying.apply(self._live, self._config, managers, self._writer, self._versions, force=force)
 
-    def _managers(self) -> dict[Manager, Owned]:
+    def _managers(self) -> dict[FieldManager, Owned]:
         """Who owns what. What an object without managed fields has belongs to a manager that was before all."""
         entries = self._live.get("metadata", {}).get("managedFields")
         if entries:
             return managing.read(entries, trusted=True)
         version = self._writer.api_version
-        before = Manager.of(managing.BEFORE_FIRST_APPLY, managing.UPDATE, version, self._writer.manager.subresource)
+        before = FieldManager.of(
+            managing.BEFORE_FIRST_APPLY, managing.UPDATE, version, self._writer.manager.subresource
+        )
         empty = kinds.empty_object(self._info)
         return updated(
-            {}, lambda at: self._versions.changes(empty, self._live, at), Writer(before, version, self._writer.time)
+            {},
+            lambda at: self._versions.changes(empty, self._live, at),
+            FieldWriter(before, version, self._writer.time),
         )
 
     def _last_applied(self) -> FieldSet | None:
@@ -136,7 +140,7 @@ def _conflict(error: ConflictsError, request: APIRequest) -> Conflict:
     return Conflict(str(error), details=StatusDetails(causes=causes))
 
 
-def _of_scale(conflict: applying.Conflict) -> applying.Conflict:
+def _of_scale(conflict: applying.FieldConflict) -> applying.FieldConflict:
     """A conflict about the replicas of an object as one about those of its Scale, which is what was applied."""
     version = SCALE.api_version if conflict.manager.api_version else ""
     return conflict._replace(manager=conflict.manager._replace(api_version=version), path=("f:spec", "f:replicas"))

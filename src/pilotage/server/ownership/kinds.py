@@ -88,7 +88,7 @@ def ignored(info: ResourceInfo, subresource: str) -> FieldSet:
     return _STATUS if "status" in info.mapping.subresources else _NONE
 
 
-class Ownership(NamedTuple):
+class FieldOwnership(NamedTuple):
     """What one resource, or one subresource of it, needs for its managed fields."""
 
     api_version: str
@@ -98,12 +98,14 @@ class Ownership(NamedTuple):
     versions: Versions
 
 
-def ownership_of(info: ResourceInfo, subresource: str) -> Ownership:
+def ownership_of(info: ResourceInfo, subresource: str) -> FieldOwnership:
     """How fields are owned through a resource or a subresource; made once."""
-    made: dict[str, Ownership] = info.__dict__.setdefault("ownerships", {})
+    made: dict[str, FieldOwnership] = info.__dict__.setdefault("ownerships", {})
     found = made.get(subresource)
     if found is None:
-        found = Ownership(info.gvk.api_version, type_of(info), ignored(info, subresource), _versions(info, subresource))
+        found = FieldOwnership(
+            info.gvk.api_version, type_of(info), ignored(info, subresource), _versions(info, subresource)
+        )
         made[subresource] = found
     return found
 

@@ -8,10 +8,10 @@ from pilotage.meta.documents import Document, same
 from pilotage.meta.fields import compare, sets, tracking, typecheck
 from pilotage.meta.fields import managers as managing
 from pilotage.meta.fields.applying import UnconvertibleError
-from pilotage.meta.fields.compare import Changes
-from pilotage.meta.fields.managers import Manager, Managers, Owned
+from pilotage.meta.fields.compare import FieldChanges
+from pilotage.meta.fields.managers import FieldManager, Managers, Owned
 from pilotage.meta.fields.sets import FieldSet
-from pilotage.meta.fields.tracking import Writer
+from pilotage.meta.fields.tracking import FieldWriter
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest
 from pilotage.server.ownership import kinds
@@ -43,7 +43,7 @@ def track_create(info: ResourceInfo, request: APIRequest, document: Document, *,
         metadata[MANAGED_FIELDS] = entries
 
 
-def _created_fields(ownership: kinds.Ownership, empty: Document, document: Document) -> FieldSet:
+def _created_fields(ownership: kinds.FieldOwnership, empty: Document, document: Document) -> FieldSet:
     """The fields of a new object, compared part by part: most of what has no owner is left out before."""
     field_type, ignored = ownership.field_type, ownership.ignored
     written: FieldSet = {}
@@ -58,7 +58,7 @@ def _created_fields(ownership: kinds.Ownership, empty: Document, document: Docum
             if owned:
                 written[element] = compare.below(field_type.child(name), owned)
         elif name in empty:
-            compare.compare_field(element, field_type.child(name), empty[name], value, Changes({}, written))
+            compare.compare_field(element, field_type.child(name), empty[name], value, FieldChanges({}, written))
         else:
             written[element] = compare.appeared(field_type.child(name), value)
     return sets.without(written, ignored) if ignored else written
@@ -138,10 +138,10 @@ def owns(entry: Document, path: tuple[str, ...]) -> bool:
     return fields is not None
 
 
-def update_manager(api_version: str, request: APIRequest) -> Manager:
+def update_manager(api_version: str, request: APIRequest) -> FieldManager:
     """The manager of a request that is not an apply: named by the request, or by its user agent."""
     name = request.write.field_manager or managing.name_of_user_agent(request.user_agent)
-    return Manager(name or managing.UNKNOWN, managing.UPDATE, api_version, request.subresource)
+    return FieldManager(name or managing.UNKNOWN, managing.UPDATE, api_version, request.subresource)
 
 
 def written_at(request: APIRequest, now: str) -> str:
@@ -166,11 +166,11 @@ class _Write:
         ownership = kinds.ownership_of(info, request.subresource)
         self._versions = ownership.versions
         version = ownership.api_version
-        self._writer = Writer(update_manager(version, request), version, written_at(request, now))
+        self._writer = FieldWriter(update_manager(version, request), version, written_at(request, now))
         self._own = compare.changes(ownership.field_type, old, new).ignoring(ownership.ignored)
         if request.subresource == "scale" and info.strategy.scale is not None:
             self._own = _without_zero(self._own, new, info.strategy.scale.replicas)
-        self._compared: dict[str, Changes | None] = {version: self._own}
+        self._compared: dict[str, FieldChanges | None] = {version: self._own}
 
     def renewed(self, entries: list[Document]) -> list[Document] | None:
         """The entries where ownership stays as it is; None where it does not."""
@@ -184,13 +184,13 @@ class _Write:
         except UnconvertibleError:
             return []
 
-    def _changes(self, version: str) -> Changes | None:
+    def _changes(self, version: str) -> FieldChanges | None:
         if version not in self._compared:
             self._compared[version] = self._versions.changes(self._old, self._new, version)
         return self._compared[version]
 
 
-def _without_zero(found: Changes, new: Document, path: tuple[str, ...]) -> Changes:
+def _without_zero(found: FieldChanges, new: Document, path: tuple[str, ...]) -> FieldChanges:
     """The changes of a Scale. Zero replicas are left out of one, so that they are not owned by the writer or others."""
     value: Any = new
     for name in path:
@@ -198,7 +198,7 @@ def _without_zero(found: Changes, new: Document, path: tuple[str, ...]) -> Chang
     replicas = sets.from_paths([tuple(f"f:{name}" for name in path)])
     if value or sets.without(found.written, replicas) == found.written:
         return found
-    return Changes(sets.union(found.removed, replicas), sets.without(found.written, replicas))
+    return FieldChanges(sets.union(found.removed, replicas), sets.without(found.written, replicas))
 
 
 def only_times_differ(entries: list[Document], others: list[Document]) -> bool:

@@ -14,9 +14,9 @@ from pilotage.server.matching.reinvocation import Again
 from pilotage.server.matching.requests import VersionedObjects
 from pilotage.server.matching.rules import is_exempt
 from pilotage.server.plugins.plugin import DynamicAdmission, Plugin, PluginContext
-from pilotage.server.webhooks.dispatch import CallFailed, Dispatcher, Invocation
+from pilotage.server.webhooks.dispatch import CallFailed, Dispatcher, WebhookInvocation
 from pilotage.server.webhooks.patches import apply_patch
-from pilotage.server.webhooks.reviews import Verdict
+from pilotage.server.webhooks.reviews import WebhookDecision
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.server.webhooks")
@@ -53,7 +53,9 @@ class MutatingAdmissionWebhook(Plugin):
         mutation.finish()
         again.finish(attributes)
 
-    async def _call(self, invocation: Invocation, attributes: Attributes, mutation: Mutation, place: str) -> bool:
+    async def _call(
+        self, invocation: WebhookInvocation, attributes: Attributes, mutation: Mutation, place: str
+    ) -> bool:
         """Whether the webhook has changed the object. Raises ApiError."""
         changed = False
         try:
@@ -95,11 +97,13 @@ class ValidatingAdmissionWebhook(Plugin):
         elif invocations:
             await self._call_all(invocations, attributes, objects)
 
-    async def _call_all(self, invocations: list[Invocation], attributes: Attributes, objects: VersionedObjects) -> None:
+    async def _call_all(
+        self, invocations: list[WebhookInvocation], attributes: Attributes, objects: VersionedObjects
+    ) -> None:
         """Call all of them, and raise the first error after all have answered."""
         errors: list[ApiError] = []
 
-        async def call(index: int, invocation: Invocation) -> None:
+        async def call(index: int, invocation: WebhookInvocation) -> None:
             try:
                 await self._call(index, invocation, attributes, objects)
             except ApiError as error:
@@ -112,7 +116,7 @@ class ValidatingAdmissionWebhook(Plugin):
             raise errors[0]
 
     async def _call(
-        self, index: int, invocation: Invocation, attributes: Attributes, objects: VersionedObjects
+        self, index: int, invocation: WebhookInvocation, attributes: Attributes, objects: VersionedObjects
     ) -> None:
         try:
             await self._dispatcher.verdict(invocation, attributes, objects)
@@ -121,7 +125,7 @@ class ValidatingAdmissionWebhook(Plugin):
             attributes.annotate(f"failed-open.validating.{_DOMAIN}/round_0_index_{index}", invocation.hook.name)
 
 
-def _note_mutation(attributes: Attributes, invocation: Invocation, place: str, changed: bool) -> None:
+def _note_mutation(attributes: Attributes, invocation: WebhookInvocation, place: str, changed: bool) -> None:
     """Note for the audit log whether a webhook has changed the object."""
     if attributes.request.annotations is not None:
         hook = invocation.hook
@@ -129,7 +133,7 @@ def _note_mutation(attributes: Attributes, invocation: Invocation, place: str, c
         attributes.annotate(f"mutation.{_DOMAIN}/{place}", msgspec.json.encode(value).decode())
 
 
-def _note_patch(attributes: Attributes, invocation: Invocation, verdict: Verdict, place: str) -> None:
+def _note_patch(attributes: Attributes, invocation: WebhookInvocation, verdict: WebhookDecision, place: str) -> None:
     """Note for the audit log what a webhook has changed."""
     if attributes.request.annotations is not None:
         hook = invocation.hook
@@ -142,7 +146,7 @@ def _note_patch(attributes: Attributes, invocation: Invocation, verdict: Verdict
         attributes.annotate(f"patch.{_DOMAIN}/{place}", msgspec.json.encode(value).decode(), detailed=True)
 
 
-def _fail_by_policy(invocation: Invocation, failure: CallFailed) -> None:
+def _fail_by_policy(invocation: WebhookInvocation, failure: CallFailed) -> None:
     """Raise InternalError, unless the webhook may fail."""
     if not invocation.hook.ignores_failures:
         raise internal_error(str(failure)) from failure

@@ -9,7 +9,7 @@ from pilotage.errors import NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.schema.cel.admission.typecheck import TypeChecker, declared_kind
-from pilotage.schema.cel.declared import Declared
+from pilotage.schema.cel.declared import DeclaredValue
 from pilotage.server.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
@@ -54,7 +54,7 @@ def expression_warnings(spec: Document, kinds: list[ResourceInfo], params: Resou
     return warnings
 
 
-def declared(info: ResourceInfo, name: str) -> Declared:
+def declared(info: ResourceInfo, name: str) -> DeclaredValue:
     """The objects of a resource as expressions see them."""
     if not info.custom:
         return declared_kind(builtin.schema(info.gvk), builtin.definition, name)

@@ -29,7 +29,7 @@ class Denial:
 
 
 @dataclass(slots=True)
-class Verdict:
+class PolicyDecision:
     """What a policy says about a request."""
 
     denials: list[Denial] = field(default_factory=list)
@@ -37,17 +37,17 @@ class Verdict:
     """For the audit log, by their keys without the name of the policy."""
 
 
-async def verdict(policy: Policy, evaluator: Evaluator, variables: Document) -> Verdict:
+async def verdict(policy: Policy, evaluator: Evaluator, variables: Document) -> PolicyDecision:
     """Evaluate all validations and audit annotations of a policy."""
     spec = policy.spec
     try:
         conditions = spec.get("matchConditions") or ()
         if conditions and not await matches_conditions(conditions, evaluator, variables, fail=policy.fails):
-            return Verdict()
+            return PolicyDecision()
     except ConditionsError as error:
-        return Verdict([Denial(str(error))])
+        return PolicyDecision([Denial(str(error))])
     evaluation = Evaluation(evaluator, variables, spec.get("variables") or ())
-    found = Verdict()
+    found = PolicyDecision()
     for index, validation in enumerate(spec.get("validations") or ()):
         try:
             if await evaluation.evaluate(validation["expression"]) is not True:

@@ -20,7 +20,7 @@ from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response
 from pilotage.server.definitions import DEFINITIONS, NeedsServer, ShownKind, is_established, is_plain, mapping_of
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs.read import Reader
+from pilotage.server.verbs.read import ObjectReader
 from pilotage.storage.interface import Entry, Storage
 from pilotage.types import builtin
 
@@ -36,7 +36,7 @@ class StoredReader:
 
     def __init__(self, storage: Storage, tenant: str, clock: times.Clock = times.system_clock) -> None:
         self._context = _Context(storage, f"/{tenant}/")
-        self._reader = Reader(self._context)
+        self._reader = ObjectReader(self._context)
         self._clock = clock
         self._known: dict[GroupVersionResource, ResourceInfo] = {}
 

@@ -21,7 +21,7 @@ from pilotage.server.strategies.apiextensions import versions_of
 from pilotage.server.strategies.metadata import is_qualified
 from pilotage.server.strategies.scaling import ScalePaths, validate_scale
 from pilotage.server.strategies.strategy import Strategy, copy_field
-from pilotage.server.webhooks.endpoints import Conversion
+from pilotage.server.webhooks.endpoints import DefinitionConversion
 
 _PATH = " including a path (/)"
 
@@ -106,7 +106,7 @@ def _resource(definition: Document, version: Document, strategy: type[CustomReso
         openapi=schema,
         custom=True,
         served=bool(version.get("served")),
-        conversion=Conversion.of_definition(definition),
+        conversion=DefinitionConversion.of_definition(definition),
         terminating=terminating,
         printer_columns=version.get("additionalPrinterColumns") or (),
         deprecation=_deprecation(version, mapping.gvk, spec["versions"]) if version.get("deprecated") else "",

@@ -20,7 +20,7 @@ from pilotage.server.verbs import bodies
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.fieldproblems import FieldProblems
 from pilotage.server.verbs.identity import check_identity, check_version
-from pilotage.server.verbs.refusals import Undecodable
+from pilotage.server.verbs.refusals import UndecodablePatch
 from pilotage.server.verbs.update import Updater, View
 from pilotage.server.writes import steps
 
@@ -79,7 +79,7 @@ def _next_state(
     document, changed = applied(info, request, live, config, now)
     try:
         document = bodies.fitted(document, info, request, problems)
-    except Undecodable as error:
+    except UndecodablePatch as error:
         raise configuration.unconvertible(config, error.why) from None
     check_identity(info, request, document)
     return document, problems, changed

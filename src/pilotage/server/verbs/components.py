@@ -68,13 +68,13 @@ class Components:
 async def _problem(port: int) -> str:
     """Why the component on a port is not healthy; empty if it is."""
     from pilotage.http import tls  # with TLS: few ask for components
-    from pilotage.http.client import Client
+    from pilotage.http.client import HTTPClient
 
     address = f"{_HOST}:{port}"
     try:
         async with (
             asyncio.timeout(_PROBE_SECONDS),
-            Client(_HOST, port, ssl=tls.client_context(verify=False)) as client,
+            HTTPClient(_HOST, port, ssl=tls.client_context(verify=False)) as client,
         ):
             answer = await client.request("GET", "/healthz")
     except (ConnectionLost, TimeoutError) as error:

@@ -14,7 +14,7 @@ from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import deletion
-from pilotage.server.verbs.read import Reader, check_list_options
+from pilotage.server.verbs.read import ObjectReader, check_list_options
 from pilotage.server.verbs.refusals import with_warnings
 from pilotage.server.verbs.selection import Selection
 from pilotage.server.writes import fencing, store
@@ -100,7 +100,7 @@ class Deleter:
         """Delete each selected object. The objects as they were are the answer."""
         Selection.of(info, request.options, check_list_options)  # its errors come before those of the delete options
         deletion.check_options(request.delete)
-        page = await Reader(self.context).list(info, replace(request, form=Form.OBJECT))
+        page = await ObjectReader(self.context).list(info, replace(request, form=Form.OBJECT))
         warnings = list(deletion.warnings(info, request.delete))
         for data in page.items:
             metadata = records.decode(bytes(data))["metadata"]

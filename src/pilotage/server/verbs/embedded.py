@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilotage.meta.causes import json_shown
 from pilotage.meta.documents import Document
-from pilotage.schema.structural.embedded import EmbeddedResource
+from pilotage.schema.structural.embedded import EmbeddedObject
 from pilotage.schema.structural.node import OBJECT_META
 from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.resources import ResourceInfo
@@ -26,7 +26,7 @@ def normalize_embedded(document: Document, info: ResourceInfo) -> None:
             _normalize_metadata(resource)
 
 
-def _normalize_metadata(resource: EmbeddedResource) -> None:
+def _normalize_metadata(resource: EmbeddedObject) -> None:
     from pilotage.server.codec.structure import structure  # with the schemas of built-in kinds
 
     given = resource.value["metadata"]

@@ -56,7 +56,7 @@ class ReadContext(Protocol):
         """The object that a request names. Raises NotFound."""
 
 
-class Reader(Value, frozen=True):
+class ObjectReader(Value, frozen=True):
     """Answers get and list."""
 
     context: ReadContext

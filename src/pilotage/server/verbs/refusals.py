@@ -56,7 +56,7 @@ def unhandled(info: ResourceInfo, reason: str, kind: str = "", api_version: str 
     )
 
 
-class Undecodable(Invalid):
+class UndecodablePatch(Invalid):
     """A patch made content of an object that its kind cannot hold."""
 
     def __init__(self, message: str, reason: str, *, details: StatusDetails | None) -> None:
@@ -70,7 +70,7 @@ def undecodable(info: ResourceInfo, request: APIRequest, reason: str) -> ApiErro
         return unhandled(info, reason)
     cause = Cause("FieldValueInvalid", f"Invalid value: {reason}", "patch")
     error = info.invalid(request.name, [cause])
-    return Undecodable(str(error), reason, details=error.status.details)
+    return UndecodablePatch(str(error), reason, details=error.status.details)
 
 
 def unrecognized(info: ResourceInfo, reason: str, body: bytes) -> BadRequest:

@@ -26,7 +26,7 @@ from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.deletion import finished
 from pilotage.server.verbs.identity import check_identity, check_uid, check_version
 from pilotage.server.verbs.read import shaped
-from pilotage.server.verbs.refusals import Undecodable
+from pilotage.server.verbs.refusals import UndecodablePatch
 from pilotage.server.writes import steps, store
 from pilotage.storage.interface import Entry
 
@@ -92,7 +92,7 @@ class Updater:
             base = old if shares else records.decode(info.strategy.decorate(data))
             try:
                 return patched(old, base)
-            except Undecodable as error:
+            except UndecodablePatch as error:
                 shown = base if shares else records.decode(info.strategy.decorate(data))  # `base` has changed
                 raise patching.undecodable(info, request, error.why, patch(shown)[0]) from None
 

@@ -22,7 +22,7 @@ from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.identity import version_number
-from pilotage.server.verbs.read import Reader, shaped
+from pilotage.server.verbs.read import ObjectReader, shaped
 from pilotage.server.verbs.selection import Selection
 from pilotage.storage.interface import Entry, Event
 
@@ -64,7 +64,7 @@ class _Stream:
     def __init__(self, watcher: Watcher, info: ResourceInfo, request: APIRequest, selection: Selection) -> None:
         self.awaited = 0
         """A version in the future with which the watch begins once it is reached."""
-        self._reader = Reader(watcher.context)
+        self._reader = ObjectReader(watcher.context)
         self._storage = watcher.context.storage
         self._converter = watcher.context.converter
         self._prefix = watcher.context.prefix + info.prefix(request.namespace)

@@ -14,11 +14,11 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.net.sockets import address_text
 from pilotage.server.webhooks import answers
 from pilotage.server.webhooks.answers import AnswerError
-from pilotage.server.webhooks.endpoints import Endpoint, Services
+from pilotage.server.webhooks.endpoints import Services, WebhookTarget
 from pilotage.server.webhooks.local import LocalWebhook, LocalWebhooks
 
 if TYPE_CHECKING:
-    from pilotage.http.client import Client
+    from pilotage.http.client import HTTPClient
     from pilotage.http.messages import ClientResponse
 
 MAX_ANSWER = 3 * 1024 * 1024
@@ -39,9 +39,9 @@ class WebhookCaller:
     def __init__(self, local: LocalWebhooks, services: Services) -> None:
         self._local = local
         self._services = services
-        self._clients: dict[tuple[object, ...], Client] = {}
+        self._clients: dict[tuple[object, ...], HTTPClient] = {}
 
-    async def call(self, endpoint: Endpoint, review: Document, timeout: float | None = None) -> Document:
+    async def call(self, endpoint: WebhookTarget, review: Document, timeout: float | None = None) -> Document:
         """Send a review and return the answered one. Raises CallError, at the latest after `timeout` seconds."""
         handler = self._local.get(endpoint.url)
         try:
@@ -65,7 +65,7 @@ class WebhookCaller:
         for client in clients:
             await client.close()
 
-    async def _post(self, endpoint: Endpoint, review: Document, timeout: float | None) -> Any:
+    async def _post(self, endpoint: WebhookTarget, review: Document, timeout: float | None) -> Any:
         client, address, hint = await self._client(endpoint)
         call = ("POST", endpoint.target(timeout), _HEADERS, _encode(review))
         try:
@@ -84,7 +84,7 @@ class WebhookCaller:
                 await client.close()
                 return
 
-    async def _client(self, endpoint: Endpoint) -> tuple[Client, str, str]:
+    async def _client(self, endpoint: WebhookTarget) -> tuple[HTTPClient, str, str]:
         """The client for an endpoint, its address, and a hint for the case that it cannot connect. Raises OSError."""
         host, port, hint = endpoint.host, endpoint.port, ""
         if endpoint.service is not None:
@@ -101,7 +101,7 @@ class WebhookCaller:
         return client, address_text(host, port), hint
 
 
-async def _send(client: Client, call: tuple[Any, ...]) -> ClientResponse:
+async def _send(client: HTTPClient, call: tuple[Any, ...]) -> ClientResponse:
     """Send a request. It is sent again if the server has closed the connection, which was kept from an
     earlier call: a review has no effect by itself. That ends, since such a connection is not kept again."""
     while True:
@@ -120,20 +120,20 @@ async def _call_local(handler: LocalWebhook, review: Document) -> Any:
         raise OSError(f"the webhook of this program failed: {type(error).__name__}: {error}") from error
 
 
-def _client(endpoint: Endpoint, host: str, port: int) -> Client:
-    from pilotage.http.client import Client  # with TLS: not loaded before there is a webhook to call
-    from pilotage.http.limits import Limits
+def _client(endpoint: WebhookTarget, host: str, port: int) -> HTTPClient:
+    from pilotage.http.client import HTTPClient  # with TLS: not loaded before there is a webhook to call
+    from pilotage.http.limits import HTTPLimits
     from pilotage.http.tls import client_context
 
     try:
         context = client_context(ca_data=base64.b64decode(endpoint.ca_bundle).decode())
     except (ValueError, OSError) as error:
         raise OSError(f"unable to load root certificates: {error}") from error
-    return Client(
+    return HTTPClient(
         host,
         port,
         ssl=context,
         server_hostname=endpoint.host,
         host_header=f"{endpoint.host}:{endpoint.port}" if endpoint.service is not None else "",
-        limits=Limits(response_bytes=MAX_ANSWER),
+        limits=HTTPLimits(response_bytes=MAX_ANSWER),
     )

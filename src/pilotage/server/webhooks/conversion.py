@@ -19,7 +19,7 @@ from pilotage.server import records
 from pilotage.server.records import ConversionNeeded
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.webhooks.caller import MAX_ANSWER, CallError, WebhookCaller
-from pilotage.server.webhooks.endpoints import Conversion
+from pilotage.server.webhooks.endpoints import DefinitionConversion
 from pilotage.storage.interface import Entry
 
 GROUP = "apiextensions.k8s.io"
@@ -97,7 +97,7 @@ class Converter:
             raise ApiError(status=Status(500, "", message)) from problem
 
     async def _convert(
-        self, conversion: Conversion, documents: Sequence[Document], kind: GroupVersionKind
+        self, conversion: DefinitionConversion, documents: Sequence[Document], kind: GroupVersionKind
     ) -> list[Document]:
         uid = self._uid()
         request = {"uid": uid, "desiredAPIVersion": kind.api_version, "objects": list(documents)}

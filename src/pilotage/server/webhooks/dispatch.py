@@ -18,7 +18,7 @@ from pilotage.server.plugins.plugin import DynamicAdmission, PluginContext, forb
 from pilotage.server.webhooks import reviews
 from pilotage.server.webhooks.caller import CallError
 from pilotage.server.webhooks.hooks import Hook, hooks_of
-from pilotage.server.webhooks.reviews import ReviewError, Verdict
+from pilotage.server.webhooks.reviews import ReviewError, WebhookDecision
 
 
 class CallFailed(Exception):
@@ -26,7 +26,7 @@ class CallFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
+class WebhookInvocation:
     """A webhook that is for a request."""
 
     hook: Hook
@@ -58,12 +58,14 @@ class Dispatcher:
             self._known = found
         return self._hooks
 
-    async def invocation(self, hook: Hook, attributes: Attributes, objects: VersionedObjects) -> Invocation | None:
+    async def invocation(
+        self, hook: Hook, attributes: Attributes, objects: VersionedObjects
+    ) -> WebhookInvocation | None:
         """How a webhook is for a request; None if it is not. Raises ApiError."""
         match = await hook.criteria.match(attributes, self._namespaces)
         if match is None or (hook.conditions and not await self._fulfils(hook, attributes, match, objects)):
             return None
-        return Invocation(hook, match)
+        return WebhookInvocation(hook, match)
 
     async def _fulfils(self, hook: Hook, attributes: Attributes, match: Match, objects: VersionedObjects) -> bool:
         from pilotage.server.matching.conditions import ConditionsError, matches_conditions  # with CEL
@@ -77,7 +79,9 @@ class Dispatcher:
         except ConditionsError as error:
             raise forbidden(attributes, str(error), attributes.name) from error
 
-    async def verdict(self, invocation: Invocation, attributes: Attributes, objects: VersionedObjects) -> Verdict:
+    async def verdict(
+        self, invocation: WebhookInvocation, attributes: Attributes, objects: VersionedObjects
+    ) -> WebhookDecision:
         """Call a webhook. Its warnings are added to those of the request.
 
         Raises CallFailed where the failure policy decides, and ApiError if the webhook refuses the request or if the
@@ -101,7 +105,9 @@ class Dispatcher:
             raise reviews.rejection(hook.name, found.status)
         return found
 
-    async def _call(self, invocation: Invocation, attributes: Attributes, objects: VersionedObjects) -> Verdict:
+    async def _call(
+        self, invocation: WebhookInvocation, attributes: Attributes, objects: VersionedObjects
+    ) -> WebhookDecision:
         hook, match = invocation.hook, invocation.match
         if not hook.review_version:
             reason = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"

@@ -29,7 +29,7 @@ class ServiceReference:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class WebhookTarget:
     """What is called for a webhook."""
 
     url: str
@@ -43,7 +43,7 @@ class Endpoint:
     """The certificates that are trusted, in base64; empty: those of the system."""
 
     @classmethod
-    def of(cls, client_config: Mapping[str, Any]) -> Endpoint:
+    def of(cls, client_config: Mapping[str, Any]) -> WebhookTarget:
         url = webhook_url(client_config)
         parts = urlsplit(url)
         service = client_config.get("service") if client_config.get("url") is None else None
@@ -67,22 +67,22 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion:
+class DefinitionConversion:
     """The webhook that converts between the versions of a custom resource definition."""
 
-    endpoint: Endpoint
+    endpoint: WebhookTarget
     review_version: str
     """The first version of ConversionReview that both sides know."""
 
     @classmethod
-    def of_definition(cls, definition: Document) -> Conversion | None:
+    def of_definition(cls, definition: Document) -> DefinitionConversion | None:
         """The conversion of a definition; None if its versions differ in their names alone."""
         conversion = definition["spec"].get("conversion") or {}
         if conversion.get("strategy") != "Webhook":
             return None
         webhook = conversion.get("webhook") or {}
         known = (version for version in webhook.get("conversionReviewVersions") or () if version in REVIEW_VERSIONS)
-        return cls(Endpoint.of(webhook.get("clientConfig") or {}), next(known, REVIEW_VERSIONS[0]))
+        return cls(WebhookTarget.of(webhook.get("clientConfig") or {}), next(known, REVIEW_VERSIONS[0]))
 
 
 def _port(parts: SplitResult) -> int:

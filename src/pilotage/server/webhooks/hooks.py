@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pilotage.meta.documents import Document
 from pilotage.server.matching.criteria import Criteria
-from pilotage.server.webhooks.endpoints import REVIEW_VERSIONS, Endpoint
+from pilotage.server.webhooks.endpoints import REVIEW_VERSIONS, WebhookTarget
 
 _NO_SIDE_EFFECTS = ("None", "NoneOnDryRun")
 
@@ -21,7 +21,7 @@ class Hook:
     identity: str
     """Unique among all webhooks, also of configurations that repeat a name."""
     criteria: Criteria = field(repr=False)
-    endpoint: Endpoint
+    endpoint: WebhookTarget
     conditions: Sequence[Document] = ()
     timeout: float = 10.0
     ignores_failures: bool = False
@@ -54,7 +54,7 @@ def _hook(webhook: Document, configuration: str, identity: str) -> Hook:
         configuration=configuration,
         identity=identity,
         criteria=Criteria.of_webhook(webhook),
-        endpoint=Endpoint.of(webhook.get("clientConfig") or {}),
+        endpoint=WebhookTarget.of(webhook.get("clientConfig") or {}),
         conditions=tuple(webhook.get("matchConditions") or ()),
         timeout=float(webhook.get("timeoutSeconds") or 10),
         ignores_failures=webhook.get("failurePolicy") == "Ignore",

@@ -9,11 +9,13 @@ from pilotage.meta.patches import json_patch
 from pilotage.meta.text import gojson, jsontext
 from pilotage.server.admission import Attributes
 from pilotage.server.matching.mutation import Mutation, go_message
-from pilotage.server.webhooks.dispatch import CallFailed, Invocation
-from pilotage.server.webhooks.reviews import JSON_PATCH, Verdict
+from pilotage.server.webhooks.dispatch import CallFailed, WebhookInvocation
+from pilotage.server.webhooks.reviews import JSON_PATCH, WebhookDecision
 
 
-async def apply_patch(mutation: Mutation, attributes: Attributes, invocation: Invocation, verdict: Verdict) -> bool:
+async def apply_patch(
+    mutation: Mutation, attributes: Attributes, invocation: WebhookInvocation, verdict: WebhookDecision
+) -> bool:
     """Apply the patch of a webhook, and set defaults. Returns whether it changed anything.
 
     Raises CallFailed for what is no patch, and InternalError for one that does not apply.

@@ -26,7 +26,7 @@ class ReviewError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class WebhookDecision:
     """What a webhook says about a request."""
 
     allowed: bool
@@ -71,7 +71,7 @@ def read_types(answer: Document) -> None:
         raise ReviewError(_go_message(str(error))) from None
 
 
-def verdict(answer: Document, version: str, uid: str, *, mutating: bool) -> Verdict:
+def verdict(answer: Document, version: str, uid: str, *, mutating: bool) -> WebhookDecision:
     """The verdict of an answer whose types are right. Raises ReviewError."""
     response = msgspec.convert(answer, _Review).response
     if response is None:
@@ -80,7 +80,7 @@ def verdict(answer: Document, version: str, uid: str, *, mutating: bool) -> Verd
     if strict:
         _check_identity(answer, response, uid)
     patch = _patch(response, mutating=mutating, strict=strict)
-    return Verdict(
+    return WebhookDecision(
         allowed=bool(response.allowed),
         status=response.status,
         patch=patch,

@@ -8,7 +8,7 @@ import msgspec
 
 from pilotage.errors import Cause, Forbidden, RevisionConflict
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.fence import Fence, Term, check_all
+from pilotage.rest.fence import Fence, LeaderTerm, check_all
 from pilotage.server.context import RegistryContext
 from pilotage.storage.interface import Check, Operation
 
@@ -52,7 +52,7 @@ async def _commit_fenced(context: RegistryContext, fences: Sequence[Fence], oper
             # The lease was renewed in this moment, or it was taken: look again.
 
 
-async def _unchanged(context: RegistryContext, term: Term) -> Check:
+async def _unchanged(context: RegistryContext, term: LeaderTerm) -> Check:
     """The condition that the lease is still as it was when the term was found valid. Raises Forbidden."""
     leases = await context.catalogue.find(_LEASES)
     key = context.key(leases, term.namespace, term.name)

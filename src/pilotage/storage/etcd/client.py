@@ -35,7 +35,7 @@ _SHORTEST_ATTEMPT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class CallTimeouts:
     """How long a call may take, in seconds."""
 
     attempt: float = 3.0
@@ -45,7 +45,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallResponse:
     """The response to a call."""
 
     message: Any
@@ -56,9 +56,9 @@ class Answer:
 class EtcdClient:
     """One channel for each member. All calls go to one of them, until it fails."""
 
-    def __init__(self, address: EtcdAddress, patience: Patience) -> None:
+    def __init__(self, address: EtcdAddress, timeouts: CallTimeouts) -> None:
         self.address = address
-        self.patience = patience
+        self.timeouts = timeouts
         options = ChannelOptions(
             ssl=address.ssl(),
             server_name=address.server_name,
@@ -77,14 +77,14 @@ class EtcdClient:
         self.failure = "it is slow"
         """Why the last call failed that did."""
 
-    async def call(self, method: Method, request: Any, *, writes: bool = False) -> Answer:
+    async def call(self, method: Method, request: Any, *, writes: bool = False) -> CallResponse:
         """Call a method on any member. Raises StorageError; StorageUnavailable if no member answers in time.
 
         A call that may have taken effect is sent again, too: every commit takes effect once, however often it is sent.
         """
         data = request.SerializeToString()
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self.patience.total
+        deadline = loop.time() + self.timeouts.total
         uncertain = renewed = False
         for attempt in count(1):
             member, metadata = self.member, self._metadata
@@ -104,7 +104,7 @@ class EtcdClient:
                 if loop.time() >= deadline or self._closed:
                     raise self._unavailable(error, sent=uncertain) from error
             else:
-                return Answer(message(method.response).FromString(reply), uncertain)
+                return CallResponse(message(method.response).FromString(reply), uncertain)
             self.fail_over(member)
             if attempt % len(self._channels) == 0:
                 await asyncio.sleep(pause(attempt // len(self._channels)))
@@ -153,7 +153,7 @@ class EtcdClient:
             await channel.close()
 
     async def _send(self, member: int, method: Method, data: bytes, left: float) -> bytes:
-        channel, timeout = self._channels[member], min(self.patience.attempt, max(left, _SHORTEST_ATTEMPT))
+        channel, timeout = self._channels[member], min(self.timeouts.attempt, max(left, _SHORTEST_ATTEMPT))
         reply = await channel.unary(method.path, data, metadata=self._metadata, timeout=timeout)
         return reply.message
 

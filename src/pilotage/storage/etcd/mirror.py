@@ -64,7 +64,7 @@ class Mirror:
         self._behind.set()
         try:
             # Less than a reader waits in all, so that it gets this error and not that of its own wait.
-            for _ in range(max(1, round(self._client.patience.total / _SLOW_SECONDS) - 1)):
+            for _ in range(max(1, round(self._client.timeouts.total / _SLOW_SECONDS) - 1)):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_SLOW_SECONDS):
                         await asyncio.shield(reached)

@@ -21,7 +21,7 @@ from ..release import release_memory
 from ..transaction import MAX_VALUE_BYTES, check, frees_space
 from ..watch import Watchers
 from .address import EtcdAddress, parse_address
-from .client import EtcdClient, Patience
+from .client import CallTimeouts, EtcdClient
 from .errors import COMPACTED, LEASE_NOT_FOUND
 from .keys import Keys
 from .leases import Leases
@@ -64,13 +64,15 @@ class EtcdStorage(HistoryStorage):
         cls,
         address: str | EtcdAddress,
         *,
-        patience: Patience | None = None,
+        timeouts: CallTimeouts | None = None,
         max_value_bytes: int = MAX_VALUE_BYTES,
         max_history_bytes: int = MAX_HISTORY_BYTES,
     ) -> EtcdStorage:
         """Connect to etcd and read all keys. Raises StorageError."""
         where = parse_address(address) if isinstance(address, str) else address
-        storage = cls(EtcdClient(where, patience or Patience()), Keys(where.prefix), max_value_bytes, max_history_bytes)
+        storage = cls(
+            EtcdClient(where, timeouts or CallTimeouts()), Keys(where.prefix), max_value_bytes, max_history_bytes
+        )
         try:
             if where.user:
                 await storage._client.authenticate()
@@ -255,10 +257,10 @@ class EtcdStorage(HistoryStorage):
             self._tasks.add(self._next)
             self._next.add_done_callback(self._asked)
         asking = self._next
-        patience = self._client.patience.total
-        if not (await asyncio.wait([asking], timeout=patience))[0]:  # it waits for an earlier one, which has failed
+        seconds = self._client.timeouts.total
+        if not (await asyncio.wait([asking], timeout=seconds))[0]:  # it waits for an earlier one, which has failed
             raise StorageUnavailable(
-                f"{self._client.address}: no member of etcd answers within {patience:g} s: {self._client.failure}",
+                f"{self._client.address}: no member of etcd answers within {seconds:g} s: {self._client.failure}",
                 sent=False,
             )
         if asking.cancelled():

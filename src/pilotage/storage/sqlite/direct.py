@@ -22,7 +22,7 @@ from .parts import OpenFile
 if TYPE_CHECKING:  # loaded with the first commit
     from ..history import History
     from .jobs import Job, Outcome
-    from .writer import Writer
+    from .writer import SQLiteWriter
 
 
 class DirectSqliteStorage(LocalStorage):
@@ -130,10 +130,10 @@ class _Writing:
 
     def __init__(self, file: OpenFile) -> None:
         from ..history import History
-        from .writer import Writer
+        from .writer import SQLiteWriter
 
         self.history: History = History(1)
-        self.writer: Writer = Writer(file, self.history, self._deliver)
+        self.writer: SQLiteWriter = SQLiteWriter(file, self.history, self._deliver)
         self.writer.load()
 
     def current(self) -> History:

@@ -13,7 +13,7 @@ from ..transaction import Commit
 from ..watch import Watchers
 from .jobs import Outcome, RefreshJob
 from .parts import OpenFile
-from .writer import Writer
+from .writer import SQLiteWriter
 
 _POLL_SECONDS = 0.05  # how often waiting watches check whether another process has committed
 
@@ -29,7 +29,7 @@ class Opening:
         self.path = file.path
         try:
             self.watchers = Watchers(self.history)
-            self.writer = Writer(file, self.history, LoopDelivery(loop, self.watchers).deliver)
+            self.writer = SQLiteWriter(file, self.history, LoopDelivery(loop, self.watchers).deliver)
             self.writer.load()
         except BaseException:
             file.abandon()
@@ -66,7 +66,7 @@ class LoopDelivery:
 class CommitPoll:
     """Checks periodically, while watches wait, whether another process has committed."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, watchers: Watchers, writer: Writer) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, watchers: Watchers, writer: SQLiteWriter) -> None:
         self._loop = loop
         self._watchers = watchers
         self._writer = writer

@@ -50,7 +50,7 @@ _log = logger("pilotage.storage")
 T = TypeVar("T")
 
 
-class Writer:
+class SQLiteWriter:
     """The thread and its state. It begins with `load` and ends with a job of None."""
 
     def __init__(self, file: OpenFile, history: History, deliver: Deliver) -> None:
@@ -94,11 +94,11 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="pilotage-storage", daemon=True)
         self._thread.start()
 
-    def stop(self, patience: float | None = None) -> None:
-        """Have the thread finish the waiting jobs and end; wait at most `patience` seconds (None: without limit)."""
+    def stop(self, timeout: float | None = None) -> None:
+        """Have the thread finish the waiting jobs and end; wait at most `timeout` seconds (None: without limit)."""
         self.jobs.put((None,))
         if self._thread is not None:
-            self._thread.join(patience)
+            self._thread.join(timeout)
 
     def behind(self) -> bool:
         """Whether another process may have committed more than the history has. Cheap, and for any thread."""

@@ -14,7 +14,7 @@ from pilotage.http.certificates import Certificate
 from pilotage.meta.models import ObjectMeta
 from pilotage.telemetry.logs import logger
 from pilotage.types.core.v1 import Secret
-from pilotage.webhook.certificates.rotation import State, Validity, first_state, next_state
+from pilotage.webhook.certificates.rotation import SecretState, Validity, first_state, next_state
 from pilotage.webhook.certificates.source import Changed
 
 log = logger("pilotage.webhook")
@@ -52,14 +52,14 @@ class ManagedCertificates:
         self._hosts = tuple(hosts)
         self._clock = clock
         self._check_seconds = check_seconds
-        self._state: State | None = None
+        self._state: SecretState | None = None
         self._trusted: tuple[bytes, datetime] | None = None
 
     async def open(self) -> None:
         await self.advance()
 
     @property
-    def state(self) -> State:
+    def state(self) -> SecretState:
         assert self._state is not None, "open() was not called"
         return self._state
 
@@ -100,7 +100,7 @@ class ManagedCertificates:
             before, self._state = self._state, wanted
             return before != wanted
 
-    def _wanted(self, found: State | None) -> State:
+    def _wanted(self, found: SecretState | None) -> SecretState:
         now = self._clock()
         if found is None:
             return first_state(self._hosts, now, self.validity)
@@ -109,7 +109,7 @@ class ManagedCertificates:
             trusted_for = now - self._trusted[1]
         return next_state(found, self._hosts, now, self.validity, trusted_for)
 
-    async def _write(self, secret: Secret | None, state: State) -> None:
+    async def _write(self, secret: Secret | None, state: SecretState) -> None:
         if secret is None:
             meta = ObjectMeta(name=self.name, namespace=self.namespace)
             await self._client.create(Secret(metadata=meta, type=_TYPE, data=_data(state)))
@@ -121,7 +121,7 @@ class ManagedCertificates:
 _KEYS = ("ca.crt", "authority.crt", "authority.key", "next.crt", "next.key", "previous.crt", "tls.crt", "tls.key")
 
 
-def _data(state: State) -> dict[str, str]:
+def _data(state: SecretState) -> dict[str, str]:
     parts = {
         "ca.crt": state.bundle,
         "authority.crt": state.current.certificate,
@@ -135,7 +135,7 @@ def _data(state: State) -> dict[str, str]:
     return {key: base64.b64encode(value).decode() for key, value in parts.items() if value}
 
 
-def _state(data: Mapping[str, str]) -> State | None:
+def _state(data: Mapping[str, str]) -> SecretState | None:
     """The state in a Secret; None if it has none, or one that cannot be used: then it is made again."""
     try:
         parts = {key: base64.b64decode(data[key]) for key in _KEYS if key in data}
@@ -148,4 +148,4 @@ def _state(data: Mapping[str, str]) -> State | None:
     except (KeyError, ValueError) as error:
         log.warning("The Secret of the webhook server's certificate cannot be used, making a new one", error=error)
         return None
-    return State(current, serving, following, parts.get("previous.crt", b""))
+    return SecretState(current, serving, following, parts.get("previous.crt", b""))

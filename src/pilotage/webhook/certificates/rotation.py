@@ -32,7 +32,7 @@ class Validity:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class SecretState:
     """What the Secret has."""
 
     current: Certificate
@@ -48,15 +48,15 @@ class State:
         return b"".join(dict.fromkeys(pem for pem in authorities if pem))
 
 
-def first_state(hosts: Sequence[str], now: datetime, validity: Validity) -> State:
+def first_state(hosts: Sequence[str], now: datetime, validity: Validity) -> SecretState:
     """A new authority and a certificate of it for these hosts."""
     authority = certificates.authority(now, validity.authority)
-    return State(authority, _serving(authority, hosts, now, validity))
+    return SecretState(authority, _serving(authority, hosts, now, validity))
 
 
 def next_state(
-    state: State, hosts: Sequence[str], now: datetime, validity: Validity, trusted_for: timedelta | None
-) -> State:
+    state: SecretState, hosts: Sequence[str], now: datetime, validity: Validity, trusted_for: timedelta | None
+) -> SecretState:
     """The state after one step, or the same one if no step is due.
 
     `trusted_for` is for how long the clients have had the bundle of `state`; None: they do not have it yet.
@@ -68,7 +68,7 @@ def next_state(
         return first_state(hosts, now, validity)
     if state.next is not None and is_settled:
         authority = state.next
-        return State(authority, _serving(authority, hosts, now, validity), None, state.current.certificate)
+        return SecretState(authority, _serving(authority, hosts, now, validity), None, state.current.certificate)
     if state.next is None and state.previous and is_settled and _since(state.serving, now) >= validity.overlap:
         return replace(state, previous=b"")
     if state.next is None and not state.previous and is_due(state.current, now):
@@ -84,7 +84,7 @@ def is_due(certificate: Certificate, now: datetime) -> bool:
     return (end - now) < (end - start) / 3
 
 
-def _all_hosts(hosts: Sequence[str], state: State) -> list[str]:
+def _all_hosts(hosts: Sequence[str], state: SecretState) -> list[str]:
     """Our hosts, and those of other replicas that are in the certificate already: all replicas share it."""
     others = sorted(certificates.hosts(state.serving).difference(hosts))
     return [*hosts, *others[:_MAX_HOSTS]]

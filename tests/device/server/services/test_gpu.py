@@ -20,7 +20,7 @@ from pilotage.device.wire.health import ServingStatus
 from pilotage.errors import Status
 from pilotage.grpc.rpc import Call, Code, Handlers, Peer, Reply, RPCError
 from pilotage.rest import APIRequest, ListOptions, PatchType, Response, Verb
-from pilotage.telemetry.lines import Event
+from pilotage.telemetry.lines import LogEvent
 
 from ..fakes import Out, api, condition, gpu, registry, status
 
@@ -143,7 +143,7 @@ async def test_every_write_leaves_a_line_that_says_who_what_and_how_it_ended(cap
         patch = APIRequest(Verb.PATCH, wire.RESOURCE, name="gpu-0", body=b"{}", content_type=PatchType.MERGE.value)
         await here.ask(patch)
         await here.ask(APIRequest(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
-    lines = [record.msg.fields for record in caplog.records if isinstance(record.msg, Event)]
+    lines = [record.msg.fields for record in caplog.records if isinstance(record.msg, LogEvent)]
     found = [(line["method"], line["name"], line["code"], line["provider"]) for line in lines if "method" in line]
     assert found == [
         ("CreateGpu", "gpu-0", "OK", "nvml"),

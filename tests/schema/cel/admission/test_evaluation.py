@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
-from pilotage.schema.cel.admission.evaluation import OUT_OF_BUDGET, AdmissionExpression, Answer, Decisions, Question
+from pilotage.schema.cel.admission.evaluation import (
+    OUT_OF_BUDGET,
+    AdmissionExpression,
+    AuthorizerDecision,
+    Decisions,
+    Question,
+)
 from pilotage.schema.cel.expression import EvaluationError
 
 OBJECT = {"metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"items": [1, 2, 3], "ratio": 0.5}}
@@ -62,7 +68,7 @@ def test_what_an_expression_asks_the_authorizer_is_noted_until_it_is_answered() 
         expression.evaluate({"authorizer": {}}, decisions)
     (question,) = decisions.open
     assert question == Question("get", group="apps", resource="deployments", subresource="scale", namespace="n")
-    decisions.answers[question] = Answer(True)
+    decisions.answers[question] = AuthorizerDecision(True)
     assert expression.evaluate({"authorizer": {}}, decisions) is True
     assert decisions.open == []
 
@@ -76,7 +82,7 @@ def test_the_reason_and_the_error_of_a_decision_can_be_read() -> None:
     text = "authorizer.serviceAccount('n', 'a').path('/x').check('get').{}()"
     question = Question("get", path="/x", service_account="n:a")
     decisions = Decisions()
-    decisions.answers[question] = Answer(False, "because", "broken")
+    decisions.answers[question] = AuthorizerDecision(False, "because", "broken")
     found = [AdmissionExpression(text.format(name)).evaluate({"authorizer": {}}, decisions) for name in _PARTS]
     assert found == [False, "because", True, "broken"]
 

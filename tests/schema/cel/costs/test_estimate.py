@@ -6,7 +6,7 @@ from pilotage.schema.cel import environment
 from pilotage.schema.cel.ast import read_expr
 from pilotage.schema.cel.costs.estimate import Estimate, estimate
 from pilotage.schema.cel.costs.parts import LIMIT
-from pilotage.schema.cel.declared import Declared
+from pilotage.schema.cel.declared import DeclaredValue
 from pilotage.schema.structural.node import Tree
 
 TEXT = {"type": "string", "maxLength": 10}
@@ -24,7 +24,7 @@ SCHEMA = {
 
 def estimated(rule: str, *, optional_old: bool = False) -> Estimate:
     tree = read_expr(environment.plain().compile(rule).serialize())
-    return estimate(tree, Declared(Tree(None).node(SCHEMA)), optional_old=optional_old)
+    return estimate(tree, DeclaredValue(Tree(None).node(SCHEMA)), optional_old=optional_old)
 
 
 @pytest.mark.parametrize(

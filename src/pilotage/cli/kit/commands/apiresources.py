@@ -7,14 +7,14 @@ import argparse
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.printers.documents import as_json, as_yaml
 from pilotage.cli.kit.printers.table import Columns
-from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.session import CommandSession
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
 
 FORMATS = ("", "json", "name", "wide", "yaml")
 
 
-async def run(session: Session, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
     if options.output not in FORMATS:
         raise CommandError(
             f'unable to match a printer suitable for the output format "{options.output}", allowed formats are: '

@@ -11,7 +11,7 @@ from pilotage.cli.kit.commands.files import placed
 from pilotage.cli.kit.commands.written import Report, is_server_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.manifests import Manifest, read_manifests
-from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.session import CommandSession
 from pilotage.errors import ApiError, Conflict, PilotageError, Status
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -21,7 +21,7 @@ _MANAGER = re.compile(r'conflicts? with "([^"]*)"')
 _READ_ONLY = ("managedFields", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink")
 
 
-async def run(session: Session, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
     _check(options)
     manifests = read_manifests(options.filename, recursive=options.recursive)
     report = Report(session, options)
@@ -55,7 +55,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 async def _apply(
-    session: Session, options: argparse.Namespace, mapping: RESTMapping, manifest: Manifest
+    session: CommandSession, options: argparse.Namespace, mapping: RESTMapping, manifest: Manifest
 ) -> tuple[Document, str]:
     """Apply one object: what it is then, and what has happened."""
     document = _sent(manifest.document)
@@ -80,7 +80,7 @@ async def _apply(
 
 
 async def _send(
-    session: Session,
+    session: CommandSession,
     options: argparse.Namespace,
     mapping: RESTMapping,
     document: Document,

@@ -10,13 +10,13 @@ from pilotage.cli.kit.commands.written import Report, is_server_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.manifests import Manifest, read_manifests
 from pilotage.cli.kit.schemas import schema_of
-from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.kit.setting import apply_settings, settings
 from pilotage.errors import ApiError, PilotageError, Status
 from pilotage.meta.documents import Document
 
 
-async def run(session: Session, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
     if options.filename:
         if options.resources or options.set:
             raise CommandError("give either -f FILE, or TYPE NAME with --set")
@@ -27,7 +27,7 @@ async def run(session: Session, options: argparse.Namespace) -> int:
     return 0
 
 
-async def _document(session: Session, options: argparse.Namespace) -> Document:
+async def _document(session: CommandSession, options: argparse.Namespace) -> Document:
     words = options.resources[0].split("/") if len(options.resources) == 1 else options.resources
     if len(words) != 2:
         raise CommandError("give TYPE NAME, as in `create todo milk --set spec.text=x`, or -f FILE")
@@ -41,7 +41,7 @@ async def _document(session: Session, options: argparse.Namespace) -> Document:
     return document
 
 
-async def _create_all(session: Session, options: argparse.Namespace, manifests: list[Manifest]) -> None:
+async def _create_all(session: CommandSession, options: argparse.Namespace, manifests: list[Manifest]) -> None:
     report = Report(session, options)
     errors: list[PilotageError] = []
     for manifest in manifests:

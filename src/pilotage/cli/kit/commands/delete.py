@@ -9,8 +9,8 @@ from pilotage.cli.kit.commands.create import with_source
 from pilotage.cli.kit.commands.get import chosen_by, listed
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.naming import kind_of
-from pilotage.cli.kit.selection import Selected
-from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.selection import SelectedObjects
+from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.terminal import GREEN
 from pilotage.errors import ApiError, NotFound, PilotageError
 from pilotage.meta.documents import Document
@@ -20,13 +20,13 @@ _POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "
 _POLICIES["false"] = "Orphan"
 
 
-async def run(session: Session, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
     _check(options)
     chosen = await _chosen(session, options)
     if not chosen and not options.ignore_not_found:
         session.output.line("No resources found")
     errors: list[PilotageError] = []
-    deleted: list[tuple[Selected, str]] = []
+    deleted: list[tuple[SelectedObjects, str]] = []
     for each in chosen:
         try:
             answer = await _delete(session, options, each)
@@ -57,7 +57,7 @@ def _check(options: argparse.Namespace) -> None:
         raise CommandError(f"unexpected -o output mode: {options.output}. We only support '-o name'")
 
 
-async def _chosen(session: Session, options: argparse.Namespace) -> list[Selected]:
+async def _chosen(session: CommandSession, options: argparse.Namespace) -> list[SelectedObjects]:
     """The objects to delete, each by its name."""
     found = await chosen_by(session, options)
     if options.filename:
@@ -69,7 +69,7 @@ async def _chosen(session: Session, options: argparse.Namespace) -> list[Selecte
     return await listed(session, options, found)
 
 
-async def _delete(session: Session, options: argparse.Namespace, each: Selected) -> Document:
+async def _delete(session: CommandSession, options: argparse.Namespace, each: SelectedObjects) -> Document:
     key = each.namespace, each.name
     if options.dry_run == "client":
         return await session.get(each.mapping, each.name, each.namespace)
@@ -82,7 +82,7 @@ async def _delete(session: Session, options: argparse.Namespace, each: Selected)
     return await session.delete(each.mapping, key, policy)
 
 
-def _print(session: Session, options: argparse.Namespace, each: Selected) -> None:
+def _print(session: CommandSession, options: argparse.Namespace, each: SelectedObjects) -> None:
     kind = kind_of(each.mapping.gvk)
     if options.output == "name":
         session.output.line(f"{kind}/{each.name}")

@@ -11,8 +11,8 @@ from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.ages import interval, last_seen
 from pilotage.cli.kit.printers.output import go_text
 from pilotage.cli.kit.printers.tabs import aligned
-from pilotage.cli.kit.selection import Selected
-from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.selection import SelectedObjects
+from pilotage.cli.kit.session import CommandSession
 from pilotage.errors import ApiError, NoMatch, NotFound, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars import times
@@ -25,7 +25,7 @@ _WORDS = re.compile(r"[A-Z]{3,}[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|-")
 _LONGEST = 140
 
 
-async def run(session: Session, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
     errors: list[PilotageError] = []
     texts: list[str] = []
     for each in await chosen_by(session, options):
@@ -43,7 +43,7 @@ async def run(session: Session, options: argparse.Namespace) -> int:
     return 0
 
 
-async def _documents(session: Session, options: argparse.Namespace, each: Selected) -> list[Document]:
+async def _documents(session: CommandSession, options: argparse.Namespace, each: SelectedObjects) -> list[Document]:
     """The object with the name, else all whose names begin with it, as in kubectl."""
     if not each.name:
         return (await session.list(each.mapping, scope(session, each.mapping, options), list_options(options)))[0]
@@ -57,7 +57,7 @@ async def _documents(session: Session, options: argparse.Namespace, each: Select
         return found
 
 
-async def _lines(session: Session, options: argparse.Namespace, document: Document) -> list[str]:
+async def _lines(session: CommandSession, options: argparse.Namespace, document: Document) -> list[str]:
     metadata = document["metadata"]
     lines = [f"Name:\t{metadata['name']}", f"Namespace:\t{metadata.get('namespace') or ''}"]
     lines += _labels(metadata.get("labels") or {})
@@ -122,7 +122,7 @@ def _capital(word: str) -> str:
     return word.capitalize() if word.islower() else word
 
 
-async def _events(session: Session, document: Document) -> list[str]:
+async def _events(session: CommandSession, document: Document) -> list[str]:
     events = await events_of(session, document)
     if not events:
         return ["Events:\t<none>"]
@@ -135,7 +135,7 @@ async def _events(session: Session, document: Document) -> list[str]:
     return lines
 
 
-async def events_of(session: Session, document: Document) -> list[Document]:
+async def events_of(session: CommandSession, document: Document) -> list[Document]:
     """The events about an object, in the order in which they happened last."""
     try:
         mapping = session.mapper.mapping_for("events")

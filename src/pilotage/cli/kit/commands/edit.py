@@ -15,8 +15,8 @@ from pilotage.cli.kit.commands.get import chosen_by
 from pilotage.cli.kit.commands.written import Report
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.documents import as_json, as_yaml, without_managed_fields
-from pilotage.cli.kit.selection import Selected
-from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.selection import SelectedObjects
+from pilotage.cli.kit.session import CommandSession
 from pilotage.errors import ApiError, DecodeError, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.patches.diff import merge_diff
@@ -31,7 +31,7 @@ _HEAD = """\
 """
 
 
-async def run(session: Session, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
     chosen = await chosen_by(session, options)
     if not all(each.name for each in chosen):
         raise CommandError("give the name of the object to edit")
@@ -46,7 +46,7 @@ async def run(session: Session, options: argparse.Namespace) -> int:
     return 0
 
 
-async def _edit(session: Session, options: argparse.Namespace, each: Selected, report: Report) -> None:
+async def _edit(session: CommandSession, options: argparse.Namespace, each: SelectedObjects, report: Report) -> None:
     old = without_managed_fields(await session.get(each.mapping, each.name, each.namespace))
     write = as_json if options.output == "json" else as_yaml
     with tempfile.TemporaryDirectory(prefix="edit-") as folder:
@@ -85,7 +85,7 @@ async def _edited(file: Path, text: str) -> str:
     return await asyncio.to_thread(edit)  # watches and reconcilers go on in the meantime
 
 
-async def _save(session: Session, each: Selected, old: Document, text: str, report: Report) -> None:
+async def _save(session: CommandSession, each: SelectedObjects, old: Document, text: str, report: Report) -> None:
     try:
         new = yamltext.read(text)
     except DecodeError as error:
@@ -108,7 +108,7 @@ def _content(text: str) -> str:
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#"))
 
 
-def _comment(each: Selected, error: PilotageError) -> str:
+def _comment(each: SelectedObjects, error: PilotageError) -> str:
     """The reason for opening a file again, as comments."""
     causes = [f"{cause.field}: {cause.message}" for cause in getattr(error, "causes", ())] or [str(error)]
     lines = [f'{each.mapping.resource.resource} "{each.name}" was not valid:', *(f"* {cause}" for cause in causes)]

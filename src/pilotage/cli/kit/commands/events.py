@@ -9,7 +9,7 @@ from pilotage.cli.kit.printers.ages import interval, last_seen
 from pilotage.cli.kit.printers.output import printer_of
 from pilotage.cli.kit.printers.table import Columns, cell_text
 from pilotage.cli.kit.selection import selected
-from pilotage.cli.kit.session import Session, decode
+from pilotage.cli.kit.session import CommandSession, decode
 from pilotage.cli.terminal import YELLOW
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars import times
@@ -17,7 +17,7 @@ from pilotage.rest.answers import watch_error
 from pilotage.rest.request import APIRequest, ListOptions, Verb
 
 
-async def run(session: Session, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
     types = {word.lower() for each in options.types for word in each.split(",") if word}
     if unknown := types - {"normal", "warning"}:
         raise CommandError(f"invalid --types {unknown.pop()}: must be Normal or Warning")
@@ -60,7 +60,7 @@ class _Wanted:
 class _Shown:
     """Prints events as a table, or in the format of `-o`."""
 
-    def __init__(self, session: Session, options: argparse.Namespace) -> None:
+    def __init__(self, session: CommandSession, options: argparse.Namespace) -> None:
         self._session, self._options = session, options
         self._columns = Columns()
         self._headed = options.no_headers
@@ -94,7 +94,7 @@ class _Shown:
         return rows
 
 
-async def _about(session: Session, options: argparse.Namespace) -> Document | None:
+async def _about(session: CommandSession, options: argparse.Namespace) -> Document | None:
     if not options.about:
         return None
     chosen = selected(session, [options.about])
@@ -107,7 +107,7 @@ async def _about(session: Session, options: argparse.Namespace) -> Document | No
     return {"kind": chosen[0].mapping.gvk.kind, "metadata": metadata}  # deleted: its events may still be there
 
 
-async def _watch(session: Session, request: APIRequest, version: str, wanted: _Wanted, shown: _Shown) -> None:
+async def _watch(session: CommandSession, request: APIRequest, version: str, wanted: _Wanted, shown: _Shown) -> None:
     while True:
         options = ListOptions(resource_version=version, allow_watch_bookmarks=True, frequent_bookmarks=False)
         opened = APIRequest(Verb.WATCH, request.resource, request.namespace, options=options)

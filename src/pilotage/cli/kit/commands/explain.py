@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.schemas import NAMED, TYPE_TEXT, schema_of
 from pilotage.cli.kit.selection import of_type
-from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.session import CommandSession
 from pilotage.errors import NoMatch
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersion
@@ -18,7 +18,7 @@ from pilotage.meta.mapping.mapper import RESTMapping
 _ENUMS = 4
 
 
-async def run(session: Session, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
     mapping, path = _found(session, options)
     schema = await schema_of(session, mapping)
     if schema is None:
@@ -40,7 +40,7 @@ async def run(session: Session, options: argparse.Namespace) -> int:
     return 0
 
 
-def _found(session: Session, options: argparse.Namespace) -> tuple[RESTMapping, list[str]]:
+def _found(session: CommandSession, options: argparse.Namespace) -> tuple[RESTMapping, list[str]]:
     name, *path = options.resource.split(".")
     mappings = of_type(session, name)
     if options.api_version:

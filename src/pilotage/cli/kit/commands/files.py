@@ -6,23 +6,23 @@ import argparse
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.manifests import Manifest, read_manifests
-from pilotage.cli.kit.selection import Selected
-from pilotage.cli.kit.session import Session, gvk_of
+from pilotage.cli.kit.selection import SelectedObjects
+from pilotage.cli.kit.session import CommandSession, gvk_of
 from pilotage.errors import NoMatch
 from pilotage.meta.mapping.mapper import RESTMapping
 
 
-async def selected_by_files(session: Session, options: argparse.Namespace) -> list[Selected]:
+async def selected_by_files(session: CommandSession, options: argparse.Namespace) -> list[SelectedObjects]:
     """The objects of `-f`, by their names."""
     found = []
     for manifest in read_manifests(options.filename, recursive=getattr(options, "recursive", False)):
         mapping = await placed(session, manifest, options)
         metadata = manifest.document["metadata"]
-        found.append(Selected(mapping, metadata["name"], metadata.get("namespace") or "", manifest.source))
+        found.append(SelectedObjects(mapping, metadata["name"], metadata.get("namespace") or "", manifest.source))
     return found
 
 
-async def placed(session: Session, manifest: Manifest, options: argparse.Namespace) -> RESTMapping:
+async def placed(session: CommandSession, manifest: Manifest, options: argparse.Namespace) -> RESTMapping:
     """The resource of an object, whose namespace is filled in. Raises CommandError."""
     document = manifest.document
     try:

@@ -11,8 +11,8 @@ from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.naming import kind_of
 from pilotage.cli.kit.printers.output import is_table, printer_of
 from pilotage.cli.kit.printers.table import KindTables, printed
-from pilotage.cli.kit.selection import Selected, selected
-from pilotage.cli.kit.session import Session, decode
+from pilotage.cli.kit.selection import SelectedObjects, selected
+from pilotage.cli.kit.session import CommandSession, decode
 from pilotage.errors import ApiError, BadRequest, NotFound, PilotageError, Status
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -21,7 +21,7 @@ from pilotage.rest.request import APIRequest, Form, ListOptions, Verb
 CHUNK = 500
 
 
-async def run(session: Session, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
     """Print what the arguments select."""
     chosen = await chosen_by(session, options)
     if options.watch or options.watch_only:
@@ -35,7 +35,7 @@ async def run(session: Session, options: argparse.Namespace) -> int:
     return 0
 
 
-async def chosen_by(session: Session, options: argparse.Namespace) -> list[Selected]:
+async def chosen_by(session: CommandSession, options: argparse.Namespace) -> list[SelectedObjects]:
     """What the arguments or the files select. Raises CommandError."""
     if not options.filename:
         found = selected(session, options.resources)
@@ -51,19 +51,21 @@ async def chosen_by(session: Session, options: argparse.Namespace) -> list[Selec
     return await selected_by_files(session, options)
 
 
-async def listed(session: Session, options: argparse.Namespace, chosen: list[Selected]) -> list[Selected]:
+async def listed(
+    session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]
+) -> list[SelectedObjects]:
     """The objects of the types that are chosen, each by its name: those with the labels and fields of the options, or
     with `--all`. Raises CommandError."""
     if not (options.selector or options.field_selector or options.all):
         raise CommandError("resource(s) were provided, but no name was specified")
-    found: list[Selected] = []
+    found: list[SelectedObjects] = []
     for each in chosen:
         try:
             items, _ = await session.list(each.mapping, scope(session, each.mapping, options), list_options(options))
         except ApiError as error:
             raise about_list(error, each.mapping, options) from None
         names = [(item["metadata"]["name"], item["metadata"].get("namespace") or "") for item in items]
-        found += [Selected(each.mapping, name, namespace) for name, namespace in names]
+        found += [SelectedObjects(each.mapping, name, namespace) for name, namespace in names]
     return found
 
 
@@ -86,14 +88,14 @@ def list_options(options: argparse.Namespace, include_object: str = "") -> ListO
     )
 
 
-def scope(session: Session, mapping: RESTMapping, options: argparse.Namespace) -> str:
+def scope(session: CommandSession, mapping: RESTMapping, options: argparse.Namespace) -> str:
     """The namespace of a list; empty for all."""
     if not mapping.namespaced or getattr(options, "all_namespaces", False):
         return ""
     return session.namespace
 
 
-async def _print_tables(session: Session, options: argparse.Namespace, chosen: list[Selected]) -> None:
+async def _print_tables(session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]) -> None:
     errors: list[PilotageError] = []
     answers = [
         KindTables(
@@ -111,16 +113,16 @@ async def _print_tables(session: Session, options: argparse.Namespace, chosen: l
     raise_all(errors)
 
 
-def _print_nothing(session: Session, options: argparse.Namespace, chosen: list[Selected]) -> None:
+def _print_nothing(session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]) -> None:
     everywhere = options.all_namespaces or not any(each.mapping.namespaced for each in chosen)
     where = "" if everywhere else f" in {session.namespace} namespace."
     session.errors.line(f"No resources found{where}")
 
 
 async def _tables(
-    session: Session,
+    session: CommandSession,
     mapping: RESTMapping,
-    chosen: list[Selected],
+    chosen: list[SelectedObjects],
     options: argparse.Namespace,
     errors: list[PilotageError],
 ) -> AsyncIterator[Document]:
@@ -165,7 +167,7 @@ def about_list(error: ApiError, mapping: RESTMapping, options: argparse.Namespac
     return type(error)(status=Status(status.code, status.reason, f"{what}: {status.message}", status.details))
 
 
-async def _print_documents(session: Session, options: argparse.Namespace, chosen: list[Selected]) -> None:
+async def _print_documents(session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]) -> None:
     write = printer_of(options.output, headers=not options.no_headers, managed_fields=options.show_managed_fields)
     found, errors = await documents_of(session, options, chosen)
     if options.sort_by and found:
@@ -184,7 +186,7 @@ async def _print_documents(session: Session, options: argparse.Namespace, chosen
 
 
 async def documents_of(
-    session: Session, options: argparse.Namespace, chosen: list[Selected]
+    session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]
 ) -> tuple[list[Document], list[PilotageError]]:
     """The objects that are selected, and the errors of those that could not be read."""
     found: list[Document] = []

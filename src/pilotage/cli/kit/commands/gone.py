@@ -6,14 +6,14 @@ import asyncio
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.naming import kind_of
-from pilotage.cli.kit.selection import Selected
-from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.selection import SelectedObjects
+from pilotage.cli.kit.session import CommandSession
 from pilotage.rest.request import APIRequest, ListOptions, Verb
 
 FOREVER = 7 * 24 * 3600.0
 
 
-async def wait_gone(session: Session, deleted: list[tuple[Selected, str]], timeout: float) -> None:
+async def wait_gone(session: CommandSession, deleted: list[tuple[SelectedObjects, str]], timeout: float) -> None:
     """Wait until none of the objects exists with its uid. `timeout` 0 is without a limit. Raises CommandError."""
     for each, uid in deleted:
         shown = f'{kind_of(each.mapping.gvk)} "{each.name}"'
@@ -27,7 +27,7 @@ async def wait_gone(session: Session, deleted: list[tuple[Selected, str]], timeo
             ) from None
 
 
-async def _wait(session: Session, each: Selected, uid: str) -> None:
+async def _wait(session: CommandSession, each: SelectedObjects, uid: str) -> None:
     while True:
         found = await session.find(each.mapping, each.name, each.namespace)
         if found is None or (uid and found["metadata"].get("uid") != uid):

@@ -8,19 +8,19 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.get import listed
 from pilotage.cli.kit.commands.written import Report, is_server_dry_run
 from pilotage.cli.kit.exits import raise_all
-from pilotage.cli.kit.selection import Selected, selected
-from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.selection import SelectedObjects, selected
+from pilotage.cli.kit.session import CommandSession
 from pilotage.errors import ApiError, PilotageError
 from pilotage.rest.request import PatchType
 
 _DONE = {(True, True): "modified", (True, False): "labeled", (False, True): "unlabeled", (False, False): "not labeled"}
 
 
-async def run(session: Session, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return await change(session, options, "labels")
 
 
-async def change(session: Session, options: argparse.Namespace, field: str) -> int:
+async def change(session: CommandSession, options: argparse.Namespace, field: str) -> int:
     """Change the labels or the annotations of what the arguments select."""
     words, new, removed = _split(options.resources)
     if not new and not removed and not options.list:
@@ -62,7 +62,7 @@ def _is_change(word: str) -> bool:
     return "=" in word or (word.endswith("-") and len(word) > 1)
 
 
-async def _chosen(session: Session, options: argparse.Namespace, words: list[str]) -> list[Selected]:
+async def _chosen(session: CommandSession, options: argparse.Namespace, words: list[str]) -> list[SelectedObjects]:
     if options.filename:
         from pilotage.cli.kit.commands.files import selected_by_files
 
@@ -74,9 +74,9 @@ async def _chosen(session: Session, options: argparse.Namespace, words: list[str
 
 
 async def _change(
-    session: Session,
+    session: CommandSession,
     options: argparse.Namespace,
-    each: Selected,
+    each: SelectedObjects,
     field: str,
     new: dict[str, str],
     removed: list[str],
@@ -98,7 +98,7 @@ async def _change(
     report.add(each.mapping, document, done)
 
 
-async def _list(session: Session, each: Selected, field: str, *, headed: bool) -> None:
+async def _list(session: CommandSession, each: SelectedObjects, field: str, *, headed: bool) -> None:
     """Print the labels of an object, under its name where there are several objects."""
     found = (await session.get(each.mapping, each.name, each.namespace))["metadata"].get(field) or {}
     gvk = each.mapping.gvk

@@ -13,7 +13,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.logfile import older
 from pilotage.cli.kit.printers.ages import moment
 from pilotage.cli.kit.selection import selected
-from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.terminal import DIM, RED, YELLOW
 
 _OWN = ("time", "level", "logger", "message", "exception", "controller", "controllerGroup", "controllerKind")
@@ -21,7 +21,7 @@ _HIDDEN = (*_OWN, "namespace", "name", "reconcileID")
 _STYLES = {"error": RED, "warning": YELLOW}
 
 
-async def run(session: Session, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
     if not session.log_file:
         raise CommandError("logs of reconciles are kept beside a SQLite storage: give --storage sqlite:PATH")
     chosen = selected(session, options.resources)
@@ -59,7 +59,7 @@ def _lines(path: str) -> Iterator[dict[str, Any]]:
                 yield document
 
 
-def _text(session: Session, line: dict[str, Any]) -> str:
+def _text(session: CommandSession, line: dict[str, Any]) -> str:
     from pilotage.telemetry.lines import value_of
 
     level = str(line.get("level") or "")

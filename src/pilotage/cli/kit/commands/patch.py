@@ -11,8 +11,8 @@ from pilotage.cli.kit.commands.get import chosen_by
 from pilotage.cli.kit.commands.written import Report, is_server_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.schemas import schema_of
-from pilotage.cli.kit.selection import Selected
-from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.selection import SelectedObjects
+from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.kit.setting import merge_patch, settings
 from pilotage.errors import ApiError, DecodeError, PilotageError
 from pilotage.meta.documents import Document
@@ -22,7 +22,7 @@ from pilotage.rest.request import PatchType
 _TYPES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC}
 
 
-async def run(session: Session, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
     chosen = await chosen_by(session, options)
     if not all(each.name for each in chosen):
         raise CommandError("give the name of the object to patch")
@@ -40,7 +40,7 @@ async def run(session: Session, options: argparse.Namespace) -> int:
     return 0
 
 
-async def _patch(session: Session, options: argparse.Namespace, each: Selected, report: Report) -> None:
+async def _patch(session: CommandSession, options: argparse.Namespace, each: SelectedObjects, report: Report) -> None:
     old = await session.get(each.mapping, each.name, each.namespace)
     patch, kind = await _content(session, options, each)
     if options.dry_run == "client":
@@ -53,7 +53,9 @@ async def _patch(session: Session, options: argparse.Namespace, each: Selected, 
     report.add(each.mapping, new, done, dry_run=False)
 
 
-async def _content(session: Session, options: argparse.Namespace, each: Selected) -> tuple[Any, PatchType]:
+async def _content(
+    session: CommandSession, options: argparse.Namespace, each: SelectedObjects
+) -> tuple[Any, PatchType]:
     if options.set or options.unset:
         found = settings(options.set, await schema_of(session, each.mapping))
         return merge_patch(found, options.unset), PatchType.MERGE
@@ -65,7 +67,9 @@ async def _content(session: Session, options: argparse.Namespace, each: Selected
         raise CommandError(f'unable to parse "{text}": {error}') from error
 
 
-async def _patched(session: Session, each: Selected, old: Document, patch: Any, kind: PatchType) -> Document:
+async def _patched(
+    session: CommandSession, each: SelectedObjects, old: Document, patch: Any, kind: PatchType
+) -> Document:
     """The object as the patch would leave it, before the defaults and rules of the server. Raises PatchError."""
     from pilotage.meta.patches import json_patch, merge, strategic
 
@@ -83,7 +87,7 @@ def _read(path: str) -> str:
         raise CommandError(f"unable to read patch file: open {path}: {(error.strerror or '').lower()}") from error
 
 
-def _default_type(each: Selected) -> PatchType:
+def _default_type(each: SelectedObjects) -> PatchType:
     """Strategic for kinds of Kubernetes, as in kubectl; custom resources have no strategic merge patch."""
     group = each.mapping.gvk.group
     return PatchType.MERGE if "." in group and not group.endswith(".k8s.io") else PatchType.STRATEGIC

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.kit.commands.written import is_server_dry_run
-from pilotage.cli.kit.session import Session, name_of
+from pilotage.cli.kit.session import CommandSession, name_of
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import DeleteOptions, ListOptions
 
 
-async def prune(session: Session, options: argparse.Namespace, applied: list[tuple[RESTMapping, Document]]) -> None:
+async def prune(
+    session: CommandSession, options: argparse.Namespace, applied: list[tuple[RESTMapping, Document]]
+) -> None:
     """Delete the objects of the applied kinds and namespaces that match the selector, that this tool has applied, and
     that are not among `applied`. The manager of an apply is in managedFields: objects that were made in another way
     stay."""
@@ -27,7 +29,9 @@ async def prune(session: Session, options: argparse.Namespace, applied: list[tup
                 await _delete(session, options, mapping, (namespace, name))
 
 
-async def _delete(session: Session, options: argparse.Namespace, mapping: RESTMapping, key: tuple[str, str]) -> None:
+async def _delete(
+    session: CommandSession, options: argparse.Namespace, mapping: RESTMapping, key: tuple[str, str]
+) -> None:
     if options.dry_run != "client":
         policy = DeleteOptions(dry_run=is_server_dry_run(options), propagation_policy="Background")
         await session.delete(mapping, key, policy)

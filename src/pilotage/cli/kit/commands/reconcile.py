@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from pilotage.cli.kit.session import Session
+from pilotage.cli.kit.session import CommandSession
 
 
-async def run(session: Session, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
     """Nothing to do here: the tool has started its reconcilers, and waits until they are idle."""
     return 0

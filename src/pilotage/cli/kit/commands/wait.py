@@ -12,8 +12,8 @@ from pilotage.cli.kit.commands.get import chosen_by, listed
 from pilotage.cli.kit.commands.written import Report
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.template import relaxed, value_text
-from pilotage.cli.kit.selection import Selected
-from pilotage.cli.kit.session import Session, decode
+from pilotage.cli.kit.selection import SelectedObjects
+from pilotage.cli.kit.session import CommandSession, decode
 from pilotage.errors import PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.jsonpath import UnfitValueError
@@ -25,7 +25,7 @@ Condition = Callable[[Document | None], bool]
 """Whether an object is as it should be; None: it does not exist."""
 
 
-async def run(session: Session, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
     if not options.condition:
         raise CommandError("specify --for: condition=NAME[=STATUS], jsonpath='{PATH}'[=VALUE], create or delete")
     holds = condition_of(options.condition)
@@ -50,7 +50,7 @@ async def run(session: Session, options: argparse.Namespace) -> int:
     return 0
 
 
-async def _chosen(session: Session, options: argparse.Namespace) -> list[Selected]:
+async def _chosen(session: CommandSession, options: argparse.Namespace) -> list[SelectedObjects]:
     chosen = await chosen_by(session, options)
     if all(each.name for each in chosen):
         return chosen
@@ -110,7 +110,7 @@ def _jsonpath(text: str) -> Condition:
 
 
 async def _wait(
-    session: Session, each: Selected, holds: Condition, deadline: float, absent_is_fine: bool
+    session: CommandSession, each: SelectedObjects, holds: Condition, deadline: float, absent_is_fine: bool
 ) -> Document | None:
     async with asyncio.timeout_at(deadline or None):
         while True:
@@ -133,7 +133,7 @@ _AGAIN: Document = {}
 
 
 async def _watched(
-    session: Session, each: Selected, listing: ListOptions, version: str, holds: Condition
+    session: CommandSession, each: SelectedObjects, listing: ListOptions, version: str, holds: Condition
 ) -> Document | None:
     """The object when it is as it should be; `_AGAIN` when the watch has ended before."""
     options = ListOptions(field_selector=listing.field_selector, resource_version=version)

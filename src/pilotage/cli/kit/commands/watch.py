@@ -10,8 +10,8 @@ from pilotage.cli.kit.commands.get import list_options, scope
 from pilotage.cli.kit.naming import kind_of
 from pilotage.cli.kit.printers.output import is_table, printer_of
 from pilotage.cli.kit.printers.table import TableOptions, TablePrinter
-from pilotage.cli.kit.selection import Selected
-from pilotage.cli.kit.session import Session, decode
+from pilotage.cli.kit.selection import SelectedObjects
+from pilotage.cli.kit.session import CommandSession, decode
 from pilotage.errors import Gone
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pilotage.cli.kit.printers.output import Printer
 
 
-async def watch(session: Session, options: argparse.Namespace, chosen: list[Selected]) -> int:
+async def watch(session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]) -> int:
     """Print the objects and their changes. Ends when the server ends the watch, or with Ctrl-C."""
     if len(chosen) != 1:
         raise CommandError("you may only specify a single resource type")
@@ -50,7 +50,12 @@ class _Watching:
     """Lists, watches, and lists again where the history since the last event is gone."""
 
     def __init__(
-        self, session: Session, mapping: RESTMapping, namespace: str, listing: ListOptions, shown: _Lines | _Objects
+        self,
+        session: CommandSession,
+        mapping: RESTMapping,
+        namespace: str,
+        listing: ListOptions,
+        shown: _Lines | _Objects,
     ) -> None:
         self._session = session
         self._request = APIRequest(Verb.LIST, mapping.resource, namespace, form=shown.form, options=listing)
@@ -110,7 +115,7 @@ class _Lines:
 
     form = Form.TABLE
 
-    def __init__(self, session: Session, printer: TablePrinter, with_events: bool) -> None:
+    def __init__(self, session: CommandSession, printer: TablePrinter, with_events: bool) -> None:
         self._session, self._printer, self._with_events = session, printer, with_events
 
     def show(self, event: str, table: Document) -> None:
@@ -123,7 +128,7 @@ class _Objects:
 
     form = Form.OBJECT
 
-    def __init__(self, session: Session, printer: Printer) -> None:
+    def __init__(self, session: CommandSession, printer: Printer) -> None:
         self._session, self._printer = session, printer
         self._count = 0
 

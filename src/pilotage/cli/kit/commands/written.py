@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pilotage.cli.kit.session import Session, name_of
+from pilotage.cli.kit.session import CommandSession, name_of
 from pilotage.cli.terminal import GREEN
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -19,7 +19,7 @@ class Report:
     It is made before anything is written: a format that does not exist is an error first. Raises CommandError.
     """
 
-    def __init__(self, session: Session, options: argparse.Namespace) -> None:
+    def __init__(self, session: CommandSession, options: argparse.Namespace) -> None:
         from pilotage.cli.kit.printers.output import printer_of
 
         self._output = session.output

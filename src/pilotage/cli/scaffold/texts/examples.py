@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotage.cli.scaffold.kinds import Example, Subject
+from pilotage.cli.scaffold.kinds import ExampleObject, Subject
 
 
 def environment(subject: Subject) -> str:
@@ -16,7 +16,7 @@ def environment_import(subject: Subject) -> str:
     return f"from pilotage.testing import Environment{f' as {name}' if name != 'Environment' else ''}"
 
 
-def function(subject: Subject, example: Example) -> str:
+def function(subject: Subject, example: ExampleObject) -> str:
     """A function that makes an object."""
     place = ', namespace="default"' if subject.namespaced else ""
     arguments = "".join(f"        {each},\n" for each in example.arguments)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from pilotage.device.providers import conditions
 from pilotage.device.providers.conditions import TYPES, Health
-from pilotage.device.providers.history import History, adopted, advanced
+from pilotage.device.providers.history import GPUHistory, adopted, advanced
 from pilotage.device.providers.inventory import PROVIDER_LABEL
 from pilotage.device.providers.nvml.opening import Shown
 from pilotage.device.providers.nvml.readings import Identity, Lost, Reading, Unreadable, standing
@@ -27,7 +27,7 @@ class Device:
 
     identity: Identity
     meter: Meter
-    history: History = field(default_factory=History)
+    history: GPUHistory = field(default_factory=GPUHistory)
     skipped: frozenset[str] = frozenset()
     """Calls that the GPU does not support, skipped from then on."""
     reading: Reading = field(default=_UNREAD)
@@ -105,7 +105,7 @@ class Fleet:
             device.reading = Unreadable(message)
             device.meter.show(device.reading)
             if forget:
-                device.history = History()
+                device.history = GPUHistory()
 
     def telemetry(self) -> list[Telemetry]:
         """The last readings of all GPUs."""

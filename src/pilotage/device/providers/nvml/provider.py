@@ -13,8 +13,8 @@ from pilotage.device.providers.nvml.bindings import BoundLibrary
 from pilotage.device.providers.nvml.fleet import Fleet
 from pilotage.device.providers.nvml.metrics import COUNT, ENABLED, MONITORING
 from pilotage.device.providers.nvml.options import NVMLOptions
-from pilotage.device.providers.nvml.watch import Watch
-from pilotage.device.providers.nvml.worker import Worker, WorkerThread
+from pilotage.device.providers.nvml.watch import NVMLMonitor
+from pilotage.device.providers.nvml.worker import NVMLWorker, WorkerThread
 from pilotage.errors import ApiError, ConnectionLost
 from pilotage.meta.scalars import times
 from pilotage.telemetry.logs import logger
@@ -36,7 +36,7 @@ class NVMLProvider:
         self,
         options: NVMLOptions | None = None,
         *,
-        worker: Callable[[], Worker] | None = None,
+        worker: Callable[[], NVMLWorker] | None = None,
         name: str = "nvml",
         clock: times.Clock = times.system_clock,
         booted: Callable[[], datetime] = boot_time,
@@ -55,7 +55,7 @@ class NVMLProvider:
         worker = self._worker()
         fleet = Fleet(self.name, self._booted())
         inventory = Inventory(devices.client, self.name, vocabulary=self.options.vocabulary, clock=self._clock)
-        watch = Watch(self.options, worker, fleet, inventory, devices, self._clock)
+        watch = NVMLMonitor(self.options, worker, fleet, inventory, devices, self._clock)
         ENABLED.set(1)
         try:
             async with asyncio.TaskGroup() as tasks:

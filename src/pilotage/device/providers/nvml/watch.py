@@ -22,7 +22,7 @@ from pilotage.device.providers.nvml.metrics import COUNT, MONITORING, POLL_SECON
 from pilotage.device.providers.nvml.opening import explanation, open_library
 from pilotage.device.providers.nvml.options import NVMLOptions
 from pilotage.device.providers.nvml.readings import Reading, read
-from pilotage.device.providers.nvml.worker import DriverHangs, Worker
+from pilotage.device.providers.nvml.worker import DriverHangs, NVMLWorker
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import ApiError, ConnectionLost, MissingExtra
 from pilotage.meta.scalars import times
@@ -42,13 +42,13 @@ SOMETHING = DeviceEvent(-1, 0, 0)
 _log = logger("pilotage.device.nvml")
 
 
-class Watch:
+class NVMLMonitor:
     """Opens the library, monitors the GPUs, and opens it again after a failure."""
 
     def __init__(
         self,
         options: NVMLOptions,
-        worker: Worker,
+        worker: NVMLWorker,
         fleet: Fleet,
         inventory: Inventory,
         devices: ProviderAccess,

@@ -21,7 +21,7 @@ class DriverHangs(PilotageError):
     """The driver did not respond in time. No other call can be made until this one returns."""
 
 
-class Worker(Protocol):
+class NVMLWorker(Protocol):
     """Calls the library, one call at a time."""
 
     async def run(self, work: Callable[[Library], T], *, timeout: float) -> T:

@@ -31,7 +31,7 @@ def allow_all(peer: Peer, method: str) -> bool:
 
 
 @dataclass(slots=True)
-class Outcome:
+class CallOutcome:
     """The outcome of a call, for the audit log: its object and code."""
 
     name: str = ""
@@ -43,11 +43,11 @@ class Outcome:
 
 
 @contextmanager
-def handled(call: Call, allows: Allows, *, kind: str = "unary", audited: bool = False) -> Iterator[Outcome]:
+def handled(call: Call, allows: Allows, *, kind: str = "unary", audited: bool = False) -> Iterator[CallOutcome]:
     """Handle a call in the block: other errors than RPCError and cancellation become RPCError."""
     labels = (kind, call.method.rpartition("/")[0].lstrip("/"), call.name)
     metrics.STARTED.labels(*labels).inc()
-    outcome = Outcome()
+    outcome = CallOutcome()
     try:
         if not allows(call.peer, call.name):
             raise Forbidden(f"{described(call.peer)} may not call {call.name}")
@@ -91,7 +91,7 @@ def warned(warnings: Sequence[str]) -> dict[str, str]:
     return {WARNING: text[:_LONGEST_WARNING]} if text else {}
 
 
-def _write_audit(call: Call, outcome: Outcome) -> None:
+def _write_audit(call: Call, outcome: CallOutcome) -> None:
     caller = caller_of(call, outcome.provider)
     _audit.info(
         "write",

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 
 from pilotage.device.server.registry import DeviceRegistry
-from pilotage.device.server.services.calls import Allows, Outcome, caller_of, handled, warned
+from pilotage.device.server.services.calls import Allows, CallOutcome, caller_of, handled, warned
 from pilotage.device.wire import KIND, RESOURCE
 from pilotage.device.wire import providerservice as messages
 from pilotage.errors import AlreadyExists, NotFound
@@ -15,7 +15,7 @@ from pilotage.grpc.rpc import Call, Reply, UnaryHandler
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.rest.response import Response
 
-_Answer = Callable[[Call, bytes, Outcome], Awaitable[bytes]]
+_Answer = Callable[[Call, bytes, CallOutcome], Awaitable[bytes]]
 
 
 class ProviderService:
@@ -44,7 +44,7 @@ class ProviderService:
 
         return handle
 
-    async def _register(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
+    async def _register(self, call: Call, message: bytes, outcome: CallOutcome) -> bytes:
         """Register a GPU. Idempotent: a restarted provider registers its GPUs again."""
         asked = messages.RegisterGPU.decode(message)
         outcome.name, outcome.provider = asked.name, asked.provider_id
@@ -64,7 +64,7 @@ class ProviderService:
                 outcome.warnings = response.warnings
         return messages.Registered(created, _version(response)).encode()
 
-    async def _unregister(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
+    async def _unregister(self, call: Call, message: bytes, outcome: CallOutcome) -> bytes:
         asked = messages.UnregisterGPU.decode(message)
         outcome.name = asked.name
         try:
@@ -73,7 +73,7 @@ class ProviderService:
             return messages.Unregistered(False).encode()
         return messages.Unregistered(True).encode()
 
-    async def _update_status(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
+    async def _update_status(self, call: Call, message: bytes, outcome: CallOutcome) -> bytes:
         asked = messages.UpdateGPUStatus.decode(message)
         outcome.name, outcome.provider = asked.name, asked.provider_id
         transport = self._registry.transport(caller_of(call, asked.provider_id))
@@ -82,7 +82,7 @@ class ProviderService:
         outcome.warnings = response.warnings
         return messages.Updated(_version(response)).encode()
 
-    async def _update_condition(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
+    async def _update_condition(self, call: Call, message: bytes, outcome: CallOutcome) -> bytes:
         asked = messages.UpdateGPUCondition.decode(message)
         outcome.name, outcome.provider = asked.name, asked.provider_id
         caller = caller_of(call, asked.provider_id)
@@ -90,7 +90,7 @@ class ProviderService:
         outcome.warnings = response.warnings
         return messages.Updated(_version(response)).encode()
 
-    async def _heartbeat(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
+    async def _heartbeat(self, call: Call, message: bytes, outcome: CallOutcome) -> bytes:
         asked = messages.Heartbeat.decode(message)
         provider = caller_of(call, asked.provider_id).identity
         heard = self._registry.heartbeat(provider, asked.gpu_names)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pilotage.schema.cel.admission.unevaluated import CONSTRUCTORS
-from pilotage.schema.cel.ast import Call, Constant, Expr, MakeList, MakeMap, walk
-from pilotage.schema.cel.costs.estimate import Problem
+from pilotage.schema.cel.ast import CallExpression, Constant, Expr, MakeList, MakeMap, walk
+from pilotage.schema.cel.costs.estimate import WrongTypes
 
 TYPE = "__type"
 """The key of the type name in a constructed object, until it is checked."""
@@ -18,11 +18,11 @@ _PATCH_FIELDS = {"op": "string", "path": "string", "from": "string", "value": ""
 def constructed_type(node: Expr) -> str:
     """The name of the type that an expression constructs; empty if it constructs none."""
     match node:
-        case Call(function, (Constant(str(name)), _)) if function == _OBJECT:
+        case CallExpression(function, (Constant(str(name)), _)) if function == _OBJECT:
             return name
-        case Call(function) if function == _PATCH:
+        case CallExpression(function) if function == _PATCH:
             return "JSONPatch"
-        case Call("_?_:_", (_, one, _)):
+        case CallExpression("_?_:_", (_, one, _)):
             return constructed_type(one)
         case MakeList((first, *_)):
             inner = constructed_type(first)
@@ -30,38 +30,38 @@ def constructed_type(node: Expr) -> str:
     return ""
 
 
-def construction_problems(tree: Expr) -> list[Problem]:
+def construction_problems(tree: Expr) -> list[WrongTypes]:
     """Alternatives and items of different types, and fields of patches that do not exist or have another type."""
     return sorted(_problems(tree), key=lambda problem: problem.offset)
 
 
-def _problems(tree: Expr) -> Iterator[Problem]:
+def _problems(tree: Expr) -> Iterator[WrongTypes]:
     for node in walk(tree):
         match node:
-            case Call("_?_:_", (_, one, other)):
+            case CallExpression("_?_:_", (_, one, other)):
                 types = constructed_type(one), constructed_type(other)
                 if all(types) and types[0] != types[1]:
                     text = f"found no matching overload for '_?_:_' applied to '(bool, {types[0]}, {types[1]})'"
-                    yield Problem(text, node.offset)
+                    yield WrongTypes(text, node.offset)
             case MakeList((first, *others)):
                 wanted = constructed_type(first)
                 for item in others:
                     found = constructed_type(item)
                     if wanted and found and wanted != found:
-                        yield Problem(f"expected type '{wanted}' but found '{found}'", item.offset)
+                        yield WrongTypes(f"expected type '{wanted}' but found '{found}'", item.offset)
                         break
-            case Call(function, (MakeMap(entries),)) if function == _PATCH:
+            case CallExpression(function, (MakeMap(entries),)) if function == _PATCH:
                 for key, value in entries:
                     yield from _patch_field(key, value)
 
 
-def _patch_field(key: Expr, value: Expr) -> Iterator[Problem]:
+def _patch_field(key: Expr, value: Expr) -> Iterator[WrongTypes]:
     name = key.text or "" if isinstance(key, Constant) else ""
     wanted = _PATCH_FIELDS.get(name)
     found = value.kind if isinstance(value, Constant) else constructed_type(value)
     if wanted is None or (wanted and found and wanted != found):
         text = f"expected type of field '{name}' is '{wanted or ''}' but provided type is '{found or 'dyn'}'"
-        yield Problem(text, key.offset + len(name) + 2)  # the colon after the quoted name
+        yield WrongTypes(text, key.offset + len(name) + 2)  # the colon after the quoted name
 
 
 def plain(value: Any) -> tuple[Any, list[str]]:

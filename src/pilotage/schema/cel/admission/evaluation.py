@@ -21,7 +21,7 @@ from pilotage.schema.cel.costs.bounds import cost
 from pilotage.schema.cel.costs.sizes import NO_EXTENT, Extent, Observed, encoded_size
 from pilotage.schema.cel.expression import EvaluationError, compiled, translated
 from pilotage.schema.cel.fields import UsedFields, only_fields, used_fields
-from pilotage.schema.cel.patterns import REPLACED, Meter, constant_patterns
+from pilotage.schema.cel.patterns import REPLACED, CostMeter, constant_patterns
 
 VARIABLES = ("object", "oldObject", "request", "namespaceObject", "params", "variables", "authorizer")
 """The names of all variables that any expression of admission can use."""
@@ -48,7 +48,7 @@ class Question(NamedTuple):
     label_selector: str = ""
 
 
-class Answer(NamedTuple):
+class AuthorizerDecision(NamedTuple):
     """What the authorizer says."""
 
     allowed: bool
@@ -60,7 +60,7 @@ class Decisions:
     """The answers that an evaluation has, and the questions that it has asked without one."""
 
     def __init__(self) -> None:
-        self.answers: dict[Question, Answer] = {}
+        self.answers: dict[Question, AuthorizerDecision] = {}
         self.open: list[Question] = []
 
     @contextmanager
@@ -112,7 +112,7 @@ class AdmissionExpression:
             for name, fields in self._fields.items()
         }
         self._check_cost(data)
-        meter = Meter(_PATTERNS_NANOSECONDS)
+        meter = CostMeter(_PATTERNS_NANOSECONDS)
         with (decisions or Decisions()).asked(), meter.measuring(self._patterns):
             try:
                 result = self._program.eval(data=data)

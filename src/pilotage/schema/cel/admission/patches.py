@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from pilotage.schema.cel.admission.unevaluated import CONSTRUCTORS
-from pilotage.schema.cel.costs.estimate import Problem
+from pilotage.schema.cel.costs.estimate import WrongTypes
 from pilotage.schema.cel.expression import CompileError, diagnosis
 from pilotage.schema.cel.source import blanked
 
@@ -43,7 +43,7 @@ class Rewritten:
             line, column, problem = int(found.group(1)), int(found.group(2)), found.group(3)
             before = self.text.split("\n")[: line - 1]
             offset = sum(len(each) + 1 for each in before) + column - 1
-            return diagnosis(Problem(problem, self.original_offset(offset)), self.original)
+            return diagnosis(WrongTypes(problem, self.original_offset(offset)), self.original)
 
         return _ERROR.sub(shown, message)
 

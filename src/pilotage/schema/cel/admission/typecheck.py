@@ -11,10 +11,10 @@ from typing import Any
 from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel.admission.expressions import AUTHORIZER, CHECK, NAMESPACE, REQUEST
 from pilotage.schema.cel.ast import Expr, read_expr
-from pilotage.schema.cel.costs.estimate import HasFields, Problem, checked_type
-from pilotage.schema.cel.declared import Declared
+from pilotage.schema.cel.costs.estimate import HasFields, WrongTypes, checked_type
+from pilotage.schema.cel.declared import DeclaredValue
 from pilotage.schema.cel.expression import CompileError, check, compiled
-from pilotage.schema.cel.types import DYN, Type, parse
+from pilotage.schema.cel.types import DYN, CELType, parse
 from pilotage.schema.structural.node import Resolve, Schema, Tree
 
 _VARIABLES = ".variables"
@@ -27,15 +27,15 @@ _TYPES: Mapping[str, Schema] = {
 }
 
 
-def declared_kind(schema: Schema, resolve: Resolve | None, name: str) -> Declared:
+def declared_kind(schema: Schema, resolve: Resolve | None, name: str) -> DeclaredValue:
     """The objects of a schema as expressions see them; `name` is unique among the variables of an expression."""
-    return Declared(Tree(resolve).node(schema), step=f".{name}")
+    return DeclaredValue(Tree(resolve).node(schema), step=f".{name}")
 
 
 class TypeChecker:
     """Checks expressions about objects of one kind. Parameters are of a kind, too, or can be anything."""
 
-    def __init__(self, kind: Declared, params: Declared | None = None, *, has_params: bool = False) -> None:
+    def __init__(self, kind: DeclaredValue, params: DeclaredValue | None = None, *, has_params: bool = False) -> None:
         self._kind = kind
         request, namespace = (
             declared_kind(_schema(fields), None, name)
@@ -48,7 +48,7 @@ class TypeChecker:
             "request": request.type,
             "namespaceObject": namespace.type,
             "authorizer": DYN,
-            "variables": Type(_VARIABLES),
+            "variables": CELType(_VARIABLES),
         }
         if has_params:
             self._types["params"] = params.type if params is not None else DYN
@@ -78,7 +78,7 @@ class TypeChecker:
     def _tree(self, text: str) -> Expr:
         return read_expr(compiled(self._environment, text).serialize())
 
-    def _checked(self, tree: Expr) -> tuple[Type, list[Problem]]:
+    def _checked(self, tree: Expr) -> tuple[CELType, list[WrongTypes]]:
         return checked_type(tree, self._types, self._objects, self._kind)
 
     @cached_property
@@ -91,7 +91,7 @@ class TypeChecker:
 
 @dataclass(frozen=True, slots=True)
 class _Typed:
-    type: Type
+    type: CELType
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _schema(fields: Mapping[str, Any]) -> Schema:
     return {"type": "object", "properties": properties}
 
 
-def _typed(kind: Type) -> Schema:
+def _typed(kind: CELType) -> Schema:
     if kind.name == "list":
         return {"type": "array", "items": _typed(kind.parameters[0])}
     if kind.name == "map":

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pilotage.schema.cel.ast import Call, Comprehension, Constant, Expr, Ident, MakeList, MakeMap, Select
+from pilotage.schema.cel.ast import CallExpression, Comprehension, Constant, Expr, Ident, MakeList, MakeMap, Select
 from pilotage.schema.cel.costs.charges import CHARGES, PASSED_ENTRY, PASSED_ENTRY_BYTES, SQUARE, unknown
-from pilotage.schema.cel.costs.sizes import NO_SIZE, Extent, Value, text, total
+from pilotage.schema.cel.costs.sizes import NO_SIZE, Extent, SizedValue, text, total
 from pilotage.schema.cel.patterns import ITERATIONS
 
 _EVALUATION = 9_000.0
@@ -28,7 +28,7 @@ class Cost(NamedTuple):
     bytes: float
 
 
-def cost(tree: Expr, variables: dict[str, Value], passed: Extent) -> Cost:
+def cost(tree: Expr, variables: dict[str, SizedValue], passed: Extent) -> Cost:
     """The bound for one evaluation. `passed` is the size of the values that the engine receives."""
     estimate = _Estimate()
     estimate.add(_EVALUATION + passed.all_entries * PASSED_ENTRY + passed.all_chars, 0.0)
@@ -52,7 +52,7 @@ class _Estimate:
         self.nanoseconds += self._rounds * nanoseconds
         self.bytes += self._rounds * size
 
-    def value(self, node: Expr, variables: dict[str, Value]) -> Value:
+    def value(self, node: Expr, variables: dict[str, SizedValue]) -> SizedValue:
         self.nanoseconds += self._rounds * _NODE
         match node:
             case Constant(found):
@@ -61,7 +61,7 @@ class _Estimate:
                 return variables.get(name, NO_SIZE)
             case Select(operand, field):
                 return self.value(operand, variables).field(field)
-            case Call():
+            case CallExpression():
                 return self._call(node, variables)
             case MakeList(items):
                 self.add(0.0, (1 + len(items)) * PASSED_ENTRY_BYTES)
@@ -71,10 +71,10 @@ class _Estimate:
             case Comprehension():
                 return self._fold(node, variables)
 
-    def _map(self, entries: tuple[tuple[Expr, Expr], ...], variables: dict[str, Value]) -> Value:
+    def _map(self, entries: tuple[tuple[Expr, Expr], ...], variables: dict[str, SizedValue]) -> SizedValue:
         self.add(len(entries) * PASSED_ENTRY, len(entries) * 2 * PASSED_ENTRY_BYTES)
-        fields: dict[str, Value] | None = {}
-        values: list[Value] = []
+        fields: dict[str, SizedValue] | None = {}
+        values: list[SizedValue] = []
         for key, each in entries:
             values += [self.value(key, variables), self.value(each, variables)]
             if fields is not None and isinstance(key, Constant) and key.text is not None:
@@ -82,9 +82,9 @@ class _Estimate:
             else:
                 fields = None
         made = _listed(values)
-        return Value(made.most, made.mean, made.item, fields)
+        return SizedValue(made.most, made.mean, made.item, fields)
 
-    def _call(self, node: Call, variables: dict[str, Value]) -> Value:
+    def _call(self, node: CallExpression, variables: dict[str, SizedValue]) -> SizedValue:
         arguments = [self.value(argument, variables) for argument in node.arguments]
         if node.function in _PASSING:
             return _PASSING[node.function](arguments, node)
@@ -104,12 +104,12 @@ class _Estimate:
         if not choices:
             return most.result
         mean = min((choice.result.most for choice in choices), key=sum)
-        return Value(most.result.most, mean)
+        return SizedValue(most.result.most, mean)
 
     def _lesser(self, most: float, means: list[float]) -> float:
         return min([self._rounds * most, *(self._all_rounds * mean for mean in means)])
 
-    def _fold(self, node: Comprehension, variables: dict[str, Value]) -> Value:
+    def _fold(self, node: Comprehension, variables: dict[str, SizedValue]) -> SizedValue:
         if isinstance(node.over, MakeList) and not node.over.items:  # a binding
             inside = variables | {node.result_name: self.value(node.start, variables)}
             return self.value(node.result, inside)
@@ -129,19 +129,19 @@ class _Estimate:
             return NO_SIZE
         return self._collected(over, made)
 
-    def _step(self, step: Expr, accumulator: str, variables: dict[str, Value]) -> Value:
+    def _step(self, step: Expr, accumulator: str, variables: dict[str, SizedValue]) -> SizedValue:
         """What one iteration adds to the result. The accumulator itself has no size here: `_collected` counts it."""
         match step:
-            case Call("_+_", (Ident(name), MakeList((item,))), _) if name == accumulator:
+            case CallExpression("_+_", (Ident(name), MakeList((item,))), _) if name == accumulator:
                 return self.value(item, variables)
-            case Call("_?_:_", (condition, one, other), _):
+            case CallExpression("_?_:_", (condition, one, other), _):
                 self.value(condition, variables)
                 return self._step(one, accumulator, variables).union(self._step(other, accumulator, variables))
             case Ident(name) if name == accumulator:
                 return NO_SIZE
         return self.value(step, variables)
 
-    def _collected(self, over: Value, made: Value) -> Value:
+    def _collected(self, over: SizedValue, made: SizedValue) -> SizedValue:
         entries = min(ITERATIONS, over.most.entries)
         # The engine limits all iterations together, and so the number of lists of this length.
         lists = min(self._rounds, ITERATIONS / max(entries, 1.0))
@@ -150,53 +150,53 @@ class _Estimate:
         most = Extent(0.0, entries, entries * made.most.all_chars, entries * (1 + made.most.all_entries))
         average = over.mean.entries
         mean = Extent(0.0, average, average * made.mean.all_chars, average * (1 + made.mean.all_entries))
-        return Value(most, mean, lambda: made)
+        return SizedValue(most, mean, lambda: made)
 
 
-def _bound(names: tuple[str, ...], over: Value) -> dict[str, Value]:
+def _bound(names: tuple[str, ...], over: SizedValue) -> dict[str, SizedValue]:
     if len(names) == 2:
         return {names[0]: over.key(), names[1]: over.item()}
     # A loop over a map visits its keys, one over a list its items. Which it is may not be known.
     return {names[0]: _ItemOrKey(over.item(), over.key())}
 
 
-class _ItemOrKey(Value):
+class _ItemOrKey(SizedValue):
     """An item of a list or a key of a map. Fields are those of the item."""
 
-    def __init__(self, item: Value, key: Value) -> None:
+    def __init__(self, item: SizedValue, key: SizedValue) -> None:
         super().__init__(item.most.union(key.most), item.mean.union(key.mean), item.item)
         self._found = item
 
-    def field(self, name: str) -> Value:
+    def field(self, name: str) -> SizedValue:
         return self._found.field(name)
 
 
-def _listed(values: list[Value]) -> Value:
+def _listed(values: list[SizedValue]) -> SizedValue:
     inside = total(values)
     count = float(len(values))
     most = Extent(0.0, count, inside.all_chars, count + inside.all_entries)
 
-    def item() -> Value:
+    def item() -> SizedValue:
         result = NO_SIZE
         for value in values:
             result = result.union(value)
         return result.fixed()
 
-    return Value(most, None, item)
+    return SizedValue(most, None, item)
 
 
 _ARITHMETIC = frozenset(("_+_", "_-_", "_*_", "_/_", "_%_", "-_", "!_", "_&&_", "_||_", "@not_strictly_false"))
 
 
-def _first(arguments: list[Value], node: Call) -> Value:
+def _first(arguments: list[SizedValue], node: CallExpression) -> SizedValue:
     return arguments[0] if arguments else NO_SIZE
 
 
-def _either(arguments: list[Value], node: Call) -> Value:
+def _either(arguments: list[SizedValue], node: CallExpression) -> SizedValue:
     return arguments[-2].union(arguments[-1])
 
 
-def _picked(arguments: list[Value], node: Call) -> Value:
+def _picked(arguments: list[SizedValue], node: CallExpression) -> SizedValue:
     """`a[i]`, `a[?i]`: one item, or one field if the key is a constant."""
     key = node.arguments[1]
     if isinstance(key, Constant) and key.text is not None:
@@ -204,7 +204,7 @@ def _picked(arguments: list[Value], node: Call) -> Value:
     return arguments[0].item().fixed()
 
 
-_PASSING: dict[str, Callable[[list[Value], Call], Value]] = {
+_PASSING: dict[str, Callable[[list[SizedValue], CallExpression], SizedValue]] = {
     **dict.fromkeys(("value", "optional.of", "optional.ofNonZeroValue", "dyn", "optional.none"), _first),
     **dict.fromkeys(("_?_:_", "orValue", "or"), _either),
     **dict.fromkeys(("_[_]", "_[?_]", "_?._"), _picked),

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from pilotage.schema.cel.costs.bounds import Cost
 from pilotage.schema.cel.costs.sizes import encoded_size
 from pilotage.schema.cel.expression import Expression
-from pilotage.schema.cel.patterns import Meter
+from pilotage.schema.cel.patterns import CostMeter
 
 Size: TypeAlias = tuple[int, int]
 """Bytes, and a bound for the number of values and keys."""
@@ -33,7 +33,7 @@ class Budget:
     """What the rules of one object may still cost, in nanoseconds."""
 
     def __init__(self, *documents: Any) -> None:
-        self.meter = Meter(_PATTERNS)
+        self.meter = CostMeter(_PATTERNS)
         self._size = _sizes(documents)
         share = min(max(self._size[0] / _USUAL_SIZE, 1.0), _LARGEST_SHARE)
         self._left = _ALL * share

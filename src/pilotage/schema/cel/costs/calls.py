@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from pilotage.schema.cel.ast import Call, Constant, Expr
+from pilotage.schema.cel.ast import CallExpression, Constant, Expr
 from pilotage.schema.cel.costs.parts import ANY_SIZE, LIMIT, Part, Path, Size, exactly, fraction
 from pilotage.schema.cel.signatures import Signature
 
 Charged: TypeAlias = tuple[int, Size | None]
-Charge: TypeAlias = Callable[[Call, Sequence[Part]], Charged]
+Charge: TypeAlias = Callable[[CallExpression, Sequence[Part]], Charged]
 
 _CHARACTER, _PATTERN = 0.1, 0.25
 _TEXTS = ("string", "bytes")
@@ -25,7 +25,7 @@ _COMPARISONS = frozenset(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"))
 _CHECKED_AT_ONCE = ("kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR", "kubernetes.URL")
 
 
-def call_cost(node: Call, parts: Sequence[Part], matched: Sequence[Signature]) -> Charged:
+def call_cost(node: CallExpression, parts: Sequence[Part], matched: Sequence[Signature]) -> Charged:
     """The cost of a call, without its arguments. `matched` are the declarations that it may call."""
     name = node.function
     if name in _COMPARISONS:
@@ -75,27 +75,27 @@ def _conversion(name: str, part: Part, matched: Sequence[Signature]) -> Charged:
 def _traversal(factor: float, *, keeps: bool = False) -> Charge:
     """Reads the first argument; with `keeps` the result has its size."""
 
-    def charge(node: Call, parts: Sequence[Part]) -> Charged:
+    def charge(node: CallExpression, parts: Sequence[Part]) -> Charged:
         size = parts[0].known_size
         return fraction(size.most, factor), size if keeps else None
 
     return charge
 
 
-def _prefix(node: Call, parts: Sequence[Part]) -> Charged:
+def _prefix(node: CallExpression, parts: Sequence[Part]) -> Charged:
     return fraction(parts[1].known_size.most, _CHARACTER), None
 
 
-def _contains(node: Call, parts: Sequence[Part]) -> Charged:
+def _contains(node: CallExpression, parts: Sequence[Part]) -> Charged:
     text, found = (fraction(part.known_size.most, _CHARACTER) for part in parts)
     return min(text * found, LIMIT), None
 
 
-def _matches(node: Call, parts: Sequence[Part]) -> Charged:
+def _matches(node: CallExpression, parts: Sequence[Part]) -> Charged:
     return (_searched(parts), None) if node.member else (1, None)
 
 
-def _find(node: Call, parts: Sequence[Part]) -> Charged:
+def _find(node: CallExpression, parts: Sequence[Part]) -> Charged:
     return _searched(parts), Size(0, parts[0].known_size.most)
 
 
@@ -104,7 +104,7 @@ def _searched(parts: Sequence[Part]) -> int:
     return min(text * fraction(parts[1].known_size.most, _PATTERN), LIMIT)
 
 
-def _all_items(node: Call, parts: Sequence[Part]) -> Charged:
+def _all_items(node: CallExpression, parts: Sequence[Part]) -> Charged:
     """Compares each item of a list, or searches a string."""
     if not parts[0].type.parameters:
         return fraction(parts[0].known_size.most, _CHARACTER), None
@@ -121,7 +121,7 @@ def _item_size(part: Part) -> Size:
     return Path(part.path.declared.item).size or ANY_SIZE
 
 
-def _replace(node: Call, parts: Sequence[Part]) -> Charged:
+def _replace(node: CallExpression, parts: Sequence[Part]) -> Charged:
     text, old, new = (part.known_size for part in parts[:3])
     if old.least == 0:
         most = (text.most + 1) * new.most + text.most
@@ -132,13 +132,13 @@ def _replace(node: Call, parts: Sequence[Part]) -> Charged:
     return fraction(text.most, 2 * _CHARACTER), Size(0, min(most, LIMIT))
 
 
-def _split(node: Call, parts: Sequence[Part]) -> Charged:
+def _split(node: CallExpression, parts: Sequence[Part]) -> Charged:
     size = parts[0].known_size
     pieces = _number(node.arguments[2], size.most) if len(parts) > 2 else size.most
     return fraction(size.most, 2 * _CHARACTER), Size(0, pieces)
 
 
-def _join(node: Call, parts: Sequence[Part]) -> Charged:
+def _join(node: CallExpression, parts: Sequence[Part]) -> Charged:
     listed = parts[0].known_size
     size = listed.times(_item_size(parts[0])) if parts[0].type.parameters else Size(0, 0)
     if len(parts) > 1:
@@ -146,17 +146,17 @@ def _join(node: Call, parts: Sequence[Part]) -> Charged:
     return fraction(size.most, _CHARACTER), size
 
 
-def _quote(node: Call, parts: Sequence[Part]) -> Charged:
+def _quote(node: CallExpression, parts: Sequence[Part]) -> Charged:
     size = parts[0].known_size
     return fraction(size.most, _CHARACTER), Size(size.least + 2, min(2 * size.most + 2, LIMIT))
 
 
-def _address(node: Call, parts: Sequence[Part]) -> Charged:
+def _address(node: CallExpression, parts: Sequence[Part]) -> Charged:
     """Reads an address from a string; of a network it is a field."""
     return (1, None) if node.member else _traversal(_CHARACTER)(node, parts)
 
 
-def _contains_address(node: Call, parts: Sequence[Part]) -> Charged:
+def _contains_address(node: CallExpression, parts: Sequence[Part]) -> Charged:
     cost = fraction(2 * _ADDRESS, _CHARACTER)
     if node.function == "containsCIDR":
         cost += fraction(_ADDRESS, _CHARACTER) + 1
@@ -165,13 +165,13 @@ def _contains_address(node: Call, parts: Sequence[Part]) -> Charged:
     return cost, None
 
 
-def _validate(node: Call, parts: Sequence[Part]) -> Charged:
+def _validate(node: CallExpression, parts: Sequence[Part]) -> Charged:
     text = fraction(parts[1].known_size.most, _CHARACTER)
     return fraction(text, _NAMED_PATTERN * _PATTERN), None
 
 
 def _sets(factor: int) -> Charge:
-    def charge(node: Call, parts: Sequence[Part]) -> Charged:
+    def charge(node: CallExpression, parts: Sequence[Part]) -> Charged:
         return min(parts[0].known_size.times(parts[1].known_size).most * factor + 1, LIMIT), None
 
     return charge
@@ -181,20 +181,20 @@ def _made_list(size: Size, factor: float = 1.0) -> Charged:
     return min(fraction(size.most, factor) + 1 + _NEW_LIST, LIMIT), size
 
 
-def _slice(node: Call, parts: Sequence[Part]) -> Charged:
+def _slice(node: CallExpression, parts: Sequence[Part]) -> Charged:
     start, end = _number(node.arguments[1], 0), _number(node.arguments[2], parts[0].known_size.most)
     return _made_list(exactly((end - start) % (LIMIT + 1)))
 
 
-def _range(node: Call, parts: Sequence[Part]) -> Charged:
+def _range(node: CallExpression, parts: Sequence[Part]) -> Charged:
     return _made_list(exactly(_number(node.arguments[0], LIMIT)))
 
 
-def _flatten(node: Call, parts: Sequence[Part]) -> Charged:
+def _flatten(node: CallExpression, parts: Sequence[Part]) -> Charged:
     return _made_list(parts[0].known_size, _number(node.arguments[1], LIMIT) if len(parts) > 1 else 1)
 
 
-def _squared(node: Call, parts: Sequence[Part]) -> Charged:
+def _squared(node: CallExpression, parts: Sequence[Part]) -> Charged:
     """Compares every item of a list with every other."""
     size = parts[-1].known_size
     kind = parts[-1].type.parameters[0].name if parts[-1].type.parameters else ""

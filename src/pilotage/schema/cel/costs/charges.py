@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pilotage.schema.cel.ast import Call, Constant
-from pilotage.schema.cel.costs.sizes import NO_EXTENT, NO_SIZE, Extent, Value
+from pilotage.schema.cel.ast import CallExpression, Constant
+from pilotage.schema.cel.costs.sizes import NO_EXTENT, NO_SIZE, Extent, SizedValue
 from pilotage.schema.cel.patterns import ITERATIONS, REPLACED
 
 PASSED_ENTRY, PASSED_ENTRY_BYTES = 300.0, 75.0
@@ -30,148 +30,150 @@ class Charge(NamedTuple):
 
     nanoseconds: float
     bytes: float = 0.0
-    result: Value = NO_SIZE
+    result: SizedValue = NO_SIZE
 
 
-Charging = Callable[[Call, list[Extent]], Charge]
+Charging = Callable[[CallExpression, list[Extent]], Charge]
 
 
-def _same(node: Call, of: list[Extent]) -> Charge:
+def _same(node: CallExpression, of: list[Extent]) -> Charge:
     """Comparison of two values."""
     entries, chars = min(of[0].all_entries, of[1].all_entries), min(of[0].all_chars, of[1].all_chars)
     return Charge(_COMPARED_ENTRY * entries + _COMPARED_CHAR * chars)
 
 
-def _in(node: Call, of: list[Extent]) -> Charge:
+def _in(node: CallExpression, of: list[Extent]) -> Charge:
     return Charge(_COMPARED_ENTRY * of[1].all_entries + _COMPARED_CHAR * of[1].all_chars)
 
 
-def _pairs(node: Call, of: list[Extent]) -> Charge:
+def _pairs(node: CallExpression, of: list[Extent]) -> Charge:
     """Comparison of every item of one list with every item of another."""
     one, other = of[0], of[-1]
     chars = one.entries * other.all_chars + other.entries * one.all_chars
     return Charge(_COMPARED_ENTRY * (1 + one.all_entries) * (1 + other.all_entries) + _COMPARED_CHAR * chars)
 
 
-def _distinct(node: Call, of: list[Extent]) -> Charge:
+def _distinct(node: CallExpression, of: list[Extent]) -> Charge:
     charge = _pairs(node, [of[0], of[0]])
-    return Charge(charge.nanoseconds + _COPIED_ENTRY * of[0].entries, _COPIED_ENTRY_BYTES * of[0].entries, Value(of[0]))
+    return Charge(
+        charge.nanoseconds + _COPIED_ENTRY * of[0].entries, _COPIED_ENTRY_BYTES * of[0].entries, SizedValue(of[0])
+    )
 
 
-def _add(node: Call, of: list[Extent]) -> Charge:
+def _add(node: CallExpression, of: list[Extent]) -> Charge:
     chars, entries = of[0].chars + of[1].chars, of[0].entries + of[1].entries
     nanoseconds = _BUILT_CHAR * chars + _COPIED_ENTRY * entries
     size = _BUILT_CHAR_BYTES * chars + _COPIED_ENTRY_BYTES * entries
-    return Charge(nanoseconds, size, Value(of[0].plus(of[1])))
+    return Charge(nanoseconds, size, SizedValue(of[0].plus(of[1])))
 
 
-def _search(node: Call, of: list[Extent]) -> Charge:
+def _search(node: CallExpression, of: list[Extent]) -> Charge:
     return Charge(_READ_CHAR * of[0].chars + _SEARCHED * of[0].chars * of[1].chars)
 
 
-def _index_of(node: Call, of: list[Extent]) -> Charge:
+def _index_of(node: CallExpression, of: list[Extent]) -> Charge:
     """In a string, or (in Python) in a list."""
     in_list = of[0].all_entries * 2 * PASSED_ENTRY + of[0].all_chars * 2
     return Charge(_PYTHON_CALL + _search(node, of).nanoseconds + in_list, of[0].all_entries * PASSED_ENTRY_BYTES)
 
 
-def _replace(node: Call, of: list[Extent]) -> Charge:
+def _replace(node: CallExpression, of: list[Extent]) -> Charge:
     old = node.arguments[1]
     length = len(old.text) if isinstance(old, Constant) and old.text else 1
     empty = not (isinstance(old, Constant) and old.text)
     size = of[0].chars + (of[0].chars / length + empty) * of[2].chars
     search = _search(node, of).nanoseconds
-    return Charge(search + 60 * of[0].chars / length + 2 * size, 2 * size, Value(Extent(size, 0.0, size, 0.0)))
+    return Charge(search + 60 * of[0].chars / length + 2 * size, 2 * size, SizedValue(Extent(size, 0.0, size, 0.0)))
 
 
-def _split(node: Call, of: list[Extent]) -> Charge:
+def _split(node: CallExpression, of: list[Extent]) -> Charge:
     by = node.arguments[1] if len(node.arguments) > 1 else None
     length = len(by.text) if isinstance(by, Constant) and by.text else 1
     pieces = of[0].chars / length + 1
-    result = Value(Extent(0.0, pieces, of[0].chars, pieces))
+    result = SizedValue(Extent(0.0, pieces, of[0].chars, pieces))
     return Charge(_search(node, of).nanoseconds + 110 * pieces, 56 * pieces + of[0].chars, result)
 
 
-def _join(node: Call, of: list[Extent]) -> Charge:
+def _join(node: CallExpression, of: list[Extent]) -> Charge:
     size = of[0].all_chars + (of[0].entries * of[1].chars if len(of) > 1 else 0.0)
-    return Charge(1.5 * size + 30 * of[0].entries, 2.5 * size, Value(Extent(size, 0.0, size, 0.0)))
+    return Charge(1.5 * size + 30 * of[0].entries, 2.5 * size, SizedValue(Extent(size, 0.0, size, 0.0)))
 
 
-def _format(node: Call, of: list[Extent]) -> Charge:
+def _format(node: CallExpression, of: list[Extent]) -> Charge:
     template = node.arguments[0]
     widest = 250 * of[0].chars  # a number takes up to 1,310 characters: "%.999f"
     if isinstance(template, Constant) and template.text is not None:
         widest = of[0].chars + 400.0 * template.text.count("%") + 1000.0 * template.text.count(".")
     size = widest + 8 * of[1].all_chars + 40 * of[1].all_entries
-    return Charge(4 * size, 2 * size, Value(Extent(size, 0.0, size, 0.0)))
+    return Charge(4 * size, 2 * size, SizedValue(Extent(size, 0.0, size, 0.0)))
 
 
-def _text(node: Call, of: list[Extent]) -> Charge:
+def _text(node: CallExpression, of: list[Extent]) -> Charge:
     """Reads a string, and creates one of the same length."""
     chars = sum(extent.chars for extent in of)
-    return Charge(2 * _READ_CHAR * chars, 2 * chars, Value(Extent(chars, 0.0, chars, 0.0)))
+    return Charge(2 * _READ_CHAR * chars, 2 * chars, SizedValue(Extent(chars, 0.0, chars, 0.0)))
 
 
-def _quote(node: Call, of: list[Extent]) -> Charge:
+def _quote(node: CallExpression, of: list[Extent]) -> Charge:
     chars = 2 * of[0].chars + 2
-    return Charge(10 * chars, 2 * chars, Value(Extent(chars, 0.0, chars, 0.0)))
+    return Charge(10 * chars, 2 * chars, SizedValue(Extent(chars, 0.0, chars, 0.0)))
 
 
-def _rearranged(node: Call, of: list[Extent]) -> Charge:
+def _rearranged(node: CallExpression, of: list[Extent]) -> Charge:
     entries = of[0].entries
     compares = 20.0 * (of[0].all_entries * _COMPARED_ENTRY + of[0].all_chars * _COMPARED_CHAR)
     sorts = node.function not in ("reverse", "slice")
     size = _COPIED_ENTRY_BYTES * entries + of[0].chars
-    return Charge(2 * _COPIED_ENTRY * entries + _READ_CHAR * of[0].chars + sorts * compares, size, Value(of[0]))
+    return Charge(2 * _COPIED_ENTRY * entries + _READ_CHAR * of[0].chars + sorts * compares, size, SizedValue(of[0]))
 
 
-def _flatten(node: Call, of: list[Extent]) -> Charge:
+def _flatten(node: CallExpression, of: list[Extent]) -> Charge:
     entries = of[0].all_entries
-    return Charge(100 * entries, _COPIED_ENTRY_BYTES * entries, Value(of[0]._replace(entries=entries)))
+    return Charge(100 * entries, _COPIED_ENTRY_BYTES * entries, SizedValue(of[0]._replace(entries=entries)))
 
 
-def _range(node: Call, of: list[Extent]) -> Charge:
+def _range(node: CallExpression, of: list[Extent]) -> Charge:
     made = Extent(0.0, ITERATIONS, 0.0, ITERATIONS)
-    return Charge(_PYTHON_CALL + PASSED_ENTRY * ITERATIONS, PASSED_ENTRY_BYTES * ITERATIONS, Value(made))
+    return Charge(_PYTHON_CALL + PASSED_ENTRY * ITERATIONS, PASSED_ENTRY_BYTES * ITERATIONS, SizedValue(made))
 
 
-def _python(node: Call, of: list[Extent]) -> Charge:
+def _python(node: CallExpression, of: list[Extent]) -> Charge:
     """A function in Python: operands are converted, strings are read by Python."""
     everything = NO_EXTENT
     for extent in of:
         everything = everything.plus(extent)
     nanoseconds = _PYTHON_CALL + everything.all_entries * 2 * PASSED_ENTRY + everything.all_chars * _PYTHON_CHAR
     size = everything.all_entries * 2 * PASSED_ENTRY_BYTES + everything.all_chars * 4
-    return Charge(nanoseconds, size, Value(Extent(*(everything.all_chars + 64, everything.all_entries + 1) * 2)))
+    return Charge(nanoseconds, size, SizedValue(Extent(*(everything.all_chars + 64, everything.all_entries + 1) * 2)))
 
 
-def _short(node: Call, of: list[Extent]) -> Charge:
+def _short(node: CallExpression, of: list[Extent]) -> Charge:
     """Functions that read short strings and reject long ones at once: quantities, versions, addresses."""
     chars = sum(extent.all_chars for extent in of)
     entries = sum(extent.all_entries for extent in of)
     nanoseconds = _PYTHON_QUANTITY + entries * PASSED_ENTRY + 10 * chars
-    return Charge(nanoseconds, entries * PASSED_ENTRY_BYTES + 4 * chars, Value(Extent(1024.0, 1.0, 1024.0, 1.0)))
+    return Charge(nanoseconds, entries * PASSED_ENTRY_BYTES + 4 * chars, SizedValue(Extent(1024.0, 1.0, 1024.0, 1.0)))
 
 
-def _query(node: Call, of: list[Extent]) -> Charge:
+def _query(node: CallExpression, of: list[Extent]) -> Charge:
     chars = of[0].all_chars
-    return Charge(_PYTHON_CALL + 450 * chars, 60 * chars, Value(Extent(0.0, chars, chars, chars)))
+    return Charge(_PYTHON_CALL + 450 * chars, 60 * chars, SizedValue(Extent(0.0, chars, chars, chars)))
 
 
-def _pattern(node: Call, of: list[Extent]) -> Charge:
+def _pattern(node: CallExpression, of: list[Extent]) -> Charge:
     """`patterns` counts the search itself. `findAll` may return each character."""
     chars = of[0].chars
     pieces = chars if "findAll" in node.function else 0.0
-    result = Value(Extent(0.0 if pieces else chars, pieces, chars, pieces))
+    result = SizedValue(Extent(0.0 if pieces else chars, pieces, chars, pieces))
     return Charge(_PYTHON_CALL + 2 * (chars + of[1].chars), 4 * (chars + of[1].chars), result)
 
 
-def unknown(node: Call, of: list[Extent]) -> Charge:
+def unknown(node: CallExpression, of: list[Extent]) -> Charge:
     """A function without an entry: the cost of the most expensive linear one."""
     return _python(node, of)
 
 
-def _size(node: Call, of: list[Extent]) -> Charge:
+def _size(node: CallExpression, of: list[Extent]) -> Charge:
     return Charge(_READ_CHAR * of[0].chars)
 
 

@@ -10,20 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from pilotage.schema.cel.ast import Call, Comprehension, Constant, Expr, Ident, MakeList, MakeMap, Select
+from pilotage.schema.cel.ast import CallExpression, Comprehension, Constant, Expr, Ident, MakeList, MakeMap, Select
 from pilotage.schema.cel.costs.calls import call_cost
 from pilotage.schema.cel.costs.parts import LIMIT, KeyAndValue, Part, Path, Size, entry_union, exactly, type_size
-from pilotage.schema.cel.declared import Declared
+from pilotage.schema.cel.declared import DeclaredValue
 from pilotage.schema.cel.signatures import Signature, signatures
 from pilotage.schema.cel.source import names_in_rules
-from pilotage.schema.cel.types import BOOL, DYN, INT, TYPE, Match, Type, join, list_of, optional_of
+from pilotage.schema.cel.types import BOOL, DYN, INT, TYPE, CELType, TypeMatch, join, list_of, optional_of
 
 _NAME, _FIELD, _NEW_LIST, _NEW_MAP = 1, 1, 10, 30
 _ACCUMULATOR = "@result"
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class WrongTypes:
     """An expression with wrong types."""
 
     message: str
@@ -33,11 +33,11 @@ class Problem:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     cost: int
-    type: Type
-    problems: tuple[Problem, ...]
+    type: CELType
+    problems: tuple[WrongTypes, ...]
 
 
-def estimate(tree: Expr, declared: Declared, *, optional_old: bool = False) -> Estimate:
+def estimate(tree: Expr, declared: DeclaredValue, *, optional_old: bool = False) -> Estimate:
     """The type of an expression over a value of the schema, its cost, and what is wrong with its types."""
     walk = _Walk(declared)
     value = Part(_NAME, declared.type, Path(declared), Size(0, declared.most))
@@ -47,8 +47,8 @@ def estimate(tree: Expr, declared: Declared, *, optional_old: bool = False) -> E
 
 
 def checked_type(
-    tree: Expr, variables: Mapping[str, Type], objects: Mapping[str, HasFields], root: Declared
-) -> tuple[Type, list[Problem]]:
+    tree: Expr, variables: Mapping[str, CELType], objects: Mapping[str, HasFields], root: DeclaredValue
+) -> tuple[CELType, list[WrongTypes]]:
     """The type of an expression over variables of these types, and what is wrong with its types.
 
     `objects` has the types that are objects, by their names.
@@ -60,7 +60,7 @@ def checked_type(
 
 class HasType(Protocol):
     @property
-    def type(self) -> Type: ...
+    def type(self) -> CELType: ...
 
 
 class HasFields(Protocol):
@@ -71,10 +71,10 @@ class HasFields(Protocol):
 
 
 class _Walk:
-    def __init__(self, root: Declared, objects: Mapping[str, HasFields] | None = None) -> None:
+    def __init__(self, root: DeclaredValue, objects: Mapping[str, HasFields] | None = None) -> None:
         self._root = root
         self._objects: Mapping[str, HasFields] = root.objects if objects is None else objects
-        self.problems: list[Problem] = []
+        self.problems: list[WrongTypes] = []
         self._formats = 0
         """How many calls of `format` are around: only their arguments are lists of several types."""
 
@@ -87,7 +87,7 @@ class _Walk:
                 return variables.get(name) or Part(_NAME, TYPE, Path(self._root), Size(0, self._root.most))
             case Select():
                 return self._select(node, self.part(node.operand, variables))
-            case Call():
+            case CallExpression():
                 self._formats += node.function == "format"
                 parts = [self.part(argument, variables) for argument in node.arguments]
                 self._formats -= node.function == "format"
@@ -110,7 +110,7 @@ class _Walk:
             wanted, found = parts[0].type, part.type
             optional = "optional_type" in (wanted.name, found.name)
             if not (wanted.is_same(found) or optional or self._formats):
-                self.problems.append(Problem(f"expected type '{wanted}' but found '{found}'", node.offset))
+                self.problems.append(WrongTypes(f"expected type '{wanted}' but found '{found}'", node.offset))
                 return
 
     def _select(self, node: Select, operand: Part) -> Part:
@@ -121,7 +121,7 @@ class _Walk:
         path = self._below(operand.path, node.field)
         return Part(cost, kind, path, path.size or type_size(kind))
 
-    def _field_type(self, field: str, operand: Type, offset: int) -> Type:
+    def _field_type(self, field: str, operand: CELType, offset: int) -> CELType:
         if operand.is_any:
             return DYN
         if operand.name == "optional_type":
@@ -130,13 +130,13 @@ class _Walk:
         if operand.name == "map":
             return operand.parameters[1]
         if not operand.is_object:
-            self.problems.append(Problem(f"type '{operand}' does not support field selection", offset))
+            self.problems.append(WrongTypes(f"type '{operand}' does not support field selection", offset))
             return DYN
         declared = self._objects[operand.name]
         names = names_in_rules(field)
         found = declared.fields.get(field) or (declared.fields.get(names[0]) if field in names[1:] else None)
         if found is None:
-            self.problems.append(Problem(f"undefined field '{field}'", offset))
+            self.problems.append(WrongTypes(f"undefined field '{field}'", offset))
             return DYN
         return found.type
 
@@ -150,7 +150,7 @@ class _Walk:
             return Path(path.declared.item)
         return Path(path.declared.fields.get(step))
 
-    def _call(self, node: Call, parts: list[Part]) -> Part:
+    def _call(self, node: CallExpression, parts: list[Part]) -> Part:
         cost = sum(part.cost for part in parts)
         name = node.function
         if name == "dyn":
@@ -172,24 +172,24 @@ class _Walk:
         entry = entry_union(parts[0].entry, parts[1].entry) if name == "_+_" else None
         return Part(min(cost + charged, LIMIT), kind, None, size or type_size(kind), entry)
 
-    def _optional_field(self, node: Call, parts: list[Part], cost: int) -> Part:
+    def _optional_field(self, node: CallExpression, parts: list[Part], cost: int) -> Part:
         field = node.arguments[1]
         text = field.text or "" if isinstance(field, Constant) else ""
         kind = self._field_type(text, parts[0].type, node.offset)
         kind = kind if kind.name == "optional_type" else optional_of(kind)
         return Part(cost + 1, kind, None, type_size(kind))
 
-    def _resolved(self, node: Call, parts: list[Part]) -> tuple[Type, list[Signature]]:
+    def _resolved(self, node: CallExpression, parts: list[Part]) -> tuple[CELType, list[Signature]]:
         """The type of the result of a call, and the declarations that fit the types of its arguments."""
         if node.function.startswith("format.") and node.function != "format.named":
-            return Type("kubernetes.NamedFormat"), []
+            return CELType("kubernetes.NamedFormat"), []
         known = [each for each in signatures().get(node.function, ()) if len(each.parameters) == len(parts)]
         if not known:
             return DYN, []
-        results: list[Type] = []
+        results: list[CELType] = []
         matched: list[Signature] = []
         for each in known:
-            match = Match()
+            match = TypeMatch()
             fits = zip(each.parameters, parts, strict=True)
             if each.member == node.member and all(match.accepts(wanted, part.type) for wanted, part in fits):
                 matched.append(each)
@@ -198,7 +198,7 @@ class _Walk:
             shown = [str(part.type) for part in parts]
             types = f"{shown[0]}.({', '.join(shown[1:])})" if node.member else f"({', '.join(shown)})"
             self.problems.append(
-                Problem(f"found no matching overload for '{node.function}' applied to '{types}'", node.offset)
+                WrongTypes(f"found no matching overload for '{node.function}' applied to '{types}'", node.offset)
             )
             return DYN, []
         return join(results), matched
@@ -226,7 +226,7 @@ class _Walk:
         kind = over.type
         if not kind.is_any and kind.name not in ("list", "map"):
             text = f"expression of type '{kind}' cannot be range of a comprehension (must be list, map, or dynamic)"
-            self.problems.append(Problem(text, 0))
+            self.problems.append(WrongTypes(text, 0))
             kind = DYN
         key = kind.parameters[0] if kind.name == "map" else INT if kind.name == "list" else DYN
         value = kind.parameters[-1] if kind.parameters else DYN
@@ -239,7 +239,7 @@ class _Walk:
             values = self._variable(over, key, "@keys", over.entry.key if over.entry else None)
         return {node.variables[0]: values}
 
-    def _variable(self, over: Part, kind: Type, step: str, size: Size | None) -> Part:
+    def _variable(self, over: Part, kind: CELType, step: str, size: Size | None) -> Part:
         path = self._below(over.path, step)
         found = path.size
         if step == "@keys" and over.path is not None and over.path.declared is not None and over.type.name == "map":
@@ -248,7 +248,7 @@ class _Walk:
 
 
 def _constant(node: Constant) -> Part:
-    kind = Type(node.kind) if node.kind else DYN
+    kind = CELType(node.kind) if node.kind else DYN
     if node.text is None:
         return Part(0, kind, None, exactly(1))
     return Part(0, kind, None, exactly(len(node.text)))
@@ -266,14 +266,14 @@ def _map(entries: list[tuple[Part, Part]]) -> Part:
     kinds = [join([part.type for part in parts]) for parts in (keys, values)]
     entry = KeyAndValue(*(_union([part.known_size for part in parts]) for parts in (keys, values)))
     cost = _NEW_MAP + sum(key.cost + value.cost for key, value in entries)
-    return Part(cost, Type("map", tuple(kinds)), None, exactly(len(entries)), entry)
+    return Part(cost, CELType("map", tuple(kinds)), None, exactly(len(entries)), entry)
 
 
 def _union(sizes: list[Size]) -> Size:
     return Size(min((size.least for size in sizes), default=0), max((size.most for size in sizes), default=0))
 
 
-def _conditional(kind: Type, parts: list[Part]) -> Part:
+def _conditional(kind: CELType, parts: list[Part]) -> Part:
     test, one, other = parts
     size = one.known_size.union(other.known_size)
     return Part(test.cost + max(one.cost, other.cost), kind, None, size, entry_union(one.entry, other.entry))

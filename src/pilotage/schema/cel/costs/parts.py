@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pilotage.schema.cel.declared import Declared
-from pilotage.schema.cel.types import Type
+from pilotage.schema.cel.declared import DeclaredValue
+from pilotage.schema.cel.types import CELType
 
 LIMIT = 2**64 - 1
 """Kubernetes counts no further than this."""
@@ -48,7 +48,7 @@ class KeyAndValue(NamedTuple):
 class Path:
     """Where in the schema a value comes from. None: from a place that the schema does not declare."""
 
-    declared: Declared | None
+    declared: DeclaredValue | None
 
     @property
     def size(self) -> Size | None:
@@ -58,7 +58,7 @@ class Path:
 @dataclass(frozen=True, slots=True)
 class Part:
     cost: int
-    type: Type
+    type: CELType
     path: Path | None = None
     """None for a value that the expression makes."""
     size: Size | None = None
@@ -69,7 +69,7 @@ class Part:
         return ANY_SIZE if self.size is None else self.size
 
 
-def type_size(kind: Type) -> Size | None:
+def type_size(kind: CELType) -> Size | None:
     """The size of the values of a type, if all have the same."""
     if kind.name == "optional_type":
         return type_size(kind.parameters[0])

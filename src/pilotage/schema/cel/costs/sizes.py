@@ -33,7 +33,7 @@ class Extent(NamedTuple):
 NO_EXTENT = Extent()
 
 
-class Value:
+class SizedValue:
     """What is known of a value: its maximum size, and its mean size over the iterations of the loop around it.
 
     The mean keeps bounds of loops close: the cost of all items of a list is bounded by the size of the list, not by
@@ -44,15 +44,15 @@ class Value:
         self,
         most: Extent = NO_EXTENT,
         mean: Extent | None = None,
-        item: Callable[[], Value] | None = None,
-        fields: Mapping[str, Value] | None = None,
+        item: Callable[[], SizedValue] | None = None,
+        fields: Mapping[str, SizedValue] | None = None,
     ) -> None:
         self.most = most
         self.mean = most if mean is None else mean
         self._item = item
         self._fields = fields
 
-    def item(self) -> Value:
+    def item(self) -> SizedValue:
         """An item of a list or a value of a map, as the variable of a loop over all of them."""
         if self._item is not None:
             return self._item()
@@ -61,57 +61,57 @@ class Value:
         part = Extent(
             mean.all_chars * share, mean.all_entries * share, mean.all_chars * share, mean.all_entries * share
         )
-        return Value(_inside(most), part)
+        return SizedValue(_inside(most), part)
 
-    def key(self) -> Value:
+    def key(self) -> SizedValue:
         """A key of a map: it may be as long as all strings in the map."""
         share = self.mean.all_chars / max(self.mean.entries, 1.0)
         longest = self.most.all_chars
-        return Value(Extent(longest, 0.0, longest, 0.0), Extent(share, 0.0, share, 0.0))
+        return SizedValue(Extent(longest, 0.0, longest, 0.0), Extent(share, 0.0, share, 0.0))
 
-    def field(self, name: str) -> Value:
+    def field(self, name: str) -> SizedValue:
         if self._fields is not None:
             return self._fields.get(name, NO_SIZE)
-        return Value(_inside(self.most), _inside(self.mean))
+        return SizedValue(_inside(self.most), _inside(self.mean))
 
-    def fixed(self) -> Value:
+    def fixed(self) -> SizedValue:
         """The same without a mean: for an item that is selected, or used in a loop inside its own loop."""
         return self if self.mean is self.most else _Fixed(self)
 
-    def union(self, other: Value) -> Value:
+    def union(self, other: SizedValue) -> SizedValue:
         if other is NO_SIZE or self is NO_SIZE:
             return self if other is NO_SIZE else other
         most, mean = self.most.union(other.most), self.mean.union(other.mean)
-        return Value(most, mean, lambda: self.item().union(other.item()))
+        return SizedValue(most, mean, lambda: self.item().union(other.item()))
 
 
-class _Fixed(Value):
-    def __init__(self, value: Value) -> None:
+class _Fixed(SizedValue):
+    def __init__(self, value: SizedValue) -> None:
         super().__init__(value.most)
         self._value = value
 
-    def item(self) -> Value:
+    def item(self) -> SizedValue:
         return self._value.item().fixed()
 
-    def field(self, name: str) -> Value:
+    def field(self, name: str) -> SizedValue:
         return self._value.field(name).fixed()
 
 
-NO_SIZE = Value()
+NO_SIZE = SizedValue()
 """A number, a bool, null: no size to speak of."""
 
 
-class Opaque(Value):
+class Opaque(SizedValue):
     """Any part of a document whose size alone is known."""
 
-    def item(self) -> Value:
+    def item(self) -> SizedValue:
         return self
 
-    def field(self, name: str) -> Value:
+    def field(self, name: str) -> SizedValue:
         return self
 
 
-class Observed(Value):
+class Observed(SizedValue):
     """The values at one path of a document: those of all iterations if the path leads into a list."""
 
     def __init__(self, values: list[Any], rounds: float = 1.0) -> None:
@@ -140,10 +140,10 @@ class Observed(Value):
     def mean(self) -> Extent:  # type: ignore[override]
         return self._extents[1]
 
-    def fixed(self) -> Value:
+    def fixed(self) -> SizedValue:
         return self if self._rounds == 1 and len(self._values) <= 1 else _Fixed(self)
 
-    def item(self) -> Value:
+    def item(self) -> SizedValue:
         if None not in self._found:
             inside: list[Any] = []
             for value in self._values:
@@ -154,7 +154,7 @@ class Observed(Value):
             self._found[None] = Observed(inside, len(inside))
         return self._found[None]
 
-    def field(self, name: str) -> Value:
+    def field(self, name: str) -> SizedValue:
         if name not in self._found:
             inside = [value[name] for value in self._values if isinstance(value, dict) and name in value]
             self._found[name] = Observed(inside, self._rounds)
@@ -167,11 +167,11 @@ def encoded_size(value: Any) -> tuple[int, int]:
     return len(text), sum(map(text.count, (b",", b"[", b"{", b":"))) + 1
 
 
-def text(length: float) -> Value:
-    return Value(Extent(length, 0.0, length, 0.0))
+def text(length: float) -> SizedValue:
+    return SizedValue(Extent(length, 0.0, length, 0.0))
 
 
-def total(values: Iterable[Value]) -> Extent:
+def total(values: Iterable[SizedValue]) -> Extent:
     result = NO_EXTENT
     for value in values:
         result = result.plus(value.most)

@@ -30,7 +30,7 @@ from pilotage.server.loops.garbage.references import (
     metadata_of,
 )
 from pilotage.server.loops.progress import LogReader, Note
-from pilotage.server.loops.retries import Retries
+from pilotage.server.loops.retries import FailedKeys
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.update import Updater
@@ -60,7 +60,7 @@ class Collector:
 
     def _clear(self) -> None:
         self._graph = OwnerGraph()
-        self._retries = Retries()
+        self._retries = FailedKeys()
         self._conflicts: set[str] = set()  # objects that had changed at the last attempt
         self._unknown_owners: set[str] = set()  # objects whose owner has a kind that is not served
         self._served: tuple[dict[str, ResourceInfo], dict[GroupVersionKind, ResourceInfo]] | None = None

@@ -45,14 +45,14 @@ _NOWHERE = (
 )
 
 
-class Selection(Enum):
+class NodeSelection(Enum):
     """What says on which nodes a device can be used."""
 
     BY_SLICE = "slice"
     BY_DEVICE = "device"
 
 
-def validate_device(device: Document, old: Document | None, path: str, selection: Selection) -> Iterator[Cause]:
+def validate_device(device: Document, old: Document | None, path: str, selection: NodeSelection) -> Iterator[Cause]:
     yield from validate_text(device.get("name") or "", f"{path}.name", dns_1123_label)
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     yield from _validate_sizes(attributes, capacity, path)
@@ -142,9 +142,9 @@ def _counter_set(consumption: Document) -> str:
     return consumption.get("counterSet") or ""
 
 
-def _validate_nodes(device: Document, path: str, selection: Selection) -> Iterator[Cause]:
+def _validate_nodes(device: Document, path: str, selection: NodeSelection) -> Iterator[Cause]:
     node, selector, everywhere = (device.get(name) for name in ("nodeName", "nodeSelector", "allNodes"))
-    if selection is Selection.BY_SLICE:
+    if selection is NodeSelection.BY_SLICE:
         if not node is selector is everywhere is None:
             yield invalid(path, None, _NOWHERE)
         return

@@ -16,7 +16,7 @@ from pilotage.server.strategies.resource.devices import validate_set
 from pilotage.server.strategies.resource.names import validate_pool_name
 from pilotage.server.strategies.resource.slicedevices import (
     LISTS,
-    Selection,
+    NodeSelection,
     validate_counters,
     validate_device,
 )
@@ -150,7 +150,7 @@ def _validate_nodes(spec: Document) -> Iterator[Cause]:
 
 
 def _validate_devices(devices: list[Document], old: Document | None, *, by_device: bool) -> Iterator[Cause]:
-    selection = Selection.BY_DEVICE if by_device else Selection.BY_SLICE
+    selection = NodeSelection.BY_DEVICE if by_device else NodeSelection.BY_SLICE
     known = {_name(device): device for device in reversed((old or {}).get("devices") or ())}
     advanced = any(device.get("taints") or device.get("consumesCounters") or _has_lists(device) for device in devices)
 
