@@ -222,6 +222,7 @@ from pilotage.meta.owners import remove_owner_reference as remove_owner_referenc
 from pilotage.meta.owners import set_controller_reference as set_controller_reference
 from pilotage.meta.owners import set_owner_reference as set_owner_reference
 from pilotage.meta.scalars.intorstring import IntOrString as IntOrString
+from pilotage.meta.scalars.intorstring import scaled_value as scaled_value
 from pilotage.meta.scalars.quantity import Quantity as Quantity
 from pilotage.meta.scalars.times import Duration as Duration
 from pilotage.meta.scalars.times import MicroTime as MicroTime

@@ -54,6 +54,21 @@ async def test_informers_run_inside_the_block_and_listers_read_what_they_keep() 
     assert [(one.kind, one.resync, one.namespace) for one in cluster.asked] == [(ConfigMap, 30, "default")]
 
 
+async def test_selectors_and_a_transform_apply_to_all_informers_of_the_factory() -> None:
+    def short(obj: Unstructured) -> Unstructured:
+        obj.pop("data", None)
+        return obj
+
+    cluster = Cluster(Scripted([page(version=5)]))
+    factory = SharedInformerFactory(cluster, labels={"app": "web"}, fields="metadata.name=a", transform=short)
+    factory.informer(ConfigMap)
+    async with factory:
+        await factory.wait_for_cache_sync()
+    [asked] = cluster.asked
+    assert (asked.selection.label_selector, asked.selection.field_selector) == ("app=web", "metadata.name=a")
+    assert asked.transform is short
+
+
 async def test_an_informer_asked_for_later_starts_at_once() -> None:
     factory = SharedInformerFactory(Cluster(Scripted([page("a", version=5)])))
     async with factory:

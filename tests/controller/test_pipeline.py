@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pilotage.controller import (
+    Enqueue,
     Event,
     Handler,
     Request,
@@ -79,6 +80,18 @@ async def test_duplicates_melt_and_nothing_is_fine() -> None:
     assert len(queue) == 0
     pipeline.event(Event.delete(widget()))
     assert len(queue) == 1
+
+
+async def test_a_handler_may_give_a_request_a_priority_and_a_delay() -> None:
+    queue: WorkQueue[Request] = WorkQueue()
+    late, first = Enqueue(Request("late"), after=60), Enqueue(Request("first"), priority=10)
+    EventPipeline(queue, lambda event: [late, Request("second"), first]).event(Event.create(widget()))
+    taken: list[tuple[str, int, float]] = []
+    started = now()
+    for _ in range(3):
+        async with queue.take() as request:
+            taken.append((request.name, queue.priority_of(request), now() - started))
+    assert taken == [("first", 10, 0), ("second", 0, 0), ("late", 0, 60)]
 
 
 async def test_all_predicates_must_be_passed_before_the_handler_is_called() -> None:

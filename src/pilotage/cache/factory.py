@@ -13,6 +13,8 @@ from pilotage.cache.lister import Lister
 from pilotage.cache.options import InformerOptions
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.forms import Kind, KindOf, O, gvk_of
+from pilotage.meta.selectors.selection import Fields, Labels
+from pilotage.reflector.intake import Transform
 from pilotage.rest.listing import ListerWatcher
 from pilotage.tasks import OwnedTasks
 
@@ -27,13 +29,24 @@ class HasListerWatchers(Protocol):
 class SharedInformerFactory:
     """One shared informer for each kind. The informers run inside `async with factory`.
 
-    `namespace` narrows all of them; `resync` is the period in seconds for handlers without one of their own.
+    `namespace`, `labels` and `fields` select the objects of all of them, and `transform` changes each before it is
+    stored, as in `InformerOptions`; `resync` is the period in seconds for handlers without one of their own.
     """
 
-    def __init__(self, cluster: HasListerWatchers, resync: float = 0.0, *, namespace: str = "") -> None:
+    def __init__(
+        self,
+        cluster: HasListerWatchers,
+        resync: float = 0.0,
+        *,
+        namespace: str = "",
+        labels: Labels = None,
+        fields: Fields = None,
+        transform: Transform | None = None,
+    ) -> None:
         self._cluster = cluster
-        self._resync = resync
-        self._namespace = namespace
+        self._options = partial(
+            InformerOptions, resync=resync, namespace=namespace, labels=labels, fields=fields, transform=transform
+        )
         self._informers: dict[Kind, Informer[Any]] = {}
         self._group: OwnedTasks | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -46,7 +59,7 @@ class SharedInformerFactory:
             gvk_of(kind)  # raises for anything that is not a kind
             if self._stopped:
                 raise InvalidDefinition("the factory has stopped: create a new one")
-            options = InformerOptions(kind, namespace=self._namespace, resync=self._resync)
+            options = self._options(kind)
             found = self._informers[kind] = Informer(partial(self._cluster.lister_watcher_for, options), options)
             self._start(found)
         return found

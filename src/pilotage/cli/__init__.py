@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from pilotage.cli.help import examples
-from pilotage.cli.parsing import Parser
+from pilotage.cli.parsing import Parser, command_first
 from pilotage.cli.pipes import piped
 from pilotage.errors import PilotageError
 
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    words = sys.argv[1:] if arguments is None else arguments
+    words = command_first(sys.argv[1:] if arguments is None else arguments)
     named = [word for word in words[:1] if word in COMMANDS]
     if named == ["create"] and len(words) > 1 and words[1] not in (*SCAFFOLDS, "-h", "--help"):
         named = [CREATE_OBJECTS]

@@ -12,6 +12,20 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 
+_WHERE = ("-n", "--namespace", "--kubeconfig", "--context", "--storage", "--tenant")
+"""The options that select where a command works."""
+
+
+def command_first(words: Sequence[str]) -> list[str]:
+    """The words with the options for the place behind the command: kubectl accepts them before it, too."""
+    place: list[str] = []
+    rest = list(words)
+    while rest and rest[0].partition("=")[0] in _WHERE:
+        place += rest[:1] if "=" in rest[0] else rest[:2]
+        rest = list(words)[len(place) :]
+    return [*rest[:1], *place, *rest[1:]]
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that rejects unknown arguments itself, so that the error names the right subcommand.
 

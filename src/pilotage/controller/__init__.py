@@ -26,7 +26,7 @@ from pilotage.controller.predicates import (
 )
 from pilotage.controller.reconcilers.objectreconciler import as_reconciler
 from pilotage.controller.reconcilers.reconciler import Abandoned, Reconciler, wait
-from pilotage.controller.request import Request
+from pilotage.controller.request import Enqueue, Request
 from pilotage.controller.result import Result, TerminalError
 from pilotage.controller.sources.filesource import FileChange, FileSource
 from pilotage.controller.sources.runningsources import CacheSyncTimeout
@@ -42,6 +42,7 @@ __all__ = [
     "ControllerBuilder",
     "ControllerOptions",
     "Debounce",
+    "Enqueue",
     "Event",
     "FileChange",
     "FileSource",

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeAlias, cast
 
 from pilotage.controller.event import Event
-from pilotage.controller.request import Request
+from pilotage.controller.request import Enqueue, Request
 from pilotage.errors import NoMatch
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupKind, GroupVersion
@@ -20,7 +20,7 @@ from pilotage.meta.models import OwnerReference
 from pilotage.meta.objects import Header
 from pilotage.meta.typevars import T
 
-Requests = Iterable[Request]
+Requests = Iterable[Request | Enqueue]
 Handler: TypeAlias = Callable[[Event[T]], Requests | Awaitable[Requests]]
 """A handler of events about objects of one type; `Handler` alone takes events about any object."""
 
@@ -78,7 +78,7 @@ async def _awaited(function: Callable[[Any], Awaitable[Requests]], objects: list
 
 
 async def _gathered(parts: list[Requests | Awaitable[Requests]]) -> Requests:
-    found: list[Request] = []
+    found: list[Request | Enqueue] = []
     for part in parts:
         found += await part if inspect.isawaitable(part) else part
     return found

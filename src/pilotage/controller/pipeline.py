@@ -12,7 +12,7 @@ from pilotage.controller.debounce import Debouncer
 from pilotage.controller.event import Event, EventData
 from pilotage.controller.handlers import Handler, Requests
 from pilotage.controller.predicates import Predicate
-from pilotage.controller.request import Request
+from pilotage.controller.request import Enqueue, Request
 from pilotage.controller.triggers import TRIGGERS
 from pilotage.errors import DecodeError
 from pilotage.reflector.intake import USER_FAILURES
@@ -140,14 +140,19 @@ class EventPipeline:
 
     def _enqueue(self, event: Event, requests: Requests) -> None:
         priority = self._low_priority if event.is_unchanged else 0
-        for request in requests if type(requests) in _PLAIN else _listed(requests):
+        for item in requests if type(requests) in _PLAIN else _listed(requests):
+            request = item.request if isinstance(item, Enqueue) else item
             if not isinstance(request, Request):
                 raise TypeError(
                     f"a handler must return requests, Request(name, namespace), not {type(request).__name__}"
                 )
             if tracing.active() is not None:
                 TRIGGERS.note(self._queue, request, event)
-            if self._debouncer is None or event.is_unchanged:
+            if isinstance(item, Enqueue):
+                self._queue.add(
+                    request, after=item.after, priority=priority if item.priority is None else item.priority
+                )
+            elif self._debouncer is None or event.is_unchanged:
                 self._queue.add(request, priority=priority)
             else:
                 self._debouncer.add(self._queue, request, priority)

@@ -43,6 +43,17 @@ class Request(msgspec.Struct, Generic[T_co], frozen=True, gc=False):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
+class Enqueue(msgspec.Struct, frozen=True, gc=False):
+    """A request that a handler returns with a delay or a priority of its own, instead of the request alone."""
+
+    request: Request
+    """What to reconcile."""
+    after: float = 0.0
+    """Seconds until it is put on the queue; it is not debounced."""
+    priority: int | None = None
+    """Requests with a higher one are first; None: that of the event, 0 or the low priority of unchanged objects."""
+
+
 Q = TypeVar("Q", bound=Request, default=Any)
 Q_co = TypeVar("Q_co", bound=Request, covariant=True, default=Any)
 """The requests of a controller."""

@@ -81,7 +81,9 @@ class Tool:
         return piped(lambda: self._run(arguments, program))
 
     def _run(self, arguments: Sequence[str] | None, program: str) -> int:
-        words = sys.argv[1:] if arguments is None else arguments
+        from pilotage.cli.parsing import command_first
+
+        words = command_first(sys.argv[1:] if arguments is None else arguments)
         parser = self.parser([word for word in words[:1] if word in self._commands], program)
         options = parser.parse_args(words)
         if not hasattr(options, "run"):
