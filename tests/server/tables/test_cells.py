@@ -17,10 +17,9 @@ def test_the_cells_are_those_that_a_kube_apiserver_prints(case: Document) -> Non
     assert [cell for cell in tables.cells(case, BASES) if not cell.agrees] == []
 
 
-@pytest.mark.parametrize("resource", sorted((group, name) for group, row in builtin.PRINTERS.items() for name in row))
-def test_an_object_with_nothing_but_a_name_has_a_row(resource: tuple[str, str]) -> None:
-    row = builtin.printer(GroupResource(*resource))({"metadata": {"name": "a"}}, NOW)
-    assert "a" in row
+@pytest.mark.parametrize("resource", sorted(builtin.PRINTERS))
+def test_an_object_with_nothing_but_a_name_has_a_row(resource: str) -> None:
+    assert "a" in builtin.PRINTERS[resource]({"metadata": {"name": "a"}}, NOW)
 
 
 def test_the_kernel_of_a_node_is_shown_with_its_architecture() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from pilotage.meta.scalars import times
@@ -99,12 +99,3 @@ def containers(spec: Document) -> tuple[str, str]:
 def text(value: object, missing: str = NONE) -> str:
     """A value as text, or what stands for a missing one."""
     return missing if value is None or value == "" else str(value)
-
-
-def joined(values: Iterable[object], separator: str = ",") -> str:
-    return separator.join(str(value) for value in values)
-
-
-def name_and_age(document: Document, now: datetime) -> list[Cell]:
-    """The row of a kind with nothing else to show."""
-    return [name(document), age(document, now)]

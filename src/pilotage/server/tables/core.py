@@ -6,66 +6,36 @@ from datetime import datetime
 
 from pilotage.meta.documents import Document
 from pilotage.server.tables import cells
-from pilotage.server.tables.cells import NONE, UNKNOWN, Cell, Printer, items, part, text
+from pilotage.server.tables.cells import NONE, UNKNOWN, Cell, Printer, items, part
+from pilotage.server.tables.rows import AGE, NAME, condition, count, flag, row, size, text
 
 _ROLE = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"
 
 
-def config_map(document: Document, now: datetime) -> list[Cell]:
-    count = len(part(document, "data")) + len(part(document, "binaryData"))
-    return [cells.name(document), count, cells.age(document, now)]
-
-
-def secret(document: Document, now: datetime) -> list[Cell]:
-    return [cells.name(document), document.get("type", ""), len(part(document, "data")), cells.age(document, now)]
-
-
-def namespace(document: Document, now: datetime) -> list[Cell]:
-    return [cells.name(document), part(document, "status").get("phase", ""), cells.age(document, now)]
-
-
-def component_status(document: Document, now: datetime) -> list[Cell]:
+def _component_status(document: Document, now: datetime) -> list[Cell]:
     healthy: Document = next((each for each in items(document, "conditions") if each.get("type") == "Healthy"), {})
     state = {"True": "Healthy", "False": "Unhealthy"}.get(healthy.get("status", ""), "Unknown")
     return [cells.name(document), state, healthy.get("message", ""), healthy.get("error", "")]
 
 
-def node(document: Document, now: datetime) -> list[Cell]:
-    system = part(document, "status", "nodeInfo")
-    return [
-        cells.name(document),
-        _node_status(document),
-        _roles(document["metadata"].get("labels") or {}),
-        cells.age(document, now),
-        system.get("kubeletVersion", ""),
-        _node_address(document, "InternalIP"),
-        _node_address(document, "ExternalIP"),
-        text(system.get("osImage"), UNKNOWN),
-        _kernel(system),
-        text(system.get("containerRuntimeVersion"), UNKNOWN),
-    ]
-
-
-def _kernel(system: Document) -> str:
+def _kernel(document: Document) -> str:
     """The version of the kernel, and the architecture it runs on."""
+    system = part(document, "status", "nodeInfo")
     architecture = system.get("architecture")
-    return text(system.get("kernelVersion"), UNKNOWN) + (f" ({architecture})" if architecture else "")
+    return cells.text(system.get("kernelVersion"), UNKNOWN) + (f" ({architecture})" if architecture else "")
 
 
 def _node_status(document: Document) -> str:
-    ready = [
-        condition.get("status")
-        for condition in items(part(document, "status"), "conditions")
-        if condition.get("type") == "Ready"
-    ]
-    states = ["Ready" if ready[-1] == "True" else "NotReady"] if ready else ["Unknown"]
+    ready = condition(document, "Ready")
+    states = ["Ready" if ready.get("status") == "True" else "NotReady"] if ready else ["Unknown"]
     if part(document, "spec").get("unschedulable"):
         states.append("SchedulingDisabled")
     return ",".join(states)
 
 
-def _roles(labels: dict[str, str]) -> str:
+def _roles(document: Document) -> str:
+    labels = document["metadata"].get("labels") or {}
     roles = {key.removeprefix(_ROLE) for key in labels if key.startswith(_ROLE) and key != _ROLE}
     if labels.get(_ROLE_LABEL):
         roles.add(labels[_ROLE_LABEL])
@@ -79,17 +49,17 @@ def _node_address(document: Document, kind: str) -> str:
     return NONE
 
 
-def event(document: Document, now: datetime) -> list[Cell]:
+def _event(document: Document, now: datetime) -> list[Cell]:
     """Of the core group; one of events.k8s.io is converted before it is printed."""
     first, last = document.get("firstTimestamp"), document.get("lastTimestamp")
     first_seen = cells.since(first or document.get("eventTime"), now)
     last_seen = cells.since(last, now) if last else first_seen
-    count, series = document.get("count", 0), part(document, "series")
+    times, series = document.get("count", 0), part(document, "series")
     if series:
-        count = series.get("count", 0)
+        times = series.get("count", 0)
         last_seen = cells.since(series.get("lastObservedTime"), now)
-    elif count == 0:
-        count = 1
+    elif times == 0:
+        times = 1
     target = part(document, "involvedObject")
     place = f"{target.get('kind', '').lower()}/{target.get('name', '')}" if target.get("name") else ""
     return [
@@ -101,7 +71,7 @@ def event(document: Document, now: datetime) -> list[Cell]:
         _event_source(document),
         document.get("message", "").strip(),
         first_seen,
-        count,
+        times,
         cells.name(document),
     ]
 
@@ -113,45 +83,37 @@ def _event_source(document: Document) -> str:
     return f"{component}, {instance}" if instance else str(component)
 
 
-def resource_quota(document: Document, now: datetime) -> list[Cell]:
+def _used(document: Document, *, limits: bool) -> str:
+    """What is used of a quota's limits, or of all that it counts besides."""
     hard, used = part(document, "status", "hard"), part(document, "status", "used")
-    requests: list[str] = []
-    limits: list[str] = []
-    for resource in sorted(hard):
-        row = f"{resource}: {used.get(resource, '0')}/{hard[resource]}"
-        (limits if resource.startswith("limits.") else requests).append(row)
-    return [cells.name(document), ", ".join(requests), ", ".join(limits), cells.age(document, now)]
+    names = [name for name in sorted(hard) if name.startswith("limits.") is limits]
+    return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in names)
 
 
-def lease(document: Document, now: datetime) -> list[Cell]:
-    return [cells.name(document), part(document, "spec").get("holderIdentity", ""), cells.age(document, now)]
-
-
-def priority_class(document: Document, now: datetime) -> list[Cell]:
-    return [
-        cells.name(document),
-        document.get("value", 0),
-        bool(document.get("globalDefault")),
-        cells.age(document, now),
-        document.get("preemptionPolicy", ""),
-    ]
-
-
-def runtime_class(document: Document, now: datetime) -> list[Cell]:
-    return [cells.name(document), document.get("handler", ""), cells.age(document, now)]
-
-
-CORE: dict[str, Printer] = {
-    "componentstatuses": component_status,
-    "configmaps": config_map,
-    "events": event,
-    "namespaces": namespace,
-    "nodes": node,
-    "resourcequotas": resource_quota,
-    "secrets": secret,
-    "serviceaccounts": cells.name_and_age,
+PRINTERS: dict[str, Printer] = {
+    "componentstatuses": _component_status,
+    "configmaps": row(NAME, size("data", "binaryData"), AGE),
+    "events": _event,
+    "events.events.k8s.io": _event,
+    "leases.coordination.k8s.io": row(NAME, "spec.holderIdentity", AGE),
+    "namespaces": row(NAME, "status.phase", AGE),
+    "nodes": row(
+        NAME,
+        _node_status,
+        _roles,
+        AGE,
+        "status.nodeInfo.kubeletVersion",
+        lambda document: _node_address(document, "InternalIP"),
+        lambda document: _node_address(document, "ExternalIP"),
+        text("status.nodeInfo.osImage", UNKNOWN),
+        _kernel,
+        text("status.nodeInfo.containerRuntimeVersion", UNKNOWN),
+    ),
+    "priorityclasses.scheduling.k8s.io": row(NAME, count("value"), flag("globalDefault"), AGE, "preemptionPolicy"),
+    "resourcequotas": row(
+        NAME, lambda document: _used(document, limits=False), lambda document: _used(document, limits=True), AGE
+    ),
+    "runtimeclasses.node.k8s.io": row(NAME, "handler", AGE),
+    "secrets": row(NAME, "type", size("data"), AGE),
+    "serviceaccounts": row(NAME, AGE),
 }
-COORDINATION: dict[str, Printer] = {"leases": lease}
-EVENTS: dict[str, Printer] = {"events": event}
-NODE: dict[str, Printer] = {"runtimeclasses": runtime_class}
-SCHEDULING: dict[str, Printer] = {"priorityclasses": priority_class}

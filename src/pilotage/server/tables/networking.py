@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from pilotage.meta.documents import Document
 from pilotage.server.tables import cells
-from pilotage.server.tables.cells import NONE, UNSET, Cell, Printer, items, part, text
+from pilotage.server.tables.cells import NONE, UNKNOWN, UNSET, Printer, items, part
+from pilotage.server.tables.rows import AGE, NAME, at, joined, row, text
+
+_DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 
 
-def service(document: Document, now: datetime) -> list[Cell]:
+def _cluster_address(document: Document) -> str:
     spec = part(document, "spec")
     addresses = items(spec, "clusterIPs")
-    address = addresses[0] if addresses else spec.get("clusterIP")
-    return [
-        cells.name(document),
-        spec.get("type", ""),
-        text(address),
-        _external_addresses(document),
-        cells.joined(map(_service_port, items(spec, "ports"))) or NONE,
-        cells.age(document, now),
-        cells.labels(spec.get("selector")),
-    ]
+    return cells.text(addresses[0] if addresses else spec.get("clusterIP"))
 
 
 def _external_addresses(document: Document) -> str:
     spec = part(document, "spec")
     given = items(spec, "externalIPs")
-    if spec.get("type") == "ExternalName":
-        return str(spec.get("externalName", ""))
-    if spec.get("type") == "LoadBalancer":
-        found = _load_balancer(document)
-        if given:
-            found = [*found, *given]
-        return ",".join(found) or "<pending>"
-    if not spec.get("type"):
-        return "<unknown>"  # of the empty object in a bookmark
+    match spec.get("type"):
+        case "ExternalName":
+            return str(spec.get("externalName", ""))
+        case "LoadBalancer":
+            return ",".join([*_load_balancer(document), *given]) or "<pending>"
+        case None | "":
+            return UNKNOWN  # of the empty object in a bookmark
     return ",".join(given) or NONE
 
 
@@ -44,16 +34,17 @@ def _load_balancer(document: Document) -> list[str]:
     return list(filter(None, (point.get("ip") or point.get("hostname") for point in points)))
 
 
+def _service_ports(document: Document) -> str:
+    return ",".join(map(_service_port, items(part(document, "spec"), "ports"))) or NONE
+
+
 def _service_port(port: Document) -> str:
     node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
     return f"{port.get('port', 0)}{node_port}/{port.get('protocol', '')}"
 
 
-def endpoints(document: Document, now: datetime) -> list[Cell]:
-    return [cells.name(document), _endpoints(items(document, "subsets")), cells.age(document, now)]
-
-
-def _endpoints(subsets: list[Document]) -> str:
+def _endpoints(document: Document) -> str:
+    subsets = items(document, "subsets")
     if not subsets:
         return NONE
     found: list[str] = []
@@ -70,74 +61,65 @@ def _host_port(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-def endpoint_slice(document: Document, now: datetime) -> list[Cell]:
-    ports = [_slice_port(port) for port in items(document, "ports")]
+def _slice_ports(document: Document) -> str:
+    ports = [str(port.get("port", port.get("name", "*"))) for port in items(document, "ports")]
+    return cells.shortened(ports) or UNSET
+
+
+def _slice_addresses(document: Document) -> str:
     addresses = [address for endpoint in items(document, "endpoints") for address in items(endpoint, "addresses")]
-    return [
-        cells.name(document),
-        document.get("addressType", ""),
-        cells.shortened(ports) or UNSET,
-        cells.shortened(addresses) or UNSET,
-        cells.age(document, now),
-    ]
+    return cells.shortened(addresses) or UNSET
 
 
-def _slice_port(port: Document) -> str:
-    number: Cell = port.get("port")
-    return str(port.get("name", "*")) if number is None else str(number)
+def _hosts(document: Document) -> str:
+    rules = items(part(document, "spec"), "rules")
+    return cells.shortened([rule["host"] for rule in rules if rule.get("host")]) or "*"
 
 
-def ingress(document: Document, now: datetime) -> list[Cell]:
-    spec = part(document, "spec")
-    hosts = [rule["host"] for rule in items(spec, "rules") if rule.get("host")]
-    return [
-        cells.name(document),
-        text(spec.get("ingressClassName")),
-        cells.shortened(hosts) or "*",
-        ",".join(_load_balancer(document)),
-        "80, 443" if items(spec, "tls") else "80",
-        cells.age(document, now),
-    ]
+def _class_name(document: Document) -> str:
+    is_default = part(document, "metadata", "annotations").get(_DEFAULT_CLASS) == "true"
+    return f"{cells.name(document)} (default)" if is_default else cells.name(document)
 
 
-def ingress_class(document: Document, now: datetime) -> list[Cell]:
-    spec = part(document, "spec")
-    parameters, reference = NONE, part(spec, "parameters")
-    if reference:
-        group = f".{reference['apiGroup']}" if reference.get("apiGroup") else ""
-        parameters = f"{reference.get('kind', '')}{group}/{reference.get('name', '')}"
-    name = cells.name(document)
-    if part(document, "metadata", "annotations").get(_DEFAULT_CLASS) == "true":
-        name = f"{name} (default)"
-    return [name, spec.get("controller", ""), parameters, cells.age(document, now)]
+def _class_parameters(document: Document) -> str:
+    reference = part(document, "spec", "parameters")
+    group = f".{reference['apiGroup']}" if reference.get("apiGroup") else ""
+    return f"{reference.get('kind', '')}{group}/{reference.get('name', '')}" if reference else NONE
 
 
-def network_policy(document: Document, now: datetime) -> list[Cell]:
-    chosen = cells.selector(part(document, "spec").get("podSelector"))
-    return [cells.name(document), chosen, cells.age(document, now)]
-
-
-def ip_address(document: Document, now: datetime) -> list[Cell]:
+def _address_parent(document: Document) -> str:
     parent = part(document, "spec", "parentRef")
-    group = parent.get("group") or "core"
-    found = NONE
-    if parent:
-        place = f"{parent['namespace']}/" if parent.get("namespace") else ""
-        found = f"{parent.get('resource', '')}.{group}/{place}{parent.get('name', '')}".replace(".core/", "/")
-    return [cells.name(document), found, cells.age(document, now)]
+    if not parent:
+        return NONE
+    group = f".{parent['group']}" if parent.get("group") else ""
+    place = f"{parent['namespace']}/" if parent.get("namespace") else ""
+    return f"{parent.get('resource', '')}{group}/{place}{parent.get('name', '')}"
 
 
-def service_cidr(document: Document, now: datetime) -> list[Cell]:
-    return [cells.name(document), ",".join(items(part(document, "spec"), "cidrs")), cells.age(document, now)]
-
-
-_DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
-CORE: dict[str, Printer] = {"endpoints": endpoints, "services": service}
-DISCOVERY: dict[str, Printer] = {"endpointslices": endpoint_slice}
-NETWORKING: dict[str, Printer] = {
-    "ingressclasses": ingress_class,
-    "ingresses": ingress,
-    "ipaddresses": ip_address,
-    "networkpolicies": network_policy,
-    "servicecidrs": service_cidr,
+PRINTERS: dict[str, Printer] = {
+    "endpoints": row(NAME, _endpoints, AGE),
+    "endpointslices.discovery.k8s.io": row(NAME, "addressType", _slice_ports, _slice_addresses, AGE),
+    "ingressclasses.networking.k8s.io": row(_class_name, "spec.controller", _class_parameters, AGE),
+    "ingresses.networking.k8s.io": row(
+        NAME,
+        text("spec.ingressClassName"),
+        _hosts,
+        lambda document: ",".join(_load_balancer(document)),
+        lambda document: "80, 443" if at(document, ("spec", "tls")) else "80",
+        AGE,
+    ),
+    "ipaddresses.networking.k8s.io": row(NAME, _address_parent, AGE),
+    "networkpolicies.networking.k8s.io": row(
+        NAME, lambda document: cells.selector(at(document, ("spec", "podSelector"))), AGE
+    ),
+    "servicecidrs.networking.k8s.io": row(NAME, joined("spec.cidrs"), AGE),
+    "services": row(
+        NAME,
+        "spec.type",
+        _cluster_address,
+        _external_addresses,
+        _service_ports,
+        AGE,
+        lambda document: cells.labels(at(document, ("spec", "selector"))),
+    ),
 }

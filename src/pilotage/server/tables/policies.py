@@ -5,49 +5,33 @@ Also those of resource.k8s.io, which are short.
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars import times
-from pilotage.server.tables import cells
-from pilotage.server.tables.cells import NONE, UNSET, Cell, Printer, items, part, text
+from pilotage.server.tables.cells import NONE, UNSET, Printer, items, part
+from pilotage.server.tables.rows import AGE, NAME, Column, condition, count, pair, row, size, text
 
 
-def role_binding(document: Document, now: datetime) -> list[Cell]:
-    role, subjects = part(document, "roleRef"), items(document, "subjects")
+def _subjects(kind: str) -> Column:
+    """The subjects of a binding that are of this kind."""
 
-    def named(kind: str) -> str:
-        return ", ".join(each.get("name", "") for each in subjects if each.get("kind") == kind)
+    def shown(document: Document) -> str:
+        names = [
+            f"{each.get('namespace', '')}/{each.get('name', '')}" if kind == "ServiceAccount" else each.get("name", "")
+            for each in items(document, "subjects")
+            if each.get("kind") == kind
+        ]
+        return ", ".join(names)
 
-    accounts = [
-        f"{each.get('namespace', '')}/{each.get('name', '')}"
-        for each in subjects
-        if each.get("kind") == "ServiceAccount"
-    ]
-    return [
-        cells.name(document),
-        f"{role.get('kind', '')}/{role.get('name', '')}",
-        cells.age(document, now),
-        named("User"),
-        named("Group"),
-        ", ".join(accounts),
-    ]
+    return shown
 
 
-def certificate_signing_request(document: Document, now: datetime) -> list[Cell]:
-    spec, status = part(document, "spec"), part(document, "status")
-    seconds = spec.get("expirationSeconds")
-    return [
-        cells.name(document),
-        cells.age(document, now),
-        text(spec.get("signerName")),
-        spec.get("username", ""),
-        NONE if seconds is None else times.rounded(seconds),
-        _certificate_condition(status),
-    ]
+def _duration(document: Document) -> str:
+    seconds = part(document, "spec").get("expirationSeconds")
+    return NONE if seconds is None else times.rounded(seconds)
 
 
-def _certificate_condition(status: Document) -> str:
+def _certificate_condition(document: Document) -> str:
+    status = part(document, "status")
     kinds = {condition.get("type") for condition in items(status, "conditions")}
     found = "Denied" if "Denied" in kinds else "Approved" if "Approved" in kinds else "Pending"
     if "Failed" in kinds:
@@ -57,31 +41,13 @@ def _certificate_condition(status: Document) -> str:
     return found
 
 
-def webhook_configuration(document: Document, now: datetime) -> list[Cell]:
-    return [cells.name(document), len(items(document, "webhooks")), cells.age(document, now)]
+def _param_kind(policy: Document) -> str:
+    has_kind = bool(part(policy, "spec", "paramKind"))
+    return str(pair("spec.paramKind", "apiVersion", "kind")(policy)) if has_kind else UNSET
 
 
-def validating_policy(document: Document, now: datetime) -> list[Cell]:
-    return _policy(document, "validations", now)
-
-
-def mutating_policy(document: Document, now: datetime) -> list[Cell]:
-    return _policy(document, "mutations", now)
-
-
-def _policy(document: Document, rules: str, now: datetime) -> list[Cell]:
-    spec, kind = part(document, "spec"), part(document, "spec", "paramKind")
-    parameters = f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else UNSET
-    return [cells.name(document), len(items(spec, rules)), parameters, cells.age(document, now)]
-
-
-def policy_binding(document: Document, now: datetime) -> list[Cell]:
-    spec = part(document, "spec")
-    return [cells.name(document), spec.get("policyName", ""), _parameters(spec), cells.age(document, now)]
-
-
-def _parameters(spec: Document) -> str:
-    reference = part(spec, "paramRef")
+def _parameters(binding: Document) -> str:
+    reference = part(binding, "spec", "paramRef")
     if not reference:
         return UNSET
     if reference.get("name"):
@@ -105,92 +71,78 @@ def _go_selector(chosen: Document) -> str:
     )
 
 
-def flow_schema(document: Document, now: datetime) -> list[Cell]:
-    spec = part(document, "spec")
-    dangling = "?"
-    for condition in items(part(document, "status"), "conditions"):
-        if condition.get("type") == "Dangling":
-            dangling = condition.get("status", "")
-    return [
-        cells.name(document),
-        part(spec, "priorityLevelConfiguration").get("name", ""),
-        spec.get("matchingPrecedence", 0),
-        text(part(spec, "distinguisherMethod").get("type")),
-        cells.age(document, now),
-        dangling,
-    ]
+def _limited(path: str) -> Column:
+    """A number of a level that is limited; nothing of any other, or if its requests do not queue."""
+    *parents, name = path.split(".")
+
+    def shown(document: Document) -> str | int:
+        holder = part(document, "spec", "limited", *parents)
+        number: int = holder.get(name, 0)
+        return number if holder else NONE
+
+    return shown
 
 
-def priority_level(document: Document, now: datetime) -> list[Cell]:
-    spec = part(document, "spec")
-    queues: list[Cell] = [NONE, NONE, NONE]
-    shares: Cell = NONE
-    limited = part(spec, "limited")
-    if limited:
-        shares = limited.get("nominalConcurrencyShares", 0)
-        queuing = part(limited, "limitResponse", "queuing")
-        if queuing:
-            queues = [queuing.get(key, 0) for key in ("queues", "handSize", "queueLengthLimit")]
-    return [cells.name(document), spec.get("type", ""), shares, *queues, cells.age(document, now)]
+def _service(document: Document) -> str:
+    has_service = bool(part(document, "spec", "service"))
+    return str(pair("spec.service", "namespace", "name")(document)) if has_service else "Local"
 
 
-def api_service(document: Document, now: datetime) -> list[Cell]:
-    target = part(document, "spec", "service")
-    service = f"{target.get('namespace', '')}/{target.get('name', '')}" if target else "Local"
-    available = "Unknown"
-    for condition in items(part(document, "status"), "conditions"):
-        if condition.get("type") == "Available":
-            available = condition.get("status", "")
-            if available != "True":
-                available += f" ({condition.get('reason', '')})"
-    return [cells.name(document), service, available, cells.age(document, now)]
-
-
-def resource_claim(document: Document, now: datetime) -> list[Cell]:
-    return [cells.name(document), _claim_state(document), cells.age(document, now)]
+def _available(document: Document) -> str:
+    found = condition(document, "Available")
+    if not found:
+        return "Unknown"
+    status = str(found.get("status", ""))
+    return status if status == "True" else f"{status} ({found.get('reason', '')})"
 
 
 def _claim_state(document: Document) -> str:
     status = part(document, "status")
-    states = []
-    if document["metadata"].get("deletionTimestamp"):
-        states.append("deleted")
+    states = ["deleted"] if document["metadata"].get("deletionTimestamp") else []
     if not status.get("allocation"):
-        if not states:
-            states.append("pending")
-        return ",".join(states)
+        return ",".join(states or ["pending"])
     states.append("allocated")
     if items(status, "reservedFor"):
         states.append("reserved")
     return ",".join(states)
 
 
-def resource_slice(document: Document, now: datetime) -> list[Cell]:
-    spec = part(document, "spec")
-    return [
-        cells.name(document),
-        spec.get("nodeName", ""),
-        spec.get("driver", ""),
-        part(spec, "pool").get("name", ""),
-        cells.age(document, now),
-    ]
+_BINDING = row(NAME, pair("roleRef", "kind", "name"), AGE, *map(_subjects, ("User", "Group", "ServiceAccount")))
+_POLICY_BINDING = row(NAME, "spec.policyName", _parameters, AGE)
+_WEBHOOKS = row(NAME, size("webhooks"), AGE)
 
-
-ADMISSION: dict[str, Printer] = {
-    "mutatingadmissionpolicies": mutating_policy,
-    "mutatingadmissionpolicybindings": policy_binding,
-    "mutatingwebhookconfigurations": webhook_configuration,
-    "validatingadmissionpolicies": validating_policy,
-    "validatingadmissionpolicybindings": policy_binding,
-    "validatingwebhookconfigurations": webhook_configuration,
-}
-API_REGISTRATION: dict[str, Printer] = {"apiservices": api_service}
-CERTIFICATES: dict[str, Printer] = {"certificatesigningrequests": certificate_signing_request}
-FLOW_CONTROL: dict[str, Printer] = {"flowschemas": flow_schema, "prioritylevelconfigurations": priority_level}
-RBAC: dict[str, Printer] = {"clusterrolebindings": role_binding, "rolebindings": role_binding}
-RESOURCE: dict[str, Printer] = {
-    "deviceclasses": cells.name_and_age,
-    "resourceclaims": resource_claim,
-    "resourceclaimtemplates": cells.name_and_age,
-    "resourceslices": resource_slice,
+PRINTERS: dict[str, Printer] = {
+    "apiservices.apiregistration.k8s.io": row(NAME, _service, _available, AGE),
+    "certificatesigningrequests.certificates.k8s.io": row(
+        NAME, AGE, text("spec.signerName"), "spec.username", _duration, _certificate_condition
+    ),
+    "clusterrolebindings.rbac.authorization.k8s.io": _BINDING,
+    "deviceclasses.resource.k8s.io": row(NAME, AGE),
+    "flowschemas.flowcontrol.apiserver.k8s.io": row(
+        NAME,
+        "spec.priorityLevelConfiguration.name",
+        count("spec.matchingPrecedence"),
+        text("spec.distinguisherMethod.type"),
+        AGE,
+        lambda document: str(condition(document, "Dangling").get("status", "?")),
+    ),
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": row(NAME, size("spec.mutations"), _param_kind, AGE),
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _POLICY_BINDING,
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": row(
+        NAME,
+        "spec.type",
+        _limited("nominalConcurrencyShares"),
+        _limited("limitResponse.queuing.queues"),
+        _limited("limitResponse.queuing.handSize"),
+        _limited("limitResponse.queuing.queueLengthLimit"),
+        AGE,
+    ),
+    "resourceclaims.resource.k8s.io": row(NAME, _claim_state, AGE),
+    "resourceclaimtemplates.resource.k8s.io": row(NAME, AGE),
+    "resourceslices.resource.k8s.io": row(NAME, "spec.nodeName", "spec.driver", "spec.pool.name", AGE),
+    "rolebindings.rbac.authorization.k8s.io": _BINDING,
+    "validatingadmissionpolicies.admissionregistration.k8s.io": row(NAME, size("spec.validations"), _param_kind, AGE),
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": _POLICY_BINDING,
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
 }

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from pilotage.meta.documents import Document
 from pilotage.server.tables import cells
-from pilotage.server.tables.cells import UNSET, Cell, Printer, items, part, text
+from pilotage.server.tables.cells import UNSET, Printer, items, part
+from pilotage.server.tables.rows import AGE, NAME, field, flag, joined, pair, row, size, text
 
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
@@ -21,8 +20,8 @@ def _phase(document: Document) -> str:
     return "Terminating" if terminating else str(part(document, "status").get("phase", ""))
 
 
-def _access_modes(document: Document) -> str:
-    given = items(document, "accessModes")
+def _access_modes(holder: Document) -> str:
+    given = items(holder, "accessModes")
     return ",".join(short for mode, short in _MODES.items() if mode in given)
 
 
@@ -33,95 +32,78 @@ def _storage_class(document: Document) -> str:
     return str(part(document, "spec").get("storageClassName") or "")
 
 
-def persistent_volume(document: Document, now: datetime) -> list[Cell]:
-    spec, claim = part(document, "spec"), part(document, "spec", "claimRef")
-    return [
-        cells.name(document),
-        str(part(spec, "capacity").get("storage", "0")),
-        _access_modes(spec),
-        spec.get("persistentVolumeReclaimPolicy", ""),
-        _phase(document),
-        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if spec.get("claimRef") is not None else "",
-        _storage_class(document),
-        text(spec.get("volumeAttributesClassName"), UNSET),
-        part(document, "status").get("reason", ""),
-        cells.age(document, now),
-        text(spec.get("volumeMode"), UNSET),
-    ]
+def _claim(volume: Document) -> str:
+    has_claim = part(volume, "spec").get("claimRef") is not None
+    return str(pair("spec.claimRef", "namespace", "name")(volume)) if has_claim else ""
 
 
-def persistent_volume_claim(document: Document, now: datetime) -> list[Cell]:
-    spec, status = part(document, "spec"), part(document, "status")
-    bound = bool(spec.get("volumeName"))
-    return [
-        cells.name(document),
-        _phase(document),
-        spec.get("volumeName", ""),
-        str(part(status, "capacity").get("storage", "0")) if bound else "",
-        _access_modes(status) if bound else "",
-        _storage_class(document),
-        text(spec.get("volumeAttributesClassName"), UNSET),
-        cells.age(document, now),
-        text(spec.get("volumeMode"), UNSET),
-    ]
+def _bound_status(claim: Document) -> Document:
+    """The status of a claim that has a volume; nothing of any other."""
+    return part(claim, "status") if part(claim, "spec").get("volumeName") else {}
 
 
-def storage_class(document: Document, now: datetime) -> list[Cell]:
+def _bound_capacity(claim: Document) -> str:
+    has_volume = part(claim, "spec").get("volumeName")
+    return str(part(claim, "status", "capacity").get("storage", "0")) if has_volume else ""
+
+
+def _class_name(document: Document) -> str:
     annotations = document["metadata"].get("annotations") or {}
     default = any(annotations.get(key) == "true" for key in _DEFAULT_CLASS_ANNOTATIONS)
-    return [
-        cells.name(document) + (" (default)" if default else ""),
-        document.get("provisioner", ""),
-        document.get("reclaimPolicy", "Delete"),
-        document.get("volumeBindingMode", UNSET),
-        bool(document.get("allowVolumeExpansion")),
-        cells.age(document, now),
-    ]
+    return cells.name(document) + (" (default)" if default else "")
 
 
-def volume_attributes_class(document: Document, now: datetime) -> list[Cell]:
-    return [cells.name(document), document.get("driverName", ""), cells.age(document, now)]
+def _token_audiences(driver: Document) -> str:
+    requests = items(part(driver, "spec"), "tokenRequests")
+    return ",".join(request.get("audience", "") for request in requests) if requests else UNSET
 
 
-def csi_driver(document: Document, now: datetime) -> list[Cell]:
-    spec = part(document, "spec")
-    audiences = [request.get("audience", "") for request in items(spec, "tokenRequests")]
-    return [
-        cells.name(document),
-        spec.get("attachRequired", True),
-        spec.get("podInfoOnMount", False),
-        spec.get("storageCapacity", False),
-        ",".join(audiences) if audiences else UNSET,
-        bool(spec.get("requiresRepublish")),
-        ",".join(items(spec, "volumeLifecycleModes")) or UNSET,
-        cells.age(document, now),
-    ]
-
-
-def csi_node(document: Document, now: datetime) -> list[Cell]:
-    return [cells.name(document), len(items(part(document, "spec"), "drivers")), cells.age(document, now)]
-
-
-def volume_attachment(document: Document, now: datetime) -> list[Cell]:
-    spec = part(document, "spec")
-    return [
-        cells.name(document),
-        spec.get("attacher", ""),
-        part(spec, "source").get("persistentVolumeName", ""),
-        spec.get("nodeName", ""),
-        bool(part(document, "status").get("attached")),
-        cells.age(document, now),
-    ]
-
-
-CORE: dict[str, Printer] = {
-    "persistentvolumeclaims": persistent_volume_claim,
-    "persistentvolumes": persistent_volume,
-}
-STORAGE: dict[str, Printer] = {
-    "csidrivers": csi_driver,
-    "csinodes": csi_node,
-    "storageclasses": storage_class,
-    "volumeattachments": volume_attachment,
-    "volumeattributesclasses": volume_attributes_class,
+PRINTERS: dict[str, Printer] = {
+    "csidrivers.storage.k8s.io": row(
+        NAME,
+        field("spec.attachRequired", missing=True),
+        field("spec.podInfoOnMount", missing=False),
+        field("spec.storageCapacity", missing=False),
+        _token_audiences,
+        flag("spec.requiresRepublish"),
+        joined("spec.volumeLifecycleModes", UNSET),
+        AGE,
+    ),
+    "csinodes.storage.k8s.io": row(NAME, size("spec.drivers"), AGE),
+    "persistentvolumeclaims": row(
+        NAME,
+        _phase,
+        "spec.volumeName",
+        _bound_capacity,
+        lambda claim: _access_modes(_bound_status(claim)),
+        _storage_class,
+        text("spec.volumeAttributesClassName", UNSET),
+        AGE,
+        text("spec.volumeMode", UNSET),
+    ),
+    "persistentvolumes": row(
+        NAME,
+        field("spec.capacity.storage", "0"),
+        lambda volume: _access_modes(part(volume, "spec")),
+        "spec.persistentVolumeReclaimPolicy",
+        _phase,
+        _claim,
+        _storage_class,
+        text("spec.volumeAttributesClassName", UNSET),
+        "status.reason",
+        AGE,
+        text("spec.volumeMode", UNSET),
+    ),
+    "storageclasses.storage.k8s.io": row(
+        _class_name,
+        "provisioner",
+        field("reclaimPolicy", "Delete"),
+        field("volumeBindingMode", UNSET),
+        flag("allowVolumeExpansion"),
+        AGE,
+    ),
+    "volumeattachments.storage.k8s.io": row(
+        NAME, "spec.attacher", "spec.source.persistentVolumeName", "spec.nodeName", flag("status.attached"), AGE
+    ),
+    "volumeattributesclasses.storage.k8s.io": row(NAME, "driverName", AGE),
 }

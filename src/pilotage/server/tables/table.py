@@ -149,9 +149,9 @@ class _ScaleWriter(TableWriter, frozen=True, dict=True):
 
     @cached_property
     def _printer(self) -> Printer:
-        from pilotage.server.tables.workloads import custom_scale, scale
+        from pilotage.server.tables.workloads import CUSTOM_SCALE, SCALE
 
-        return custom_scale if self.info.custom else scale
+        return CUSTOM_SCALE if self.info.custom else SCALE
 
     @cached_property
     def _columns(self) -> list[dict[str, Any]]:

@@ -8,79 +8,42 @@ from typing import Any
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars import times
 from pilotage.server.tables import cells
-from pilotage.server.tables.cells import NONE, UNKNOWN, Cell, Printer, items, part, text
+from pilotage.server.tables.cells import NONE, UNKNOWN, UNSET, Cell, Printer, items, part
+from pilotage.server.tables.rows import AGE, NAME, at, count, field, pair, row, text
 
 _SHOWN_METRICS = 2
 
 
-def _template(document: Document) -> list[Cell]:
-    """Containers, images and selector: the wide columns."""
-    spec = part(document, "spec")
-    return [*cells.containers(part(spec, "template", "spec")), cells.selector(spec.get("selector"))]
+def _containers(document: Document) -> str:
+    return cells.containers(part(document, "spec", "template", "spec"))[0]
 
 
-def deployment(document: Document, now: datetime) -> list[Cell]:
-    spec, status = part(document, "spec"), part(document, "status")
-    *template, selector = _template(document)
-    return [
-        cells.name(document),
-        f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}",
-        status.get("updatedReplicas", 0),
-        status.get("availableReplicas", 0),
-        cells.age(document, now),
-        *template,
-        selector if spec.get("selector") is not None else "",  # there is none in a bookmark
-    ]
+def _images(document: Document) -> str:
+    return cells.containers(part(document, "spec", "template", "spec"))[1]
 
 
-def replica_set(document: Document, now: datetime) -> list[Cell]:
-    spec, status = part(document, "spec"), part(document, "status")
-    return [
-        cells.name(document),
-        spec.get("replicas", 0),
-        status.get("replicas", 0),
-        status.get("readyReplicas", 0),
-        cells.age(document, now),
-        *_template(document),
-    ]
+def _selector(document: Document) -> str:
+    return cells.selector(at(document, ("spec", "selector")))
 
 
-def replication_controller(document: Document, now: datetime) -> list[Cell]:
-    spec = part(document, "spec")
-    return [*replica_set(document, now)[:-1], cells.labels(spec.get("selector"))]
+def _deployment_selector(document: Document) -> str:
+    return _selector(document) if at(document, ("spec", "selector")) is not None else ""  # as in a bookmark
 
 
-def stateful_set(document: Document, now: datetime) -> list[Cell]:
-    spec, status = part(document, "spec"), part(document, "status")
-    ready = f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
-    return [cells.name(document), ready, cells.age(document, now), *_template(document)[:2]]
+def _ready(document: Document) -> str:
+    return f"{count('status.readyReplicas')(document)}/{count('spec.replicas')(document)}"
 
 
-def daemon_set(document: Document, now: datetime) -> list[Cell]:
-    status = part(document, "status")
-    return [
-        cells.name(document),
-        status.get("desiredNumberScheduled", 0),
-        status.get("currentNumberScheduled", 0),
-        status.get("numberReady", 0),
-        status.get("updatedNumberScheduled", 0),
-        status.get("numberAvailable", 0),
-        cells.labels(part(document, "spec", "template", "spec").get("nodeSelector")),
-        cells.age(document, now),
-        *_template(document),
-    ]
-
-
-def controller_revision(document: Document, now: datetime) -> list[Cell]:
+def _controller(revision: Document) -> str:
     controller = NONE
-    for owner in items(document["metadata"], "ownerReferences"):
+    for owner in items(revision["metadata"], "ownerReferences"):
         if owner.get("controller"):
             group = owner.get("apiVersion", "").rpartition("/")[0]
             controller = f"{owner.get('kind', '').lower()}{'.' if group else ''}{group}/{owner.get('name', '')}"
-    return [cells.name(document), controller, document.get("revision", 0), cells.age(document, now)]
+    return controller
 
 
-def job(document: Document, now: datetime) -> list[Cell]:
+def _job(document: Document, now: datetime) -> list[Cell]:
     spec, status = part(document, "spec"), part(document, "status")
     return [
         cells.name(document),
@@ -88,7 +51,9 @@ def job(document: Document, now: datetime) -> list[Cell]:
         _completions(spec, status.get("succeeded", 0)),
         _job_duration(status, now),
         cells.age(document, now),
-        *_template(document),
+        _containers(document),
+        _images(document),
+        _selector(document),
     ]
 
 
@@ -123,15 +88,15 @@ def _job_duration(status: Document, now: datetime) -> str:
     return times.rounded(((end or now) - start).total_seconds())
 
 
-def cron_job(document: Document, now: datetime) -> list[Cell]:
+def _cron_job(document: Document, now: datetime) -> list[Cell]:
     spec, status = part(document, "spec"), part(document, "status")
     job_spec = part(spec, "jobTemplate", "spec")
     scheduled = status.get("lastScheduleTime")
     return [
         cells.name(document),
         spec.get("schedule", ""),
-        text(spec.get("timeZone")),
-        str(spec.get("suspend", "<unset>")),
+        cells.text(spec.get("timeZone")),
+        str(spec.get("suspend", UNSET)),
         len(items(status, "active")),
         cells.since(scheduled, now) if scheduled else NONE,
         cells.age(document, now),
@@ -140,42 +105,9 @@ def cron_job(document: Document, now: datetime) -> list[Cell]:
     ]
 
 
-def pod_disruption_budget(document: Document, now: datetime) -> list[Cell]:
-    spec, status = part(document, "spec"), part(document, "status")
-    return [
-        cells.name(document),
-        text(spec.get("minAvailable"), "N/A"),
-        text(spec.get("maxUnavailable"), "N/A"),
-        status.get("disruptionsAllowed", 0),
-        cells.age(document, now),
-    ]
-
-
-def scale(document: Document, now: datetime) -> list[Cell]:
-    """The Scale of a built-in object."""
-    desired, available = part(document, "spec").get("replicas", 0), part(document, "status").get("replicas", 0)
-    return [cells.name(document), desired, available, cells.age(document, now)]
-
-
-def custom_scale(document: Document, now: datetime) -> list[Cell]:
-    """The Scale of a custom resource, which may have no replicas."""
-    name, _, available, age = scale(document, now)
-    return [name, part(document, "spec").get("replicas"), available, age]
-
-
-def horizontal_pod_autoscaler(document: Document, now: datetime) -> list[Cell]:
+def _autoscaler_metrics(document: Document) -> str:
     """Of autoscaling/v2; another version is converted before it is printed."""
-    spec, status = part(document, "spec"), part(document, "status")
-    target = part(spec, "scaleTargetRef")
-    return [
-        cells.name(document),
-        f"{target.get('kind', '')}/{target.get('name', '')}",
-        _metrics(items(spec, "metrics"), items(status, "currentMetrics")),
-        text(spec.get("minReplicas"), "<unset>"),
-        spec.get("maxReplicas", 0),
-        status.get("currentReplicas", 0),
-        cells.age(document, now),
-    ]
+    return _metrics(items(part(document, "spec"), "metrics"), items(part(document, "status"), "currentMetrics"))
 
 
 def _metrics(metrics: list[Document], current: list[Document]) -> str:
@@ -223,13 +155,59 @@ def _known(value: Any) -> str:
     return UNKNOWN if value is None else str(value)
 
 
-APPS: dict[str, Printer] = {
-    "controllerrevisions": controller_revision,
-    "daemonsets": daemon_set,
-    "deployments": deployment,
-    "replicasets": replica_set,
-    "statefulsets": stateful_set,
+_REPLICAS = (NAME, count("spec.replicas"), count("status.replicas"), count("status.readyReplicas"), AGE)
+
+SCALE = row(NAME, count("spec.replicas"), count("status.replicas"), AGE)
+"""The Scale of a built-in object."""
+CUSTOM_SCALE = row(NAME, field("spec.replicas", None), count("status.replicas"), AGE)
+"""The Scale of a custom resource, which may have no replicas."""
+
+PRINTERS: dict[str, Printer] = {
+    "controllerrevisions.apps": row(NAME, _controller, count("revision"), AGE),
+    "cronjobs.batch": _cron_job,
+    "daemonsets.apps": row(
+        NAME,
+        count("status.desiredNumberScheduled"),
+        count("status.currentNumberScheduled"),
+        count("status.numberReady"),
+        count("status.updatedNumberScheduled"),
+        count("status.numberAvailable"),
+        lambda document: cells.labels(at(document, ("spec", "template", "spec", "nodeSelector"))),
+        AGE,
+        _containers,
+        _images,
+        _selector,
+    ),
+    "deployments.apps": row(
+        NAME,
+        _ready,
+        count("status.updatedReplicas"),
+        count("status.availableReplicas"),
+        AGE,
+        _containers,
+        _images,
+        _deployment_selector,
+    ),
+    "horizontalpodautoscalers.autoscaling": row(
+        NAME,
+        pair("spec.scaleTargetRef", "kind", "name"),
+        _autoscaler_metrics,
+        text("spec.minReplicas", UNSET),
+        count("spec.maxReplicas"),
+        count("status.currentReplicas"),
+        AGE,
+    ),
+    "jobs.batch": _job,
+    "poddisruptionbudgets.policy": row(
+        NAME,
+        text("spec.minAvailable", "N/A"),
+        text("spec.maxUnavailable", "N/A"),
+        count("status.disruptionsAllowed"),
+        AGE,
+    ),
+    "replicasets.apps": row(*_REPLICAS, _containers, _images, _selector),
+    "replicationcontrollers": row(
+        *_REPLICAS, _containers, _images, lambda document: cells.labels(at(document, ("spec", "selector")))
+    ),
+    "statefulsets.apps": row(NAME, _ready, AGE, _containers, _images),
 }
-BATCH: dict[str, Printer] = {"cronjobs": cron_job, "jobs": job}
-AUTOSCALING: dict[str, Printer] = {"horizontalpodautoscalers": horizontal_pod_autoscaler}
-POLICY: dict[str, Printer] = {"poddisruptionbudgets": pod_disruption_budget}
