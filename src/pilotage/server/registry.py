@@ -122,7 +122,7 @@ class Registry:
         """Have the certificate authority of this server, in PEM, in each namespace of a cluster."""
         if self.context.contents is not None:
             self.context.contents.root_ca = certificate
-            await ContentsCreator(self.context, self.context.contents).create_all()
+            await ContentsCreator(self.context, self.context.contents).prepare()
 
     def busy(self) -> Sequence[str]:
         """What the background loops still have to do, as sentences: collections and terminations in progress."""

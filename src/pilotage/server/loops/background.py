@@ -19,7 +19,7 @@ from pilotage.server.loops.flowschemas import FlowSchemaChecker
 from pilotage.server.loops.garbage.collection import Collector
 from pilotage.server.loops.history import HistoryCompaction
 from pilotage.server.loops.pods import PodRemover
-from pilotage.server.loops.progress import Note
+from pilotage.server.loops.progress import LogLoop, Note
 from pilotage.server.loops.protection import Protector
 from pilotage.server.loops.quotas import QuotaCounter
 from pilotage.server.loops.storage import check_storage
@@ -37,57 +37,36 @@ class BackgroundLoops:
 
     def __init__(self, context: RegistryContext, note: Note) -> None:
         self._context = context
-        self._terminator = Terminator(context, note)
-        self._collector = Collector(context, note) if context.garbage_collection else None
-        self._protector = Protector(context, note)
-        self._contents = ContentsCreator(context, context.contents) if context.contents is not None else None
-        self._quotas = QuotaCounter(context) if context.contents is not None else None
-        self._policies = PolicyTypeChecker(context, note) if context.contents is not None else None
-        self._flows = FlowSchemaChecker(context, note) if context.contents is not None else None
-        self._pods = PodRemover(context, note)
-        self._history = HistoryCompaction(context)
+        self._loops: list[LogLoop] = [Terminator(context, note), Protector(context, note), PodRemover(context, note)]
+        if context.contents is not None:
+            self._loops += [
+                ContentsCreator(context, context.contents),
+                QuotaCounter(context),
+                PolicyTypeChecker(context, note),
+                FlowSchemaChecker(context, note),
+            ]
+        if context.garbage_collection:
+            self._loops.append(Collector(context, note))
         self._tasks: list[asyncio.Task[None]] = []
         self._is_closing = False
 
     async def __aenter__(self) -> BackgroundLoops:
         loops: dict[str, Callable[[], Awaitable[None]]] = {
-            "terminate": self._terminator.run,
-            "protect": self._protector.run,
-            "pods": self._pods.run,
-            "history": self._history.run,
+            **{loop.name: loop.run for loop in self._loops},
+            "history": HistoryCompaction(self._context).run,
             "roles": lambda: aggregate_roles(self._context),
             "storage": lambda: check_storage(self._context),
         }
         if not self._context.storage.expires:
             loops["events"] = lambda: expire_events(self._context)
-        if self._quotas is not None:
-            loops["quotas"] = self._quotas.run
-        if self._policies is not None:
-            loops["policies"] = self._policies.run
-        if self._flows is not None:
-            loops["flows"] = self._flows.run
-        if self._contents is not None:
-            await self._contents.create_all()
-            loops["contents"] = self._contents.run
-        if self._collector is not None:
-            self._collector.start()  # before the first request: it must see each owner that is deleted
-            loops["collect"] = self._collector.run
-        self._tasks = [asyncio.create_task(self._supervise(name, loop), name=name) for name, loop in loops.items()]
+        for loop in self._loops:
+            await loop.prepare()
+        self._tasks = [asyncio.create_task(self._supervise(name, run), name=name) for name, run in loops.items()]
         return self
 
     def busy(self) -> list[str]:
         """What the loops still have to do because of the writes so far, as sentences; empty if there is nothing."""
-        loops = (
-            self._terminator,
-            self._collector,
-            self._protector,
-            self._pods,
-            self._contents,
-            self._quotas,
-            self._policies,
-            self._flows,
-        )
-        return [loop.busy() for loop in loops if loop is not None and not loop.idle]
+        return [loop.busy() for loop in self._loops if not loop.idle]
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

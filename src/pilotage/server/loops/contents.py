@@ -9,39 +9,28 @@ from pilotage.server import records
 from pilotage.server.bootstrap.contents import NamespaceContents
 from pilotage.server.catalogue import NAMESPACES
 from pilotage.server.context import RegistryContext
-from pilotage.server.loops.progress import LogReader
+from pilotage.server.loops.progress import LogLoop
 from pilotage.storage.interface import Check, Event
 
 
-class ContentsCreator:
+class ContentsCreator(LogLoop):
     """Creates the contents of namespaces that exist and are not being deleted."""
 
+    name = "contents"
+    work = "the service account of a namespace is being created"
+
     def __init__(self, context: RegistryContext, contents: NamespaceContents) -> None:
-        self._context = context
+        super().__init__(context, "core/")
         self._contents = contents
         self._namespaces = context.prefix + NAMESPACES
-        self._reader = LogReader(context.storage, context.prefix + "core/")
 
-    @property
-    def idle(self) -> bool:
-        return self._reader.idle
+    async def _run(self) -> None:
+        await self.prepare()
+        while True:
+            for namespace in self._touched(await self._reader.next()):
+                await self._create(namespace)
 
-    def busy(self) -> str:
-        """What is left to do, as a sentence."""
-        return "the service account of a namespace is being created"
-
-    async def run(self) -> None:
-        """Read the log until cancelled. Raises StorageError, and is started again then."""
-        self._reader.start()
-        try:
-            await self.create_all()
-            while True:
-                for namespace in self._touched(await self._reader.next()):
-                    await self._create(namespace)
-        finally:
-            self._reader.stop()
-
-    async def create_all(self) -> None:
+    async def prepare(self) -> None:
         """Create what any namespace lacks."""
         for entry in (await self._context.storage.list(self._namespaces)).entries:
             await self._create(entry.key[len(self._namespaces) :])

@@ -8,9 +8,8 @@ from pilotage.errors import Conflict, NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.text.gojson import quoted
-from pilotage.server import records
 from pilotage.server.context import RegistryContext
-from pilotage.server.loops.progress import LogReader, Note
+from pilotage.server.loops.progress import LogLoop, Note
 from pilotage.server.loops.statuses import apply_status
 
 GROUP = "flowcontrol.apiserver.k8s.io"
@@ -19,47 +18,31 @@ FIELD_MANAGER = "api-priority-and-fairness-config-consumer-v1"
 """The name that kube-apiserver has for it."""
 
 
-class FlowSchemaChecker:
+class FlowSchemaChecker(LogLoop):
     """Compares all flow schemas with all priority levels after each change of one."""
 
+    name = "flows"
+    work = "the conditions of flow schemas are being written"
+
     def __init__(self, context: RegistryContext, note: Note) -> None:
-        self._context = context
+        super().__init__(context, f"{GROUP}/")
         self._note = note
-        self._prefix = f"{context.prefix}{GROUP}/"
-        self._reader = LogReader(context.storage, self._prefix)
 
-    @property
-    def idle(self) -> bool:
-        return self._reader.idle
-
-    def busy(self) -> str:
-        """What is left to do, as a sentence."""
-        return "the conditions of flow schemas are being written"
-
-    async def run(self) -> None:
-        """Read the log until cancelled. Raises StorageError, and is started again then."""
-        self._reader.start()
-        try:
-            await self._reader.existing()
-            while True:
-                await self._check()
-                await self._reader.next()
-        finally:
-            self._reader.stop()
+    async def _run(self) -> None:
+        await self._reader.existing()
+        while True:
+            await self._check()
+            await self._reader.next()
 
     async def _check(self) -> None:
-        levels = {level["metadata"]["name"] for level in await self._list("prioritylevelconfigurations")}
-        for schema in await self._list(SCHEMAS.resource):
+        levels = {level["metadata"]["name"] for level in await self._list(f"{GROUP}/prioritylevelconfigurations/")}
+        for schema in await self._list(f"{GROUP}/{SCHEMAS.resource}/"):
             name = schema["spec"]["priorityLevelConfiguration"]["name"]
             wanted = condition(name, exists=name in levels)
             if not any(wanted.items() <= one.items() for one in (schema.get("status") or {}).get("conditions") or ()):
                 status = {"conditions": [wanted | {"lastTransitionTime": self._context.now()}]}
                 with suppress(NotFound, Conflict):  # it was deleted, or replaced by another one
                     await apply_status(self._context, self._note, SCHEMAS, schema, FIELD_MANAGER, status)
-
-    async def _list(self, resource: str) -> list[Document]:
-        snapshot = await self._context.storage.list(f"{self._prefix}{resource}/")
-        return [records.decode(entry.value) for entry in snapshot.entries]
 
 
 def condition(level: str, *, exists: bool) -> Document:

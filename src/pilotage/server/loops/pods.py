@@ -16,7 +16,7 @@ from pilotage.meta.scalars import times
 from pilotage.rest.request import APIRequest, DeleteOptions, Verb
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
-from pilotage.server.loops.progress import LogReader, Note
+from pilotage.server.loops.progress import LogLoop, Note
 from pilotage.server.verbs.delete import Deleter
 from pilotage.storage.interface import Entry, Event
 from pilotage.telemetry.logs import logger
@@ -26,37 +26,28 @@ _PODS = GroupVersionResource("", "v1", "pods")
 _PREFIX = "core/pods/"
 
 
-class PodRemover:
-    """Removes Pods that nothing else will remove."""
+class PodRemover(LogLoop):
+    """Removes Pods that nothing else will remove.
+
+    It is idle while a grace period has not ended: time has to pass first.
+    """
+
+    name = "pods"
+    work = "a terminating Pod is being removed"
 
     def __init__(self, context: RegistryContext, note: Note) -> None:
-        self._context = context
+        super().__init__(context, _PREFIX)
         self._note = note
         self._deleter = Deleter(context)
-        self._reader = LogReader(context.storage, context.prefix + _PREFIX)
         self._ends: dict[str, datetime] = {}  # of the grace periods of terminating Pods
 
-    @property
-    def idle(self) -> bool:
-        """A Pod whose grace period has not ended does not count: time has to pass first."""
-        return self._reader.idle
-
-    def busy(self) -> str:
-        """What is left to do, as a sentence."""
-        return "a terminating Pod is being removed"
-
-    async def run(self) -> None:
-        """Read the log until cancelled. Raises StorageError, and is started again then."""
-        self._reader.start()
+    async def _run(self) -> None:
         self._ends = {}
-        try:
-            for entry in await self._reader.existing():
-                self._read(entry)
-            while True:
-                await self._remove_ended()
-                self._read_events(await self._reader.next(self._seconds_left()))
-        finally:
-            self._reader.stop()
+        for entry in await self._reader.existing():
+            self._read(entry)
+        while True:
+            await self._remove_ended()
+            self._read_events(await self._reader.next(self._seconds_left()))
 
     def _read_events(self, events: Iterable[Event]) -> None:
         for event in events:

@@ -1,11 +1,15 @@
-"""How far a background loop has read the log, so that a caller can wait until there is nothing left to do."""
+"""Background loops that read the log, and how far they have: a caller can wait until there is nothing left to do."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
+from pilotage.meta.documents import Document
 from pilotage.rest.request import APIRequest
+from pilotage.server import records
+from pilotage.server.context import RegistryContext
 from pilotage.storage.interface import Entry, Event, Storage, Watch
 
 Note = Callable[[APIRequest, bytes], None]
@@ -55,3 +59,43 @@ class LogReader:
     def idle(self) -> bool:
         """Whether the loop waits for events, and no commit is left to read."""
         return self._watch is not None and not self._working and self._watch.position >= self._storage.revision
+
+
+class LogLoop:
+    """A background loop that begins with what exists, and then works through the log."""
+
+    name: ClassVar[str]
+    work: ClassVar[str]
+    """What it does while it is not idle, as a sentence."""
+
+    def __init__(self, context: RegistryContext, collection: str = "") -> None:
+        """`collection` is the part of the log that it reads, such as `core/pods/`; all of it if that is empty."""
+        self._context = context
+        self._reader = LogReader(context.storage, context.prefix + collection)
+
+    @property
+    def idle(self) -> bool:
+        return self._reader.idle
+
+    def busy(self) -> str:
+        """What is left to do, as a sentence."""
+        return self.work
+
+    async def prepare(self) -> None:
+        """Called before the first request."""
+
+    async def run(self) -> None:
+        """Read the log until cancelled. Raises StorageError, and is started again then."""
+        self._reader.start()
+        try:
+            await self._run()
+        finally:
+            self._reader.stop()
+
+    async def _run(self) -> None:
+        raise NotImplementedError
+
+    async def _list(self, collection: str) -> list[Document]:
+        """The stored objects of a collection."""
+        snapshot = await self._context.storage.list(self._context.prefix + collection)
+        return [records.decode(entry.value) for entry in snapshot.entries]

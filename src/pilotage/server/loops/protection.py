@@ -14,7 +14,7 @@ from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
-from pilotage.server.loops.progress import LogReader, Note
+from pilotage.server.loops.progress import LogLoop, Note
 from pilotage.server.verbs.update import Updater
 from pilotage.storage.interface import Entry, Event
 from pilotage.telemetry.logs import logger
@@ -35,38 +35,27 @@ _RESOURCES = {
 }
 
 
-class Protector:
+class Protector(LogLoop):
     """Removes the protection of deleted claims and volumes that are not in use."""
 
+    name = "protect"
+    work = "the deletion of a volume or of a claim is in progress"
+
     def __init__(self, context: RegistryContext, note: Note) -> None:
-        self._context = context
+        super().__init__(context)
         self._note = note
         self._updater = Updater(context)
-        self._reader = LogReader(context.storage, context.prefix)
         self._users = tuple(context.prefix + collection for collection in (_PODS, _CLAIMS, _VOLUMES))
         self._concerned = (*self._users, *(context.prefix + collection for collection in _FINALIZERS))
         self._waiting: dict[str, None] = {}
 
-    @property
-    def idle(self) -> bool:
-        return self._reader.idle
-
-    def busy(self) -> str:
-        """What is left to do, as a sentence."""
-        return "the deletion of a volume or of a claim is in progress"
-
-    async def run(self) -> None:
-        """Read the log until cancelled. Raises StorageError, and is started again then."""
-        self._reader.start()
+    async def _run(self) -> None:
         self._waiting = {}
-        try:
-            for entry in await self._reader.existing():
-                self._read(entry)
-            while True:
-                await self._release(list(self._waiting))
-                await self._read_events()
-        finally:
-            self._reader.stop()
+        for entry in await self._reader.existing():
+            self._read(entry)
+        while True:
+            await self._release(list(self._waiting))
+            await self._read_events()
 
     async def _read_events(self) -> None:
         """Wait until something has changed that concerns a deleted claim or volume."""
@@ -114,10 +103,6 @@ class Protector:
                 return any(_has_class(volume, metadata["name"]) for volume in volumes)
         pods = await self._list(f"{_PODS}{metadata['namespace']}/")
         return any(_uses(pod, metadata["name"]) for pod in pods)
-
-    async def _list(self, prefix: str) -> list[Document]:
-        snapshot = await self._context.storage.list(self._context.prefix + prefix)
-        return [records.decode(entry.value) for entry in snapshot.entries]
 
     async def _remove_finalizer(self, document: Document, finalizer: str) -> None:
         metadata = document["metadata"]

@@ -6,30 +6,24 @@ from collections.abc import Iterable
 
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
-from pilotage.server.loops.progress import LogReader
+from pilotage.server.loops.progress import LogLoop, LogReader
 from pilotage.server.plugins.plugin import QUOTAS, PluginContext
 from pilotage.server.plugins.quotas import QuotaStatus
 from pilotage.storage.interface import Event
 
 
-class QuotaCounter:
+class QuotaCounter(LogLoop):
     """Counts what is used in the namespaces that have quotas."""
 
+    name = "quotas"
+    work = "the usage of a resource quota is being counted"
+
     def __init__(self, context: RegistryContext) -> None:
-        self._context = context
+        super().__init__(context, QUOTAS)
         self._status = QuotaStatus(PluginContext(context.storage, context.prefix, context.suffix))
         self._all = LogReader(context.storage, context.prefix)
-        self._few = LogReader(context.storage, context.prefix + QUOTAS)
-        self._reader = self._few
+        self._few = self._reader
         self._quotas: dict[str, str] = {}  # from their keys to their namespaces
-
-    @property
-    def idle(self) -> bool:
-        return self._reader.idle
-
-    def busy(self) -> str:
-        """What is left to do, as a sentence."""
-        return "the usage of a resource quota is being counted"
 
     async def run(self) -> None:
         """Read the log until cancelled. Raises StorageError, and is started again then.
@@ -37,14 +31,10 @@ class QuotaCounter:
         While there are no quotas, only the log of quotas is read: most storages have none, and other writes are free.
         """
         while True:
-            self._reader.start()
-            try:
-                await self._count()
-            finally:
-                self._reader.stop()
+            await super().run()
             self._reader = self._all if self._quotas else self._few
 
-    async def _count(self) -> None:
+    async def _run(self) -> None:
         """Count until the first quota is created, or the last one is deleted."""
         prefix = self._context.prefix + QUOTAS
         entries = [entry for entry in await self._reader.existing() if entry.key.startswith(prefix)]

@@ -12,7 +12,7 @@ from pilotage.server import records
 from pilotage.server.catalogue import DEFINITIONS, NAMESPACES
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.namespaceconditions import with_remaining
-from pilotage.server.loops.progress import LogReader, Note
+from pilotage.server.loops.progress import LogLoop, Note
 from pilotage.server.naming import DefinitionNames
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import apiextensions
@@ -25,35 +25,22 @@ _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 _DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
 
-class Terminator:
+class Terminator(LogLoop):
     """Deletes what is in namespaces, and of definitions, that are being deleted; then lets these go."""
 
+    name = "terminate"
+    work = "the deletion of a namespace or of a CustomResourceDefinition is in progress"
+
     def __init__(self, context: RegistryContext, note: Note) -> None:
-        self._context = context
+        super().__init__(context)
         self._note = note
         self._deleter = Deleter(context)
-        self._reader = LogReader(context.storage, context.prefix)
         self._namespaces = context.prefix + NAMESPACES
         self._definitions = context.prefix + DEFINITIONS
         self._owners = (self._namespaces, self._definitions)
 
-    async def run(self) -> None:
-        """Read the log until cancelled. Raises the first failure, and is started again then."""
-        self._reader.start()
-        try:
-            await self._run()
-        finally:
-            self._reader.stop()
-
-    @property
-    def idle(self) -> bool:
-        return self._reader.idle
-
-    def busy(self) -> str:
-        """What is left to do, as a sentence."""
-        return "the deletion of a namespace or of a CustomResourceDefinition is in progress"
-
     async def _run(self) -> None:
+        """Raises the first failure."""
         storage = self._context.storage
         terminating = {
             entry.key

@@ -9,7 +9,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
-from pilotage.server.loops.progress import LogReader, Note
+from pilotage.server.loops.progress import LogLoop, Note
 from pilotage.server.loops.statuses import apply_status
 from pilotage.server.offload import COMPILED, offload
 from pilotage.server.resources import ResourceInfo
@@ -20,25 +20,17 @@ FIELD_MANAGER = "validatingadmissionpolicy-status"
 """The name that kube-controller-manager has for it."""
 
 
-class PolicyTypeChecker:
+class PolicyTypeChecker(LogLoop):
     """Checks each generation of a policy once."""
 
+    name = "policies"
+    work = "the expressions of an admission policy are being checked"
+
     def __init__(self, context: RegistryContext, note: Note) -> None:
-        self._context = context
+        super().__init__(context, f"{POLICIES.group}/{POLICIES.resource}/")
         self._note = note
-        self._reader = LogReader(context.storage, f"{context.prefix}{POLICIES.group}/{POLICIES.resource}/")
 
-    @property
-    def idle(self) -> bool:
-        return self._reader.idle
-
-    def busy(self) -> str:
-        """What is left to do, as a sentence."""
-        return "the expressions of an admission policy are being checked"
-
-    async def run(self) -> None:
-        """Read the log until cancelled. Raises StorageError, and is started again then."""
-        self._reader.start()
+    async def _run(self) -> None:
         try:
             for entry in await self._reader.existing():
                 await self._check(entry)
@@ -48,9 +40,8 @@ class PolicyTypeChecker:
                     if changed is not None:
                         await self._check(changed)
         except MissingExtra:
-            await _forever(self._reader)  # without CEL policies have no effect, and nothing to check
-        finally:
-            self._reader.stop()
+            while True:  # without CEL policies have no effect, and nothing to check
+                await self._reader.next()
 
     async def _check(self, entry: Entry) -> None:
         policy = records.decode(entry.value)
@@ -76,8 +67,3 @@ class PolicyTypeChecker:
 
 def _found(warnings: list[Document]) -> Document:
     return {"expressionWarnings": warnings} if warnings else {}
-
-
-async def _forever(reader: LogReader) -> None:
-    while True:
-        await reader.next()

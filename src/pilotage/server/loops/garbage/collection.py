@@ -29,7 +29,7 @@ from pilotage.server.loops.garbage.references import (
     is_relevant,
     metadata_of,
 )
-from pilotage.server.loops.progress import LogReader, Note
+from pilotage.server.loops.progress import LogLoop, Note
 from pilotage.server.loops.retries import FailedKeys
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.delete import Deleter
@@ -46,15 +46,17 @@ _AT_ONCE = 64
 _log = logger("pilotage.server")
 
 
-class Collector:
+class Collector(LogLoop):
     """Deletes dependents, and completes the deletion of owners."""
 
+    name = "collect"
+    work = "garbage collection is in progress"
+
     def __init__(self, context: RegistryContext, note: Note) -> None:
-        self._context = context
+        super().__init__(context)
         self._note = note
         self._deleter = Deleter(context)
         self._updater = Updater(context)
-        self._reader = LogReader(context.storage, context.prefix)
         self._definitions = context.prefix + DEFINITIONS
         self._clear()
 
@@ -70,26 +72,20 @@ class Collector:
         return self._reader.idle and not self._retries
 
     def busy(self) -> str:
-        """What is left to do, as a sentence."""
-        return f"garbage collection: {self._retries}" if self._retries else "garbage collection is in progress"
+        return f"garbage collection: {self._retries}" if self._retries else self.work
 
-    def start(self) -> None:
-        """Read the log from here on. `run` calls it if no caller has."""
+    async def prepare(self) -> None:
+        """Read the log from here on: the first request may delete an owner."""
         self._reader.start()
 
-    async def run(self) -> None:
-        """Collect until cancelled. Raises StorageError, and is started again then."""
+    async def _run(self) -> None:
         self._clear()
-        self.start()
-        try:
-            now = asyncio.get_running_loop().time
-            await self._read_all()
-            while True:
-                await self._work()
-                self._read(await self._reader.next(self._retries.seconds_left(now())))
-                self._graph.queue(self._retries.due(now()))
-        finally:
-            self._reader.stop()
+        now = asyncio.get_running_loop().time
+        await self._read_all()
+        while True:
+            await self._work()
+            self._read(await self._reader.next(self._retries.seconds_left(now())))
+            self._graph.queue(self._retries.due(now()))
 
     async def _read_all(self) -> None:
         for number, entry in enumerate(await self._reader.existing()):
