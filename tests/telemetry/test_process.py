@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -32,6 +33,12 @@ def test_the_metrics_of_the_process_are_those_that_the_system_reports() -> None:
     assert 0 < before["process_resident_memory_bytes"] < before["process_virtual_memory_bytes"]
     assert 0 < before["process_start_time_seconds"] <= time.time() + 1
     assert before["process_cpu_seconds_total"] == pytest.approx(sum(os.times()[:2]), abs=1.0)
+
+
+def test_the_wait_of_a_thread_for_a_cpu_only_grows_and_is_0_where_it_is_not_known() -> None:
+    own = threading.get_native_id()
+    assert 0 <= process.cpu_wait_seconds(own) <= process.cpu_wait_seconds(own)
+    assert process.cpu_wait_seconds(-1) == 0
 
 
 def test_collections_of_garbage_are_counted_by_generation() -> None:

@@ -45,6 +45,15 @@ def collect() -> Iterator[tuple[MetricDefinition, list[Sample]]]:
         yield _metric("counter", name, text, values)
 
 
+def cpu_wait_seconds(thread: int) -> float:
+    """How long a thread, given by its native id, has been ready to run and has waited for a CPU; 0 where the system
+    does not count this."""
+    try:
+        return int(_text(f"/proc/self/task/{thread}/schedstat").split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
+
+
 def _process() -> Iterator[tuple[MetricDefinition, list[Sample]]]:
     try:
         import resource  # only on Unix

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
-from pilotage.manager.supervision.watchdog import Watchdog
+from pilotage.manager.supervision.watchdog import _WATCHDOGS, Watchdog
 from pilotage.telemetry import stack
 
 from ..fakes import recorded_logs, until
@@ -48,6 +48,7 @@ async def test_a_loop_that_waits_for_its_turn_on_a_busy_machine_is_not_reported(
     """No code of the program is on the stack of its thread: there is no code to report."""
     clock = Clock()
     watchdog = Watchdog(1, clock=clock)
+    _WATCHDOGS[asyncio.get_running_loop()] = [watchdog]
     waiting, end = threading.Event(), threading.Event()
 
     def idle_loop() -> None:
@@ -73,6 +74,21 @@ async def test_a_loop_that_waits_for_its_turn_on_a_busy_machine_is_not_reported(
     finally:
         end.set()
         await asyncio.to_thread(thread.join)
+
+
+async def test_time_in_which_the_loop_waited_for_a_cpu_does_not_count_as_blocked() -> None:
+    clock, waited = Clock(), Clock()
+    watchdog = Watchdog(1, clock=clock, cpu_wait=lambda thread: waited.now)
+    watchdog._ask()
+    _WATCHDOGS[asyncio.get_running_loop()] = [watchdog]
+    with recorded_logs("pilotage.watchdog") as lines:
+        clock.now, waited.now = clock.now + 5, waited.now + 4.5
+        watchdog._look()
+        assert lines == []
+        clock.now += 0.5
+        watchdog._look()
+        assert len(lines) == 1
+    assert watchdog.blocked_seconds == 5.5
 
 
 def frames(function: Callable[[Callable[[], None]], object]) -> list[FrameType]:

@@ -11,12 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from pilotage.manager.work import work_of
 from pilotage.telemetry import stack
 from pilotage.telemetry.logs import fields_of, logger
 from pilotage.telemetry.metrics import REGISTRY
+from pilotage.telemetry.process import cpu_wait_seconds
 
 log = logger("pilotage.watchdog")
 
@@ -65,15 +67,19 @@ class Watchdog:
         *,
         is_active: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
+        cpu_wait: Callable[[int], float] = cpu_wait_seconds,
     ) -> None:
         """Blocks shorter than `threshold` seconds, and those while `is_active` is False, are not reported. Of several
-        watchdogs of one loop, the first that is active reports."""
+        watchdogs of one loop, the first that is active reports. Time in which the thread of the loop waited for a CPU
+        does not count: `cpu_wait` returns its sum for a native thread id."""
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._threshold = threshold
         self._is_active = is_active
         self._clock = clock
+        self._cpu_wait = partial(cpu_wait, threading.get_native_id())
         self._sent = self._answered = clock()
+        self._waited_before = 0.0
         self._waiting = False
         self._block: Block | None = None
         self.last: Block | None = None
@@ -105,7 +111,7 @@ class Watchdog:
 
     def _ask(self) -> bool:
         if not self._waiting:
-            self._sent, self._waiting = self._clock(), True
+            self._sent, self._waited_before, self._waiting = self._clock(), self._cpu_wait(), True
             try:
                 self._loop.call_soon_threadsafe(self._answer)
             except RuntimeError:  # the loop is closed
@@ -129,8 +135,12 @@ class Watchdog:
         if self._block is not None:
             if not self._waiting:
                 self._end(self._block)
-        elif self.blocked_seconds >= self._threshold and self._reports():
+        elif self.blocked_seconds >= self._threshold and self._reports() and not self._starved():
             self._notice()
+
+    def _starved(self) -> bool:
+        """Whether other processes kept the loop from running, and not the code on it."""
+        return self.blocked_seconds - (self._cpu_wait() - self._waited_before) < self._threshold
 
     def _reports(self) -> bool:
         others = list(_WATCHDOGS.get(self._loop, ()))
