@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pilotage.client.credentials import process
 from pilotage.client.credentials.process import Finished, Overrun
 
-CHILD = "import os, subprocess, sys, time\nchild = subprocess.Popen([sys.executable, '-c', {child!r}]{more})\n"
-SLEEPS = "import time; time.sleep(600)"
+SLEEPS = "sleep 600"
+LIMIT = 3.0
+"""Seconds in which a shell has long written down its process ids, also on a busy machine."""
 
 
 @pytest.fixture
@@ -34,14 +36,13 @@ def _written(file: Path) -> list[int]:
     return [int(line) for line in file.read_text().split()] if file.exists() else []
 
 
-def program(pids: Path, body: str, *, child: str = SLEEPS, more: str = "") -> tuple[str, ...]:
+def program(pids: Path, body: str, *, child: str = SLEEPS) -> str:
     """A program that starts a child and goes on with `body`."""
-    note = f"open({str(pids)!r}, 'a').write(f'{{os.getpid()}} {{child.pid}}\\n')\n"
-    return ("-c", CHILD.format(child=child, more=more) + note + body)
+    return f"{child} & echo $$ $! > {shlex.quote(str(pids))}\n{body}"
 
 
-async def run(args: tuple[str, ...], seconds: float) -> Finished:
-    return await process.run(sys.executable, args, os.environ, seconds)
+async def run(program: str, seconds: float) -> Finished:
+    return await process.run("/bin/sh", ("-c", program), os.environ, seconds)
 
 
 async def gone(pid: int) -> None:
@@ -68,7 +69,7 @@ def pipes() -> int:
 async def test_the_group_of_a_program_that_does_not_end_is_ended_at_the_limit(pids: Path) -> None:
     before = pipes()
     with pytest.raises(Overrun, match=r"did not end within 3 s"):
-        await run(program(pids, "time.sleep(600)"), 3.0)
+        await run(program(pids, f"exec {SLEEPS}"), LIMIT)
     (leader, child) = _written(pids)
     await gone(leader)
     await gone(child)
@@ -78,7 +79,7 @@ async def test_the_group_of_a_program_that_does_not_end_is_ended_at_the_limit(pi
 
 async def test_a_child_that_keeps_the_output_open_is_not_waited_for(pids: Path) -> None:
     before = pipes()
-    finished = await run(program(pids, "print('printed')"), 600.0)
+    finished = await run(program(pids, "echo printed"), 600.0)
     assert (finished.code, finished.output) == (0, b"printed\n")
     await gone(_written(pids)[1])
     assert pipes() == before
@@ -86,7 +87,7 @@ async def test_a_child_that_keeps_the_output_open_is_not_waited_for(pids: Path) 
 
 async def test_a_child_that_has_left_the_group_is_not_waited_for_either(pids: Path) -> None:
     before = pipes()
-    finished = await run(program(pids, "print('printed')", more=", start_new_session=True"), 600.0)
+    finished = await run(program(pids, "echo printed", child=f"setsid {SLEEPS}"), 600.0)
     assert finished.output == b"printed\n"
     assert pipes() == before, "our ends of the pipes are closed, whoever has the others"
 
@@ -94,20 +95,19 @@ async def test_a_child_that_has_left_the_group_is_not_waited_for_either(pids: Pa
 async def test_a_child_that_has_left_the_group_does_not_extend_the_limit(pids: Path) -> None:
     before = pipes()
     with pytest.raises(Overrun):
-        await run(program(pids, "time.sleep(600)", more=", start_new_session=True"), 3.0)
+        await run(program(pids, f"exec {SLEEPS}", child=f"setsid {SLEEPS}"), LIMIT)
     await gone(_written(pids)[0])
     assert pipes() == before
 
 
 async def test_a_child_that_keeps_nothing_open_is_left_alone(pids: Path) -> None:
-    quiet = ", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL"
-    await run(program(pids, "", more=quiet), 600.0)
+    await run(program(pids, "", child=f"{SLEEPS} > /dev/null 2>&1"), 600.0)
     os.kill(_written(pids)[1], 0)
 
 
 async def test_a_caller_that_is_cancelled_ends_the_program(pids: Path) -> None:
     before = pipes()
-    task = asyncio.ensure_future(run(program(pids, "time.sleep(600)"), 600.0))
+    task = asyncio.ensure_future(run(program(pids, f"exec {SLEEPS}"), 600.0))
     async with asyncio.timeout(20):
         while not _written(pids):  # noqa: ASYNC110  # the program says when it runs, in a file
             await asyncio.sleep(0.01)
@@ -119,9 +119,34 @@ async def test_a_caller_that_is_cancelled_ends_the_program(pids: Path) -> None:
     assert pipes() == before
 
 
-@pytest.mark.parametrize("stream", ["stdout", "stderr"])
-async def test_a_flood_ends_the_program_before_its_limit(pids: Path, stream: str) -> None:
-    flood = f"while True: sys.{stream}.write('x' * 65536)"
+async def test_a_caller_that_is_cancelled_during_the_start_ends_the_program(
+    pids: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = pipes()
+    loop, may_connect = asyncio.get_running_loop(), asyncio.Event()
+    connect = loop.connect_read_pipe
+
+    async def late(*arguments: Any) -> Any:
+        await may_connect.wait()
+        return await connect(*arguments)
+
+    monkeypatch.setattr(loop, "connect_read_pipe", late)
+    task = asyncio.ensure_future(run(program(pids, f"exec {SLEEPS}"), 600.0))
+    async with asyncio.timeout(20):
+        while not _written(pids):  # noqa: ASYNC110  # the program says when it runs, in a file
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.sleep(0)
+        may_connect.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    for pid in _written(pids):
+        await gone(pid)
+    assert pipes() == before
+
+
+@pytest.mark.parametrize("flood", ["exec yes", "exec yes >&2"], ids=["stdout", "stderr"])
+async def test_a_flood_ends_the_program_before_its_limit(pids: Path, flood: str) -> None:
     with pytest.raises(Overrun, match="printed more than"):
         await run(program(pids, flood), 600.0)
     for pid in _written(pids):
@@ -129,7 +154,7 @@ async def test_a_flood_ends_the_program_before_its_limit(pids: Path, stream: str
 
 
 async def test_of_many_errors_the_last_are_kept() -> None:
-    finished = await run(("-c", "import sys\nfor n in range(9999): print(n, file=sys.stderr)\nsys.exit(3)"), 600.0)
+    finished = await run("seq 0 9998 >&2; exit 3", 600.0)
     assert finished.code == 3
     assert finished.complaint.endswith(b"9997\n9998\n")
     assert len(finished.complaint) <= 4096

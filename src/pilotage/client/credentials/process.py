@@ -38,9 +38,24 @@ async def run(command: str, args: Sequence[str], env: Mapping[str, str], seconds
     output is too large, when the caller is cancelled, and when the program has ended but a child keeps its output open.
     """
     loop = asyncio.get_running_loop()
-    transport, watched = await loop.subprocess_exec(
-        lambda: _Watched(loop), command, *args, stdin=asyncio.subprocess.DEVNULL, env=dict(env), start_new_session=True
+    starting = asyncio.ensure_future(
+        loop.subprocess_exec(
+            lambda: _Watched(loop),
+            command,
+            *args,
+            stdin=asyncio.subprocess.DEVNULL,
+            env=dict(env),
+            start_new_session=True,
+        )
     )
+    try:
+        transport, watched = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # A start that is cancelled would end the program without its children, and wait for them to close the output.
+        await asyncio.wait((starting,))
+        if starting.exception() is None:
+            await _end(*starting.result())
+        raise
     try:
         async with asyncio.timeout(seconds):
             await watched.wait_for_end()
