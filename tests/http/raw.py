@@ -10,10 +10,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from ssl import SSLContext
 
+GUARD = 60.0
+"""Seconds after which a test that hangs is ended."""
+
 
 async def until(condition: Callable[[], object]) -> None:
     """Let the loop go round until `condition` holds."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(GUARD):
         while not condition():  # noqa: ASYNC110  # what is looked at has no event to wait for
             await asyncio.sleep(0.001)
 
@@ -32,7 +35,7 @@ class Raw:
         """Everything until the other side ends or cuts the connection."""
         received = b""
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(GUARD):
                 while data := await self.reader.read(65536):
                     received += data
         except ConnectionError:
@@ -41,7 +44,7 @@ class Raw:
 
     async def response(self) -> bytes:
         """One response with a Content-Length, whole."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(GUARD):
             head = await self.reader.readuntil(b"\r\n\r\n")
             length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
             return head + await self.reader.readexactly(length)

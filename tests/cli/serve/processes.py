@@ -50,7 +50,7 @@ def serving(
     finally:
         process.send_signal(stop)
         rest, errors = process.communicate(timeout=30)
-    assert (process.returncode, errors) == (0, "")
+    assert (process.returncode, errors) == (0, ""), errors
     assert rest in ("stopping\n", "")  # the test may have read it
 
 
