@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 import pilotage as pt
 from pilotage.cli.errors import CommandError
+from pilotage.cli.manifestfiles import Manifest
 from pilotage.cli.run.objects import AppliedObjects
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.schema.generate.crd import crds
@@ -14,14 +13,14 @@ from tests.schema.apis.database import Database
 
 
 @pytest.mark.virtual_time
-async def test_objects_are_applied_to_the_default_namespace_unless_they_name_one(tmp_path: Path) -> None:
+async def test_objects_are_applied_to_the_default_namespace_unless_they_name_one() -> None:
     documents = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}},
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "namespace": "other"}},
     ]
     async with pt.Cluster.embedded() as cluster:
-        objects = AppliedObjects(cluster.client, [(tmp_path, document) for document in documents], "default")
+        objects = AppliedObjects(cluster.client, [Manifest(document, "a.yaml") for document in documents], "default")
         assert not objects.idle(0)
         assert objects.busy(0) == ["3 objects of -f are not applied"]
         await objects.start()
@@ -32,7 +31,7 @@ async def test_objects_are_applied_to_the_default_namespace_unless_they_name_one
 
 
 @pytest.mark.virtual_time
-async def test_an_object_may_follow_its_definition(tmp_path: Path) -> None:
+async def test_an_object_may_follow_its_definition() -> None:
     database = {
         "apiVersion": "demo.pilotage.dev/v1alpha1",
         "kind": "Database",
@@ -40,17 +39,18 @@ async def test_an_object_may_follow_its_definition(tmp_path: Path) -> None:
         "spec": {"engine": "postgres"},
     }
     async with pt.Cluster.embedded() as cluster:
-        await AppliedObjects(cluster.client, [(tmp_path, crds([Database])[0]), (tmp_path, database)], "default").start()
+        manifests = [Manifest(crds([Database])[0], "a.yaml"), Manifest(database, "a.yaml")]
+        await AppliedObjects(cluster.client, manifests, "default").start()
         gvk = GroupVersionKind("demo.pilotage.dev", "v1alpha1", "Database")
         assert await cluster.client.find(gvk, "main", namespace="default") is not None
 
 
 @pytest.mark.virtual_time
-async def test_a_refused_object_is_named_with_its_file(tmp_path: Path) -> None:
+async def test_a_refused_object_is_named_with_its_file() -> None:
     document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "A B"}}
     unknown = {"apiVersion": "nope.dev/v1", "kind": "Nope", "metadata": {"name": "a"}}
     async with pt.Cluster.embedded() as cluster:
         with pytest.raises(CommandError, match=r"objects.yaml: cannot apply ConfigMap A B: .*metadata.name"):
-            await AppliedObjects(cluster.client, [(Path("objects.yaml"), document)], "default").start()
+            await AppliedObjects(cluster.client, [Manifest(document, "objects.yaml")], "default").start()
         with pytest.raises(CommandError, match=r"objects.yaml: cannot apply Nope a: "):
-            await AppliedObjects(cluster.client, [(Path("objects.yaml"), unknown)], "default").start()
+            await AppliedObjects(cluster.client, [Manifest(unknown, "objects.yaml")], "default").start()

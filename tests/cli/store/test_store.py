@@ -91,7 +91,7 @@ def test_objects_are_imported_backed_up_restored_and_exported(folder: Path, caps
         (["restore", "missing", "sqlite:a.db"], "cannot read missing: No such file"),
         (["restore", "objects.yaml", "sqlite:a.db"], "objects.yaml is not an archive of a storage"),
         (["shrink", "etcd://a:1"], "etcdctl defrag"),
-        (["import", "sqlite:a.db", "missing.yaml"], "cannot read missing.yaml"),
+        (["import", "sqlite:a.db", "missing.yaml"], 'the path "missing.yaml" does not exist'),
         (["import", "sqlite:a.db", "objects.yaml", "--encryption-keys", "missing"], "keys cannot be read from missing"),
     ],
 )

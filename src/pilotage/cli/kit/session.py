@@ -9,7 +9,7 @@ import msgspec
 
 from pilotage.cli.kit.naming import kind_of
 from pilotage.cli.terminal import Terminal
-from pilotage.errors import NoMatch, NotFound, PilotageError
+from pilotage.errors import NoMatch, NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
@@ -90,14 +90,6 @@ class CommandSession(msgspec.Struct):
         request = APIRequest(Verb.CREATE, mapping.resource, namespace, write=options, body=encode(document))
         return self._written(await self.transport.call(request))
 
-    async def replace(self, mapping: RESTMapping, document: Document, options: WriteOptions) -> Document:
-        metadata = document["metadata"]
-        namespace = self.place(mapping, metadata.get("namespace") or "")
-        request = APIRequest(
-            Verb.UPDATE, mapping.resource, namespace, metadata["name"], write=options, body=encode(document)
-        )
-        return self._written(await self.transport.call(request))
-
     async def patch(
         self,
         mapping: RESTMapping,
@@ -131,12 +123,6 @@ class CommandSession(msgspec.Struct):
 
     def write_options(self, dry_run: bool = False, **more: Any) -> WriteOptions:
         return WriteOptions(dry_run=dry_run, field_manager=self.field_manager, **more)
-
-    def report(self, error: PilotageError) -> None:
-        """An error of one object, where the command goes on with others."""
-        from pilotage.cli.kit.exits import line_of
-
-        self.errors.line(line_of(error))
 
     def _written(self, response: Response) -> Document:
         for warning in response.warnings:

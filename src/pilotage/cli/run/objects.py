@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pilotage.cli.applying import ObjectApplier
+from pilotage.cli.manifestfiles import Manifest
 from pilotage.client.client import Client
-from pilotage.meta.documents import Document
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.run")
@@ -26,10 +26,10 @@ class AppliedObjects:
     name = "objects of -f"
     needs_leader_election = False
 
-    def __init__(self, client: Client, objects: Sequence[tuple[Path, Document]], namespace: str) -> None:
-        self._applier = ObjectApplier(client, objects, field_owner=FIELD_OWNER, namespace=namespace)
-        self._objects = objects
-        self._left = len(objects)
+    def __init__(self, client: Client, manifests: Sequence[Manifest], namespace: str) -> None:
+        self._applier = ObjectApplier(client, manifests, field_owner=FIELD_OWNER, namespace=namespace)
+        self._manifests = manifests
+        self._left = len(manifests)
 
     def idle(self, horizon: float) -> bool:
         return self._left == 0
@@ -38,8 +38,10 @@ class AppliedObjects:
         return [f"{self._left} objects of -f are not applied"] if self._left else []
 
     async def start(self) -> None:
-        for file, document in self._objects:
-            await self._applier.apply(file, document)
-            metadata = document["metadata"]
-            log.info(f"Applied {document['kind']}", namespace=metadata.get("namespace", ""), name=metadata["name"])
+        for manifest in self._manifests:
+            await self._applier.apply(manifest)
+            metadata = manifest.document["metadata"]
+            log.info(
+                f"Applied {manifest.document['kind']}", namespace=metadata.get("namespace", ""), name=metadata["name"]
+            )
             self._left -= 1

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from pilotage.cli.applying import read_objects
 from pilotage.cli.errors import CommandError
+from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.environment import RunEnvironment, connected, environment_of, serving
 from pilotage.cli.run.flags import Flags, check_manager_target, manager_options
@@ -56,7 +56,7 @@ class Program:
             await self._run()
 
     async def _run(self) -> None:
-        objects = read_objects(self.flags.filename)
+        objects = read_manifests(self.flags.filename, required=False)
         with _ended_by_signals() as starting:
             async with AsyncExitStack() as exits:
                 found, manager = await self._manager(exits)

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from pilotage.cli.applying import read_objects
 from pilotage.cli.errors import CommandError
+from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.store.check import problems
 from pilotage.cli.store.objects import apply_objects, exported
 from pilotage.cli.terminal import GREEN, standard_error, standard_output
@@ -87,7 +87,7 @@ async def export(options: argparse.Namespace) -> None:
 
 
 async def import_objects(options: argparse.Namespace) -> None:
-    objects = read_objects(options.files)
+    objects = read_manifests(options.files, required=False)
     async with _cluster(options) as cluster:
         await apply_objects(cluster.client, objects)
     _done(f"applied {len(objects)} objects")

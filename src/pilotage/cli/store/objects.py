@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from pilotage.cli.applying import ObjectApplier
+from pilotage.cli.manifestfiles import Manifest
 from pilotage.client.client import Client
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -53,13 +53,13 @@ async def exported(client: Client, namespace: str = "") -> list[Document]:
     return sorted(found, key=_order)
 
 
-async def apply_objects(client: Client, objects: Sequence[tuple[Path, Document]]) -> None:
+async def apply_objects(client: Client, manifests: Sequence[Manifest]) -> None:
     """Apply objects and their status. Raises CommandError, which names the file and the object."""
-    applier = ObjectApplier(client, objects, field_owner=FIELD_OWNER, namespace="default")
-    for file, document in sorted(objects, key=lambda each: _order(each[1])):
-        portable = _portable(document)
+    applier = ObjectApplier(client, manifests, field_owner=FIELD_OWNER, namespace="default")
+    for manifest in sorted(manifests, key=lambda each: _order(each.document)):
+        portable = _portable(manifest.document)
         status = portable.pop("status", None)
-        await applier.apply(file, portable, status)
+        await applier.apply(Manifest(portable, manifest.source), status)
 
 
 def _is_exported(mapping: RESTMapping) -> bool:

@@ -10,8 +10,8 @@ from pilotage.cli.kit.commands.create import with_source
 from pilotage.cli.kit.commands.files import placed
 from pilotage.cli.kit.commands.written import Report, is_server_dry_run
 from pilotage.cli.kit.exits import raise_all
-from pilotage.cli.kit.manifests import Manifest, read_manifests
 from pilotage.cli.kit.session import CommandSession
+from pilotage.cli.manifestfiles import Manifest, read_manifests
 from pilotage.errors import ApiError, Conflict, PilotageError, Status
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping

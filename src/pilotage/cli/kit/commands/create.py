@@ -8,10 +8,10 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.files import placed
 from pilotage.cli.kit.commands.written import Report, is_server_dry_run
 from pilotage.cli.kit.exits import raise_all
-from pilotage.cli.kit.manifests import Manifest, read_manifests
 from pilotage.cli.kit.schemas import schema_of
 from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.kit.setting import apply_settings, settings
+from pilotage.cli.manifestfiles import Manifest, read_manifests
 from pilotage.errors import ApiError, PilotageError, Status
 from pilotage.meta.documents import Document
 

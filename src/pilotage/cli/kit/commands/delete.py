@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.create import with_source
 from pilotage.cli.kit.commands.get import chosen_by, listed
+from pilotage.cli.kit.commands.until import timed_out, wait_until
+from pilotage.cli.kit.commands.written import DRY_RUN
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.naming import kind_of
 from pilotage.cli.kit.selection import SelectedObjects
@@ -37,9 +40,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
         _print(session, options, each)
         deleted.append((each, _uid(answer)))
     if options.wait and options.dry_run == "none":
-        from pilotage.cli.kit.commands.gone import wait_gone
-
-        await wait_gone(session, deleted, options.timeout)
+        await _wait_gone(session, deleted, options.timeout)
     raise_all(errors)
     return 0
 
@@ -82,6 +83,21 @@ async def _delete(session: CommandSession, options: argparse.Namespace, each: Se
     return await session.delete(each.mapping, key, policy)
 
 
+async def _wait_gone(session: CommandSession, deleted: list[tuple[SelectedObjects, str]], timeout: float) -> None:
+    """Wait until none of the objects exists with its uid. `timeout` 0 is without a limit. Raises CommandError."""
+    for each, uid in deleted:
+
+        def is_gone(found: Document | None, uid: str = uid) -> bool:
+            return found is None or (bool(uid) and found["metadata"].get("uid") != uid)
+
+        try:
+            with session.errors.working(f'Waiting until {kind_of(each.mapping.gvk)} "{each.name}" is deleted'):
+                async with asyncio.timeout(timeout or None):
+                    await wait_until(session, each, is_gone)
+        except TimeoutError:
+            raise timed_out(each) from None
+
+
 def _print(session: CommandSession, options: argparse.Namespace, each: SelectedObjects) -> None:
     kind = kind_of(each.mapping.gvk)
     if options.output == "name":
@@ -89,8 +105,7 @@ def _print(session: CommandSession, options: argparse.Namespace, each: SelectedO
         return
     done = session.output.styled("force deleted" if options.force else "deleted", GREEN)
     where = f" from {session.place(each.mapping, each.namespace)} namespace" if each.mapping.namespaced else ""
-    suffix = {"client": " (dry run)", "server": " (server dry run)"}.get(options.dry_run, "")
-    session.output.line(f'{kind} "{each.name}" {done}{where}{suffix}')
+    session.output.line(f'{kind} "{each.name}" {done}{where}{DRY_RUN[options.dry_run]}')
 
 
 def _uid(answer: Document) -> str:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.commands.watch import Watching
 from pilotage.cli.kit.printers.ages import interval, last_seen
 from pilotage.cli.kit.printers.output import printer_of
 from pilotage.cli.kit.printers.table import Columns, cell_text
 from pilotage.cli.kit.selection import selected
-from pilotage.cli.kit.session import CommandSession, decode
+from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.terminal import YELLOW
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars import times
-from pilotage.rest.answers import watch_error
-from pilotage.rest.request import APIRequest, ListOptions, Verb
+from pilotage.rest.request import Form, ListOptions
 
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
@@ -27,14 +27,14 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     listed, version = await session.list(mapping, namespace)
     wanted = _Wanted(types, about)
     found = sorted((event for event in listed if wanted.has(event)), key=last_seen)
-    shown = _Shown(session, options)
+    shown = _Events(session, options, wanted)
     if found:
-        shown.show(found)
+        shown.show_all(found)
     elif not options.watch:
         where = "." if options.all_namespaces else f" in {session.namespace} namespace."
         session.errors.line(f"No events found{where}")
     if options.watch:
-        await _watch(session, APIRequest(Verb.WATCH, mapping.resource, namespace), version, wanted, shown)
+        await Watching(session, mapping, namespace, ListOptions(), shown).follow(version)
     return 0
 
 
@@ -57,16 +57,22 @@ class _Wanted:
         )
 
 
-class _Shown:
+class _Events:
     """Prints events as a table, or in the format of `-o`."""
 
-    def __init__(self, session: CommandSession, options: argparse.Namespace) -> None:
-        self._session, self._options = session, options
+    form = Form.OBJECT
+
+    def __init__(self, session: CommandSession, options: argparse.Namespace, wanted: _Wanted) -> None:
+        self._session, self._options, self._wanted = session, options, wanted
         self._columns = Columns()
         self._headed = options.no_headers
         self._printer = printer_of(options.output) if options.output else None
 
-    def show(self, events: list[Document]) -> None:
+    def show(self, event: str, document: Document) -> None:
+        if event != "DELETED" and self._wanted.has(document):
+            self.show_all([document])
+
+    def show_all(self, events: list[Document]) -> None:
         if self._printer is not None:
             self._session.output.write(self._printer(events, len(events) > 1))
         else:
@@ -105,17 +111,3 @@ async def _about(session: CommandSession, options: argparse.Namespace) -> Docume
         return found
     metadata = {"name": chosen[0].name, "namespace": session.place(chosen[0].mapping, "")}
     return {"kind": chosen[0].mapping.gvk.kind, "metadata": metadata}  # deleted: its events may still be there
-
-
-async def _watch(session: CommandSession, request: APIRequest, version: str, wanted: _Wanted, shown: _Shown) -> None:
-    while True:
-        options = ListOptions(resource_version=version, allow_watch_bookmarks=True, frequent_bookmarks=False)
-        opened = APIRequest(Verb.WATCH, request.resource, request.namespace, options=options)
-        async with session.transport.watch(opened) as events:
-            async for event in events:
-                if event.type == "ERROR":
-                    raise watch_error(event.object)
-                document = decode(event.object)
-                version = document["metadata"].get("resourceVersion") or version
-                if event.type in ("ADDED", "MODIFIED") and wanted.has(document):
-                    shown.show([document])

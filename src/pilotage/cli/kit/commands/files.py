@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.manifests import Manifest, read_manifests
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession, gvk_of
+from pilotage.cli.manifestfiles import Manifest, read_manifests
 from pilotage.errors import NoMatch
 from pilotage.meta.mapping.mapper import RESTMapping
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pilotage.cli.kit.commands.written import is_server_dry_run
+from pilotage.cli.kit.commands.written import DRY_RUN, is_server_dry_run
 from pilotage.cli.kit.session import CommandSession, name_of
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -35,8 +35,7 @@ async def _delete(
     if options.dry_run != "client":
         policy = DeleteOptions(dry_run=is_server_dry_run(options), propagation_policy="Background")
         await session.delete(mapping, key, policy)
-    suffix = {"client": " (dry run)", "server": " (server dry run)"}.get(options.dry_run, "")
-    session.output.line(f"{name_of(mapping, key[1])} pruned{suffix}")
+    session.output.line(f"{name_of(mapping, key[1])} pruned{DRY_RUN[options.dry_run]}")
 
 
 def _namespace(document: Document) -> str:

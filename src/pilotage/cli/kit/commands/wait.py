@@ -5,24 +5,20 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
-from collections.abc import Callable
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.get import chosen_by, listed
+from pilotage.cli.kit.commands.until import Condition, timed_out, wait_until
 from pilotage.cli.kit.commands.written import Report
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.template import relaxed, value_text
 from pilotage.cli.kit.selection import SelectedObjects
-from pilotage.cli.kit.session import CommandSession, decode
+from pilotage.cli.kit.session import CommandSession
 from pilotage.errors import PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.jsonpath import UnfitValueError
-from pilotage.rest.request import APIRequest, ListOptions, Verb
 
 _PATH_AND_VALUE = re.compile(r"'?(\{.*\}|[^=]+)'?(?:=(.+))?", re.DOTALL)
-
-Condition = Callable[[Document | None], bool]
-"""Whether an object is as it should be; None: it does not exist."""
 
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
@@ -30,17 +26,18 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
         raise CommandError("specify --for: condition=NAME[=STATUS], jsonpath='{PATH}'[=VALUE], create or delete")
     holds = condition_of(options.condition)
     awaited = options.condition.lower()
-    absent_is_fine = awaited in ("create", "delete")
+    must_exist = awaited not in ("create", "delete")
     report = Report(session, options)
     errors: list[PilotageError] = []
-    deadline = asyncio.get_running_loop().time() + options.timeout if options.timeout else 0.0
+    deadline = asyncio.get_running_loop().time() + options.timeout if options.timeout else None
     for each in await _chosen(session, options):
         try:
             existed = awaited != "delete" or await session.find(each.mapping, each.name, each.namespace)
-            document = await _wait(session, each, holds, deadline, absent_is_fine)
+            with session.errors.working(f"Waiting for {each.mapping.resource.resource}/{each.name}"):
+                async with asyncio.timeout_at(deadline):
+                    document = await wait_until(session, each, holds, must_exist=must_exist, once=not deadline)
         except (PilotageError, TimeoutError) as error:
-            timed_out = f"timed out waiting for the condition on {each.mapping.resource.resource}/{each.name}"
-            errors.append(CommandError(timed_out) if isinstance(error, TimeoutError) else error)
+            errors.append(timed_out(each) if isinstance(error, TimeoutError) else error)
             continue
         if document is None and not existed:
             continue  # there was nothing to wait for
@@ -107,45 +104,3 @@ def _jsonpath(text: str) -> Condition:
         return len(found) == 1 and value_text(found[0]) == value
 
     return holds
-
-
-async def _wait(
-    session: CommandSession, each: SelectedObjects, holds: Condition, deadline: float, absent_is_fine: bool
-) -> Document | None:
-    async with asyncio.timeout_at(deadline or None):
-        while True:
-            listing = ListOptions(field_selector=f"metadata.name={each.name}")
-            namespace = session.place(each.mapping, each.namespace)
-            items, version = await session.list(each.mapping, namespace, listing)
-            document = items[0] if items else None
-            if holds(document):
-                return document
-            if document is None and not absent_is_fine:
-                await session.get(each.mapping, each.name, each.namespace)  # raises NotFound
-            if not deadline:
-                raise CommandError(f"condition not met for {each.mapping.resource.resource}/{each.name}")
-            found = await _watched(session, each, listing, version, holds)
-            if found is not _AGAIN:
-                return found
-
-
-_AGAIN: Document = {}
-
-
-async def _watched(
-    session: CommandSession, each: SelectedObjects, listing: ListOptions, version: str, holds: Condition
-) -> Document | None:
-    """The object when it is as it should be; `_AGAIN` when the watch has ended before."""
-    options = ListOptions(field_selector=listing.field_selector, resource_version=version)
-    request = APIRequest(
-        Verb.WATCH, each.mapping.resource, session.place(each.mapping, each.namespace), options=options
-    )
-    with session.errors.working(f"Waiting for {each.mapping.resource.resource}/{each.name}"):
-        async with session.transport.watch(request) as events:
-            async for event in events:
-                if event.type == "ERROR":
-                    return _AGAIN
-                document = None if event.type == "DELETED" else decode(event.object)
-                if event.type != "BOOKMARK" and holds(document):
-                    return document
-    return _AGAIN

@@ -21,7 +21,11 @@ from pilotage.rest.response import WatchEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from pilotage.cli.kit.printers.output import Printer
+else:
+    Protocol = object
 
 
 async def watch(session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]) -> int:
@@ -35,42 +39,47 @@ async def watch(session: CommandSession, options: argparse.Namespace, chosen: li
     if name:
         listing = ListOptions(field_selector=f"metadata.name={name}")
         await session.get(mapping, name, chosen[0].namespace)  # one that does not exist is an error at once
-    shown: _Lines | _Objects
+    shown: WatchPrinter
     if is_table(options.output):
         chosen_columns = TableOptions(options, kind_of(mapping.gvk), namespaced=mapping.namespaced, several=False)
         shown = _Lines(session, TablePrinter(chosen_columns), options.output_watch_events)
     else:
         shown = _Objects(session, printer_of(options.output, headers=not options.no_headers))
     namespace = session.place(mapping, chosen[0].namespace) if name else scope(session, mapping, options)
-    await _Watching(session, mapping, namespace, listing, shown).run(first=not options.watch_only)
+    watching = Watching(session, mapping, namespace, listing, shown)
+    await watching.follow(await watching.list(shown=not options.watch_only))
     return 0
 
 
-class _Watching:
+class WatchPrinter(Protocol):
+    """Prints the objects or Tables of a watch."""
+
+    form: Form
+
+    def show(self, event: str, document: Document) -> None: ...
+
+
+class Watching:
     """Lists, watches, and lists again where the history since the last event is gone."""
 
     def __init__(
-        self,
-        session: CommandSession,
-        mapping: RESTMapping,
-        namespace: str,
-        listing: ListOptions,
-        shown: _Lines | _Objects,
+        self, session: CommandSession, mapping: RESTMapping, namespace: str, listing: ListOptions, shown: WatchPrinter
     ) -> None:
         self._session = session
         self._request = APIRequest(Verb.LIST, mapping.resource, namespace, form=shown.form, options=listing)
         self._mapping = mapping
         self._shown = shown
 
-    async def run(self, *, first: bool) -> None:
-        version = await self._list(first)
+    async def follow(self, version: str) -> None:
+        """Print each change after a version."""
         while True:
             try:
                 version = await self._watch(version)
             except Gone:
-                version = await self._list(True)
+                version = await self.list(shown=True)
 
-    async def _list(self, shown: bool) -> str:
+    async def list(self, *, shown: bool) -> str:
+        """The version of the objects as they are now; print them if they are to be `shown`."""
         items, version = await self._session.list(self._mapping, self._request.namespace, self._request.options)
         if shown:
             if self._shown.form is Form.TABLE:

@@ -21,13 +21,15 @@ class Manifest:
     source: str
 
 
-def read_manifests(paths: Sequence[str], *, recursive: bool = False, named: bool = True) -> list[Manifest]:
-    """All objects of the files, in their order. Raises CommandError.
+def read_manifests(
+    paths: Sequence[str | Path], *, recursive: bool = False, named: bool = True, required: bool = True
+) -> list[Manifest]:
+    """All objects of the files, in their order. Raises CommandError, also if there are none and one is `required`.
 
     `named` objects have a name; others may have the prefix of one.
     """
-    found = [one for path in paths for file in _files(path, recursive) for one in _objects(file, named)]
-    if not found:
+    found = [one for path in paths for file in _files(str(path), recursive) for one in _objects(file, named)]
+    if required and not found:
         raise CommandError("no objects passed to apply" if named else "no objects passed to create")
     return found
 
