@@ -138,6 +138,7 @@ from pilotage.manager.processes.parent import run_processes as run_processes
 from pilotage.manager.reviews import with_authentication_and_authorization as with_authentication_and_authorization
 from pilotage.manager.runnables import Runnable as Runnable
 from pilotage.manager.runs.schedule import every as every
+from pilotage.manager.shutdown import ShutdownCallbacks as ShutdownCallbacks
 from pilotage.manager.work import ActiveWork as ActiveWork
 from pilotage.manager.work import Work as Work
 from pilotage.manager.work import WorkStatistics as WorkStatistics

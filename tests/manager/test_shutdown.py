@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,6 +13,8 @@ from pilotage.errors import InvalidDefinition
 from pilotage.manager.errors import ManagerStopped, ShutdownForced, ShutdownTimeout, ShuttingDown
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
+from pilotage.manager.shutdown import ShutdownCallbacks
+from pilotage.manager.work import ActiveWork
 
 from .fakes import FakeCluster, Recorded, elapsed, recorded_logs, turns
 
@@ -220,3 +223,51 @@ async def test_progress_lines_are_warnings_after_a_while_and_the_wait_goes_on() 
 def test_a_progress_interval_must_be_positive(value: float) -> None:
     with pytest.raises(InvalidDefinition, match="shutdown_progress_interval"):
         ManagerOptions(shutdown_progress_interval=value)
+
+
+class Observed:
+    """What the callbacks of a shutdown were called with."""
+
+    def __init__(self) -> None:
+        self.signals: list[signal.Signals] = []
+        self.waiting: list[tuple[list[str], float]] = []
+        self.stopped: list[Sequence[str]] = []
+        self.callbacks = ShutdownCallbacks(self.signals.append, self._on_waiting, self.stopped.append)
+
+    def _on_waiting(self, active: Sequence[ActiveWork], seconds: float) -> None:
+        self.waiting.append(([str(work) for work in active], seconds))
+
+
+async def test_callbacks_get_what_a_shutdown_waits_for_and_what_it_cut() -> None:
+    observed = Observed()
+    options = ManagerOptions(
+        graceful_shutdown_timeout=3, shutdown_progress_interval=2, shutdown_callbacks=observed.callbacks
+    )
+    async with Manager(FakeCluster(), options) as manager:
+        manager.add(Worker(manager, 100))
+        with pytest.raises(ShutdownTimeout):
+            await manager.start(timeout=1)
+    assert observed.waiting == [(["reconcile shop/worker (1.0 s)"], 3), (["reconcile shop/worker (3.0 s)"], 1)]
+    assert observed.stopped == [("reconcile shop/worker (4.0 s)",)]
+    assert observed.signals == []
+
+
+async def test_a_shutdown_without_active_work_waits_for_nothing() -> None:
+    observed = Observed()
+    async with Manager(FakeCluster(), ManagerOptions(shutdown_callbacks=observed.callbacks)) as manager:
+        await manager.start(timeout=1)
+    assert (observed.waiting, observed.stopped) == ([], [()])
+
+
+async def test_a_callback_that_fails_is_logged_and_the_shutdown_goes_on() -> None:
+    def fail(*arguments: object) -> None:
+        raise RuntimeError("broken")
+
+    options = ManagerOptions(shutdown_callbacks=ShutdownCallbacks(fail, fail, fail))
+    async with Manager(FakeCluster(), options) as manager:
+        worker = Worker(manager, 2)
+        manager.add(worker)
+        with recorded_logs() as lines:
+            await manager.start(timeout=1)
+    assert worker.finished == 1
+    assert "Callback of the shutdown failed" in lines

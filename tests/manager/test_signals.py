@@ -14,6 +14,8 @@ import pytest
 
 from pilotage.manager import signals
 from pilotage.manager.manager import Manager
+from pilotage.manager.options import ManagerOptions
+from pilotage.manager.shutdown import ShutdownCallbacks
 
 from .fakes import FakeCluster, until
 
@@ -156,3 +158,17 @@ def test_outside_the_main_thread_nothing_is_handled() -> None:
     thread.start()
     thread.join()
     assert outcome == [True]
+
+
+async def test_the_callback_for_a_signal_is_called_while_the_loop_is_blocked() -> None:
+    arrived: list[signal.Signals] = []
+    callbacks = ShutdownCallbacks(on_signal=arrived.append)
+    async with Manager(FakeCluster(), ManagerOptions(shutdown_callbacks=callbacks)) as manager:
+
+        async def block() -> None:
+            signal.raise_signal(signal.SIGTERM)
+            assert arrived == [signal.SIGTERM]  # nothing was awaited
+
+        manager.add(block)
+        await manager.start()
+    assert arrived == [signal.SIGTERM]

@@ -19,7 +19,7 @@ from pilotage.manager.errors import (
 )
 from pilotage.manager.groups import Groups
 from pilotage.manager.runnables import AnyRunnable, Group, name_of
-from pilotage.manager.shutdown import PROGRESS, Grace, Shutdown, ShutdownProgress
+from pilotage.manager.shutdown import PROGRESS, Grace, Shutdown, ShutdownProgress, notify
 from pilotage.manager.work import WorkTracker
 from pilotage.telemetry.logs import logger
 
@@ -103,6 +103,10 @@ class Lifecycle:
         if not self._stop_asked.is_set():
             log.info("Shutting down", reason=reason)
             self._begin_stop()
+
+    def on_arrival(self, number: signal.Signals) -> None:
+        """A signal has arrived; the loop comes to `on_signal` when it can."""
+        notify(self._progress.callbacks.on_signal, number)
 
     def on_signal(self, number: signal.Signals) -> None:
         """The first signal requests the stop, the second one ends its grace period."""

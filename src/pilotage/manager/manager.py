@@ -39,7 +39,6 @@ from pilotage.manager.processes.child import add_probe
 from pilotage.manager.runnables import AnyRunnable, name_of
 from pilotage.manager.runs.beginning import Beginning, reconcilers_of
 from pilotage.manager.runs.idleness import Idleness
-from pilotage.manager.shutdown import ShutdownProgress
 from pilotage.manager.supervision.liveness import EVENT_LOOP
 from pilotage.manager.supervision.supervisor import has_threads
 from pilotage.manager.supervision.tasks import Supervision
@@ -87,8 +86,7 @@ class Manager:
         self.declared = Declared()
         """What the controllers of this manager were declared with; `pilotage rbac` reads it."""
         self.beginning = Beginning(self.clock)
-        progress = ShutdownProgress(self.options.shutdown_progress_interval, self.options.shutdown_warning_after)
-        self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout, progress)
+        self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout, self.options.shutdown_progress)
         self._permissions = Permissions(self._own_permissions)
         self._namespaces: NamespaceSelection | None = None
         self._healthz: dict[str, Check] = {}
@@ -417,7 +415,8 @@ class Manager:
         self._lifecycle.launch()
 
     def _signals(self) -> AbstractContextManager[None]:
-        return signals.handled(self._lifecycle.on_signal) if self.options.handle_signals else nullcontext()
+        handled = signals.handled(self._lifecycle.on_signal, self._lifecycle.on_arrival)
+        return handled if self.options.handle_signals else nullcontext()
 
     def _fences(self) -> tuple[Fence, ...]:
         """Fencing: refuse writes of a former leader. One that never led may write: not all work needs a leader."""

@@ -11,6 +11,7 @@ from pilotage.manager.election.elector import LeaderCallbacks
 from pilotage.manager.election.leasecandidate import CandidateOptions
 from pilotage.manager.election.resourcelock import LeaseTimings, ResourceLock
 from pilotage.manager.endpoints.server import METRICS_PATH
+from pilotage.manager.shutdown import ShutdownCallbacks, ShutdownProgress
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.net.sockets import parse_bind_address
 
@@ -165,6 +166,9 @@ class ManagerOptions:
     shutdown_warning_after: float = 10.0
     """Seconds after which these lines are warnings; the shutdown goes on waiting."""
 
+    shutdown_callbacks: ShutdownCallbacks = field(default_factory=ShutdownCallbacks)
+    """Called when a signal arrives, and while a shutdown waits for active work."""
+
     max_active_work: int = 1000
     """How many reconciles of all controllers may run at once; further ones wait. Work of your own counts, too, and may
     wait with `work.wait_for_room()`. 0: no limit."""
@@ -217,6 +221,10 @@ class ManagerOptions:
         from pilotage.cache.plan import CacheOptions
 
         return replace(self.cache or CacheOptions(), default_namespaces=(self.namespace,))
+
+    @property
+    def shutdown_progress(self) -> ShutdownProgress:
+        return ShutdownProgress(self.shutdown_progress_interval, self.shutdown_warning_after, self.shutdown_callbacks)
 
     @property
     def lease_timings(self) -> LeaseTimings:

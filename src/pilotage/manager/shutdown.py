@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Collection, Sequence
+import signal
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +22,27 @@ log = logger("pilotage.manager")
 
 
 @dataclass(frozen=True, slots=True)
+class ShutdownCallbacks:
+    """Called during a shutdown. They must return at once; what they raise is logged."""
+
+    on_signal: Callable[[signal.Signals], None] | None = None
+    """SIGTERM or SIGINT has arrived: the first begins the shutdown, the second ends its grace period. Called as a
+    signal handler, in the main thread between two instructions, also while the event loop is blocked."""
+    on_waiting: Callable[[Sequence[ActiveWork], float], None] | None = None
+    """The shutdown waits for this work, for so many seconds at most (`math.inf`: no limit): called on the event loop
+    when the wait begins, and then in each `shutdown_progress_interval`. Not called if no work is active."""
+    on_stopped: Callable[[Sequence[str]], None] | None = None
+    """All runnables have stopped, and these were cancelled in the middle of their work. What follows (the checkpoint,
+    the lease, events, the storage) may take a while."""
+
+
+@dataclass(frozen=True, slots=True)
 class ShutdownProgress:
-    """How often a shutdown logs what it waits for, and after how many seconds these lines are warnings."""
+    """How often a shutdown reports what it waits for, and after how many seconds these lines are warnings."""
 
     seconds: float = 0.5
     warning_after: float = 10.0
+    callbacks: ShutdownCallbacks = ShutdownCallbacks()
 
 
 PROGRESS = ShutdownProgress()
@@ -102,6 +119,7 @@ class Shutdown:
             log.error("Shut down, but not gracefully, cancelled what was still running", cut=self._cut)
         else:
             log.info("All controllers shut down gracefully")
+        notify(self._progress.callbacks.on_stopped, tuple(self._cut))
         return tuple(self._cut)
 
     def _stop_accepting(self) -> None:
@@ -117,11 +135,13 @@ class Shutdown:
                 log.exception("Failed to stop accepting work", runnable=entry.name)
 
     async def _wait_for_work(self) -> None:
+        active = self._work.active()
         log.info(
             "Phase 2: Waiting for active reconciliation to complete",
-            active=_names(self._work.active()),
+            active=_names(active),
             seconds_left=_rounded(self._grace.left),
         )
+        self._notify_waiting(active)
         async with asyncio.TaskGroup() as tasks:
             idle = tasks.create_task(self._work.wait_idle(), name="shutdown: waiting for work")
             while not await self._grace.wait([idle], min(self._progress.seconds, self._grace.left)):
@@ -129,12 +149,17 @@ class Shutdown:
                     break
                 active = self._work.active()
                 self._log_waiting("Still waiting for active work", active=_names(active), count=len(active))
+                self._notify_waiting(active)
             idle.cancel()
         if active := self._work.active():
             log.warning("Grace period is over, cancelling active work", active=_names(active), count=len(active))
             self._cut += [str(work) for work in active]
         else:
             log.info("All reconciliation work completed")
+
+    def _notify_waiting(self, active: Sequence[ActiveWork]) -> None:
+        if active:
+            notify(self._progress.callbacks.on_waiting, active, self._grace.left)
 
     async def _stop_groups(self) -> None:
         """Cancel group by group until the deadline, then all others at once."""
@@ -165,6 +190,15 @@ class Shutdown:
         passed = asyncio.get_running_loop().time() - self._began
         write = log.info if passed < self._progress.warning_after else log.warning
         write(message, **fields, seconds_left=_rounded(self._grace.left))
+
+
+def notify(callback: Callable[..., None] | None, *arguments: object) -> None:
+    """Call a callback of the program."""
+    try:
+        if callback is not None:
+            callback(*arguments)
+    except Exception:  # the shutdown must not fail because of its observers
+        log.exception("Callback of the shutdown failed")
 
 
 def _names(active: Sequence[ActiveWork]) -> list[str]:

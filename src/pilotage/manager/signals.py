@@ -15,21 +15,24 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager
-def handled(listener: Listener) -> Iterator[None]:
+def handled(listener: Listener, on_arrival: Listener | None = None) -> Iterator[None]:
     """Call `listener` on the loop for each signal; at the end the previous handlers are restored.
 
-    A signal reaches all blocks that are active. After the second one the default handlers are restored, so that a third
-    one ends the process in any case. Outside the main thread nothing is handled.
+    `on_arrival` is called before, in the signal handler itself, also while the loop is blocked. A signal reaches all
+    blocks that are active. After the second one the default handlers are restored, so that a third one ends the process
+    in any case. Outside the main thread nothing is handled.
     """
     loop = asyncio.get_running_loop()
     handlers = _INSTALLED.get(loop)
     if handlers is None:
         handlers = _INSTALLED[loop] = _Handlers(loop)
     handlers.listeners.append(listener)
+    handlers.on_arrival.append(on_arrival)
     try:
         yield
     finally:
         handlers.listeners.remove(listener)
+        handlers.on_arrival.remove(on_arrival)
         if not handlers.listeners:
             del _INSTALLED[loop]
             handlers.restore()
@@ -44,6 +47,7 @@ class _Handlers:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.listeners: list[Listener] = []
+        self.on_arrival: list[Listener | None] = []
         self._loop = loop
         self._received = 0
         self._context = copy_context()
@@ -71,6 +75,9 @@ class _Handlers:
             for each in self._previous:
                 signal.signal(each, _DEFAULTS[each])
         self._loop.call_soon_threadsafe(self._receive, signal.Signals(number), context=self._context)
+        for listener in dict.fromkeys(self.on_arrival):
+            if listener is not None:
+                listener(signal.Signals(number))
 
     def _receive(self, number: signal.Signals) -> None:
         if not self.listeners:  # the block has ended meanwhile: the signal is for whatever handles it now
