@@ -7,3 +7,7 @@ from pilotage.errors import PilotageError
 
 class CommandError(PilotageError):
     """An argument, a file or an address that the command cannot use."""
+
+
+INTERRUPTED = 130
+"""The exit code of a command that a signal has ended."""

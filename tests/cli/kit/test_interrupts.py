@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import os
 import signal
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 import pilotage as pt
+from pilotage import cli
 from tests.cli.kit.tools import Console, Todo, setup
-
-
-class Waiting(logging.Handler):
-    """Set when the shutdown waits for the work that runs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reached = asyncio.Event()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if "Phase 2" in str(record.msg):
-            self.reached.set()
+from tests.forked import ForkedProcess
 
 
 class InterruptedReconciler:
     """Ctrl-C is pressed once, and again in the middle of the shutdown for an object with the text `twice`."""
 
-    def __init__(self, manager: pt.Manager, waiting: Waiting) -> None:
+    def __init__(self, manager: pt.Manager) -> None:
         self.client = manager.client
-        self._waiting = waiting
+        self._shutting_down = asyncio.Event()
+        manager.add(self)
+
+    def stop_accepting(self) -> None:
+        self._shutting_down.set()
+
+    async def start(self) -> None:
+        await asyncio.Event().wait()
 
     async def reconcile(self, request: pt.Request) -> pt.Result:
         todo = await self.client.get(Todo, request)
         signal.raise_signal(signal.SIGINT)
-        await self._waiting.reached.wait()
+        await self._shutting_down.wait()
         if todo.spec.text == "twice":
             signal.raise_signal(signal.SIGINT)
             await asyncio.Event().wait()
@@ -45,15 +45,10 @@ class InterruptedReconciler:
 
 @pytest.fixture
 def interrupted(todo: Console) -> Iterator[Console]:
-    waiting = Waiting()
-    logging.getLogger("pilotage.manager").addHandler(waiting)
-    todo.tool.setup = lambda manager: (
-        pt.ControllerBuilder(manager).for_(Todo).complete(InterruptedReconciler(manager, waiting))
-    )
+    todo.tool.setup = lambda manager: pt.ControllerBuilder(manager).for_(Todo).complete(InterruptedReconciler(manager))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
     yield todo
     signal.signal(signal.SIGINT, before)
-    logging.getLogger("pilotage.manager").removeHandler(waiting)
 
 
 def test_what_runs_is_finished_and_the_user_is_informed(interrupted: Console) -> None:
@@ -77,3 +72,98 @@ def test_a_second_signal_ends_the_command_and_what_was_cut_is_listed(interrupted
     interrupted.tool.setup = setup
     interrupted.output("reconcile")
     assert interrupted.output("get", "todo", "milk", "-o", "jsonpath={.status.phase}") == "Open"
+
+
+PROGRAM = """
+import asyncio, signal, sys, time
+from concurrent.futures import ThreadPoolExecutor
+import pilotage as pt
+from pilotage.cli import deadline, interruption, kit
+
+deadline.EXIT_SECONDS = interruption.EXIT_SECONDS = 0.5
+
+class TaskSpec(pt.Model):
+    how: str
+
+@pt.resource(group="stuck.example.com", version="v1")
+class Task(pt.Resource):
+    spec: TaskSpec
+
+def say(text):
+    print(text, flush=True)
+
+def setup(manager):
+    async def reconcile(request):
+        task = await manager.client.get(Task, request)
+        say("begun")
+        match task.spec.how:
+            case "ignores":
+                while True:
+                    try:
+                        await asyncio.sleep(3600)
+                    except asyncio.CancelledError:
+                        pass
+            case "blocks":
+                time.sleep(3600)
+            case "to_thread":
+                await asyncio.to_thread(time.sleep, 3600)
+            case "executor":
+                await asyncio.get_running_loop().run_in_executor(ThreadPoolExecutor(), time.sleep, 3600)
+            case "commits":
+                with open("locked") as pipe:
+                    pipe.read()
+                await manager.client.patch(task, {"metadata": {"labels": {"stored": "yes"}}})
+                say("stored")
+    pt.ControllerBuilder(manager).for_(Task).complete(reconcile)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
+kit.Tool("stuck", kinds=[Task], setup=setup, storage="sqlite:stuck.db").main(sys.argv[1:])
+"""
+WAITING = "interrupted: waiting until this ends, for "
+CUT = "error: interrupted, and not finished: controller.reconcile task default/a "
+
+
+def stuck(folder: Path, how: str) -> ForkedProcess:
+    """A tool in the middle of a reconcile that does not end."""
+    (folder / "stuck.py").write_text(PROGRAM)
+    process = ForkedProcess("stuck.py", "create", "task", "a", "--set", f"spec.how={how}", folder=folder)
+    while process.stdout.readline() != "begun\n":
+        assert process.poll() is None, process.stderr.read()
+    return process
+
+
+def interrupt_twice(process: ForkedProcess) -> list[str]:
+    """Press Ctrl-C, and again as soon as the command has printed what it waits for; the lines that follow."""
+    process.send_signal(signal.SIGINT)
+    while not (line := process.stderr.readline()).startswith(WAITING):
+        assert line == "Reconciling …\n"
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(60)
+    return [line for line in errors.splitlines() if line != "Reconciling …"]
+
+
+def assert_cut(lines: list[str]) -> None:
+    assert lines, lines
+    assert all(line.startswith(CUT) for line in lines), lines  # two, if the command itself ends at the deadline
+
+
+@pytest.mark.parametrize("how", ["ignores", "blocks", "to_thread", "executor"])
+def test_a_process_ends_in_time_with_a_report_whatever_a_reconcile_does(how: str, tmp_path: Path) -> None:
+    with stuck(tmp_path, how) as process:
+        lines = interrupt_twice(process)
+    assert_cut(lines)
+    assert process.returncode == 130
+
+
+def test_a_process_in_the_middle_of_a_commit_ends_in_time_and_the_file_is_whole(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "locked")
+    with (
+        stuck(tmp_path, "commits") as process,
+        closing(sqlite3.connect(tmp_path / "stuck.db", isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")  # the commit waits for this lock, and never gets it
+        (tmp_path / "locked").write_text("")
+        lines = interrupt_twice(process)
+    assert_cut(lines)
+    assert process.returncode == 130
+    assert cli.main(["store", "check", f"sqlite:{tmp_path}/stuck.db"]) == 0

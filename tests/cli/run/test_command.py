@@ -184,6 +184,37 @@ def test_a_changed_file_restarts_the_program_and_a_signal_ends_both(tmp_path: Pa
     assert "pilotage: Restarting: hello.py changed\n" in errors
 
 
+BLOCKING = """
+import signal, time
+import pilotage as pt
+from pilotage.cli import interruption
+from pilotage.types.core.v1 import Namespace
+
+interruption.EXIT_SECONDS = 0.5
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
+
+def setup(manager: pt.Manager) -> None:
+    async def reconcile(request: pt.Request) -> None:
+        print("begun", flush=True)
+        time.sleep(3600)
+    pt.ControllerBuilder(manager).for_(Namespace).complete(reconcile)
+"""
+
+
+def test_a_reconcile_that_blocks_the_event_loop_does_not_keep_the_process_from_ending(tmp_path: Path) -> None:
+    (tmp_path / "blocking.py").write_text(BLOCKING)
+    words = ("blocking.py", "--storage", "memory:", "--log-level", "warning")
+    with ForkedProcess("-m", "pilotage.cli", "run", *words, folder=tmp_path) as process:
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        while "interrupted: waiting until this ends, for " not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(60)
+    assert "pilotage: interrupted, and not finished: controller.reconcile namespace default (" in errors
+    assert process.returncode == 1
+
+
 def test_a_program_of_ones_own_has_the_same_flags(tmp_path: Path) -> None:
     guarded = "\nif __name__ == '__main__':\n    pt.run(GreetingReconciler)\n"
     write_operator(tmp_path, OPERATOR + guarded)

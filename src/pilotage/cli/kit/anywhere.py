@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from pilotage.cli.deadline import ExitDeadline
     from pilotage.cli.kit.session import CommandSession
     from pilotage.rest.transport import Transport
 
@@ -59,7 +60,7 @@ class Anywhere:
         with uncollected():
             return direct.get(source, Visible(None, builtin_names()), options)
 
-    async def perform(self, command: Command, options: argparse.Namespace) -> int:
+    async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         run = command_function(command.name)
         async with self._session(command, options) as session:
             return await run(session, options)

@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
+from pilotage.cli.errors import INTERRUPTED
 from pilotage.errors import PilotageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
+    from pilotage.cli.deadline import ExitDeadline
     from pilotage.cli.kit.arguments import Command
     from pilotage.cli.kit.session import CommandSession
 else:
@@ -22,8 +24,8 @@ else:
 class CommandBackend(Protocol):
     """Where commands work: the storage of a tool, or what `pilotage` was given."""
 
-    async def perform(self, command: Command, options: argparse.Namespace) -> int:
-        """Open a session, run the command on it, and return its exit code."""
+    async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
+        """Open a session, run the command on it, and return its exit code. After a signal, it ends by the deadline."""
 
     def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
         """The same without an event loop, which takes longer to load than most commands take; None if it needs one."""
@@ -37,22 +39,20 @@ def execute(place: CommandBackend, command: Command, options: argparse.Namespace
             return code
         import asyncio
 
-        return asyncio.run(place.perform(command, options))
+        from pilotage.cli.deadline import ExitDeadline
+
+        with ExitDeadline(INTERRUPTED) as deadline:
+            return asyncio.run(place.perform(command, options, deadline))
     except KeyboardInterrupt:
-        from pilotage.cli.kit.exits import INTERRUPTED
         from pilotage.cli.terminal import standard_error
 
         if (terminal := standard_error()).isatty():
             terminal.line()  # after the ^C that the terminal shows
         return INTERRUPTED
     except PilotageError as error:
-        from pilotage.cli.kit.exits import code_of, line_of
-        from pilotage.cli.terminal import BOLD, RED, standard_error
+        from pilotage.cli.kit.exits import code_of, print_error
 
-        terminal = standard_error()
-        for line in line_of(error).splitlines():
-            start, colon, rest = ("", "", line) if line.startswith("* ") else line.partition(":")
-            terminal.line(f"{terminal.styled(start + colon, BOLD, RED)}{rest}")
+        print_error(error)
         return code_of(error)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pilotage.cli.errors import INTERRUPTED
 from pilotage.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound, PilotageError, Unauthorized
 
 FAILED = 1
@@ -9,7 +10,6 @@ USAGE = 2
 NOT_FOUND = 3
 CONFLICT = 4
 NOT_RECONCILED = 5
-INTERRUPTED = 130
 
 
 class Interrupted(PilotageError):
@@ -46,6 +46,16 @@ def code_of(error: PilotageError) -> int:
     if isinstance(error, Interrupted):
         return INTERRUPTED
     return NOT_RECONCILED if isinstance(error, NotReconciled) else FAILED
+
+
+def print_error(error: PilotageError) -> None:
+    """Print an error to standard error, with what it is in bold on a terminal."""
+    from pilotage.cli.terminal import BOLD, RED, standard_error
+
+    terminal = standard_error()
+    for line in line_of(error).splitlines():
+        start, colon, rest = ("", "", line) if line.startswith("* ") else line.partition(":")
+        terminal.line(f"{terminal.styled(start + colon, BOLD, RED)}{rest}")
 
 
 def line_of(error: PilotageError) -> str:

@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pilotage.cli.kit.exits import Interrupted, NotReconciled
+from pilotage.cli.deadline import ExitDeadline
+from pilotage.cli.interruption import Interruption, listed
+from pilotage.cli.kit.exits import Interrupted, NotReconciled, print_error
 from pilotage.cli.terminal import Terminal
 from pilotage.cluster import Cluster
 from pilotage.controller.result import is_terminal
@@ -22,7 +24,6 @@ from pilotage.telemetry.lines import LogEvent, text_of
 FAILING_SECONDS = 2.0
 """How long a reconcile that fails is retried, if nothing else is left to do."""
 _CHECK_SECONDS = 0.25
-_SHOWN = 5
 _INTERRUPTED = "interrupted: what was written is stored, and the next command reconciles the rest"
 
 Setup = Callable[[Manager], Any]
@@ -40,34 +41,45 @@ class Reconciling:
     """The name of the checkpoint, which has what was seen and what is due; empty: all objects are reconciled."""
 
 
-async def with_reconcilers(cluster: Cluster, how: Reconciling, command: Callable[[], Awaitable[int]]) -> int:
+async def with_reconcilers(
+    cluster: Cluster, how: Reconciling, deadline: ExitDeadline, command: Callable[[], Awaitable[int]]
+) -> int:
     """Run the command beside the reconcilers, so that webhooks answer and finalizers are removed; then wait until they
     are idle. Raises the error of the command, NotReconciled, and Interrupted after a signal."""
     work = _Work(command)
-    interruption = _Interruption(how.terminal)
-    with _failures() as failures, _listening(interruption, "pilotage.manager"):
+    interruption = Interruption(deadline, how.terminal.line, _print_report)
+    with _failures() as failures:
         try:
             left = await _managed(cluster, how, work, failures, interruption)
         except ManagerStopped:
-            raise Interrupted(_INTERRUPTED if work.done.is_set() and work.error is None else "interrupted") from None
+            is_stored = work.done.is_set() and work.error is None
+            raise Interrupted(_INTERRUPTED if is_stored else "interrupted") from None
         except (ShutdownTimeout, ShutdownForced) as error:
-            cut = _listed(error.cut) or "nothing"
             if interruption.signalled:
-                raise Interrupted(f"interrupted, and not finished: {cut}") from None
+                raise Interrupted(f"interrupted, and not finished: {listed(error.cut) or 'nothing'}") from None
             left = error.cut
     if work.error is not None:
         raise work.error
     if left:
-        raise NotReconciled(f"it is stored, but not reconciled: {_listed(left)}")
+        raise NotReconciled(f"it is stored, but not reconciled: {listed(left)}")
     return work.code
 
 
+def _print_report(message: str) -> None:
+    print_error(Interrupted(message))
+
+
 async def _managed(
-    cluster: Cluster, how: Reconciling, work: _Work, failures: _Failures, interruption: _Interruption
+    cluster: Cluster, how: Reconciling, work: _Work, failures: _Failures, interruption: Interruption
 ) -> tuple[str, ...]:
     """Run the command, which starts when webhooks and caches are ready, and the reconcilers; what is left of their
     work."""
-    async with Manager(cluster, ManagerOptions(checkpoint=how.checkpoint)) as manager:
+    options = ManagerOptions(
+        checkpoint=how.checkpoint,
+        shutdown_callbacks=interruption.callbacks,
+    )
+    async with Manager(cluster, options) as manager:
+        interruption.observe(manager)
         result = how.setup(manager)
         if inspect.isawaitable(result):
             await result
@@ -85,7 +97,7 @@ async def _managed(
 
 
 async def _wait_idle(
-    manager: Manager, idle: asyncio.Task[None], how: Reconciling, failures: _Failures, interruption: _Interruption
+    manager: Manager, idle: asyncio.Task[None], how: Reconciling, failures: _Failures, interruption: Interruption
 ) -> tuple[str, ...]:
     """Wait until the reconcilers are idle; what is left, if they fail, or if it takes too long."""
     loop = asyncio.get_running_loop()
@@ -104,11 +116,6 @@ async def _wait_idle(
                 return (*failures.terminal.values(), *failing)
             if how.timeout and passed >= how.timeout:
                 return error.busy
-
-
-def _listed(left: tuple[str, ...]) -> str:
-    more = f"; and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
-    return "; ".join(left[:_SHOWN]) + more
 
 
 class _Work:
@@ -162,41 +169,12 @@ class _Failures(logging.Handler):
         return [text for (_, key), text in self.retried.items() if any(f"{key} failed" in reason for reason in busy)]
 
 
-class _Interruption(logging.Handler):
-    """After a signal: what the shutdown waits for, from the log of the manager, as a line for the user."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        super().__init__()
-        self.signalled = False
-        self._terminal = terminal
-
-    def emit(self, record: logging.LogRecord) -> None:
-        event = record.msg
-        if not isinstance(event, LogEvent):
-            return
-        self.signalled |= event.message.startswith("Received shutdown signal")
-        if not self.signalled or not event.message.startswith("Phase 2"):
-            return
-        active, seconds = event.fields["active"], event.fields["seconds_left"]
-        if isinstance(active, list) and active:
-            self._terminal.line(
-                f"interrupted: waiting until this ends, for {seconds} s at most; press Ctrl-C again to stop now: "
-                f"{_listed(tuple(active))}"
-            )
-
-
 @contextmanager
 def _failures() -> Iterator[_Failures]:
     handler = _Failures()
-    with _listening(handler, "pilotage.controller"):
-        yield handler
-
-
-@contextmanager
-def _listening(handler: logging.Handler, name: str) -> Iterator[None]:
-    source = logging.getLogger(name)
+    source = logging.getLogger("pilotage.controller")
     source.addHandler(handler)
     try:
-        yield
+        yield handler
     finally:
         source.removeHandler(handler)

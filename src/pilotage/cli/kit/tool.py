@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
+from pilotage.cli.errors import INTERRUPTED
 from pilotage.cli.help import HelpFormatter, examples
 from pilotage.cli.kit.arguments import COMMANDS, RECONCILE, Command
 from pilotage.cli.kit.execution import command_function, execute, uncollected
@@ -20,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from pilotage.cli.deadline import ExitDeadline
     from pilotage.cli.kit.session import CommandSession
     from pilotage.cluster import Cluster
     from pilotage.manager.manager import Manager
@@ -72,7 +74,12 @@ class Tool:
 
     def main(self, arguments: Sequence[str] | None = None) -> NoReturn:
         """Run one command and exit."""
-        sys.exit(self.run(arguments))
+        code = self.run(arguments)
+        if code == INTERRUPTED:
+            from pilotage.cli.deadline import EXIT_SECONDS, exit_within
+
+            exit_within(EXIT_SECONDS, code)
+        sys.exit(code)
 
     def run(self, arguments: Sequence[str] | None = None, *, program: str = "") -> int:
         """Run one command and return its exit code. In an application, `program` is what help and errors name it by."""
@@ -156,7 +163,7 @@ class Tool:
         """The URL of the storage: of the option, else of the environment variable, else the tool's own."""
         return options.storage or os.environ.get(self._variable, "") or self.storage
 
-    async def perform(self, command: Command, options: argparse.Namespace) -> int:
+    async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         """Run a command on the storage; after one that writes, the reconcilers until they are idle."""
         run = command_function(command.name)
         if not command.writes:
@@ -177,7 +184,7 @@ class Tool:
             setup = load(self.setup)[0] if isinstance(self.setup, str) else self.setup
             how = Reconciling(setup, options.reconcile_timeout, session.errors, checkpoint)
             with logged(session.log_file, options.log_level, session.errors):
-                return await with_reconcilers(cluster, how, lambda: run(session, options))
+                return await with_reconcilers(cluster, how, deadline, lambda: run(session, options))
 
     def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
         """Run a command that reads a SQLite file and does not watch, without an event loop."""

@@ -7,7 +7,9 @@ import logging
 import traceback
 from collections.abc import Callable
 
-from pilotage.cli.errors import CommandError
+from pilotage.cli.deadline import ExitDeadline
+from pilotage.cli.errors import INTERRUPTED, CommandError
+from pilotage.cli.interruption import Interruption
 from pilotage.cli.program.modules import user_places
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.flags import Flags
@@ -25,8 +27,8 @@ from pilotage.telemetry.logs import configure_logging, logger
 
 log = logger("pilotage.run")
 
+FAILED = 1
 NOT_RECONCILED = 5
-INTERRUPTED = 130
 
 
 def execute(load: Callable[[], Target], flags: Flags, name: str, command: str = "pilotage") -> int:
@@ -48,13 +50,15 @@ def execute(load: Callable[[], Target], flags: Flags, name: str, command: str = 
         return INTERRUPTED
     except Exception as error:
         report(error, flags, terminal, command)
-        return 1
+        return FAILED
 
 
 def _run(program: Program, command: str) -> int:
     flags = program.flags
     if flags.processes is None:
-        return asyncio.run(_exit_code(program, command))
+        with ExitDeadline(FAILED) as deadline:
+            program.interruption = _interruption(program, command, deadline)
+            return asyncio.run(_exit_code(program, command))
 
     async def main() -> None:
         if code := await _exit_code(program, command):
@@ -72,6 +76,11 @@ def _run(program: Program, command: str) -> int:
     return 0
 
 
+def _interruption(program: Program, command: str, deadline: ExitDeadline) -> Interruption:
+    flags, terminal = program.flags, program.terminal
+    return Interruption(deadline, log.warning, lambda message: report(CommandError(message), flags, terminal, command))
+
+
 async def _exit_code(program: Program, command: str) -> int:
     try:
         await program.run()
@@ -79,7 +88,9 @@ async def _exit_code(program: Program, command: str) -> int:
         return INTERRUPTED
     except Exception as error:
         report(_explained(error, program.target.name), program.flags, program.terminal, command)
-        return NOT_RECONCILED if isinstance(error, NotReconciled) else 1
+        if program.interruption is not None:
+            program.interruption.is_reported = True
+        return NOT_RECONCILED if isinstance(error, NotReconciled) else FAILED
     return 0
 
 

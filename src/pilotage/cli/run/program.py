@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.interruption import Interruption
 from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.environment import RunEnvironment, connected, environment_of, serving
@@ -47,6 +48,8 @@ class Program:
         self.flags = flags
         self.terminal = terminal
         self.name = name
+        self.interruption: Interruption | None = None
+        """What a signal does if the event loop does not respond to it; None in one of several processes."""
 
     async def run(self) -> None:
         """Run until a signal, or until idle, once or on a schedule. Raises errors of Pilotage, for one line."""
@@ -57,9 +60,11 @@ class Program:
 
     async def _run(self) -> None:
         objects = read_manifests(self.flags.filename, required=False)
-        with _ended_by_signals() as starting:
+        with _ended_by_signals(self.interruption) as starting:
             async with AsyncExitStack() as exits:
                 found, manager = await self._manager(exits)
+                if self.interruption is not None:
+                    self.interruption.observe(manager)
                 log.info(f"Running {self.target.name} on {found.description}")
                 await exits.enter_async_context(connected(found, self.terminal))
                 await exits.enter_async_context(manager)
@@ -151,18 +156,20 @@ def _pending(error: NotIdle, flags: Flags) -> str:
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[asyncio.Event]:
+def _ended_by_signals(interruption: Interruption | None) -> Iterator[asyncio.Event]:
     """A signal cancels the block as long as the event is not set: then the manager handles signals."""
     started, task = asyncio.Event(), asyncio.current_task()
     interrupted = False
 
     def on_signal(_: signal.Signals) -> None:
         nonlocal interrupted
+        if interruption is not None:
+            interruption.is_shown = True  # in the log of the manager
         if not started.is_set() and task is not None:
             interrupted = True
             task.cancel()
 
-    with handled(on_signal):
+    with handled(on_signal, interruption.on_signal if interruption is not None else None):
         try:
             yield started
         except asyncio.CancelledError:

@@ -1,0 +1,101 @@
+"""The end of a process after a signal. Neither an event loop nor the interpreter ends before the tasks and threads do
+that run in them, and a reconcile may block the loop, ignore its cancellation, or run in a thread for hours."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+EXIT_SECONDS = 5.0
+"""How long a process may take after the grace period of a shutdown: cancelled tasks end, events are written, and the
+storage is closed."""
+NOTICE_SECONDS = 1.0
+"""After a signal to which the event loop does not respond, the user is informed by this thread."""
+_REPORT_SECONDS = 3.0  # a terminal that was paused, or a full pipe, must not keep the process
+
+Action = Callable[[], None]
+
+
+class ExitDeadline:
+    """Ends the process with the exit code `code` if it has not ended at a deadline, which is set by signals.
+
+    It is in force until the end of its block. `end` is for tests.
+    """
+
+    def __init__(self, code: int, end: Callable[[int], object] = os._exit) -> None:
+        self._code = code
+        self._end = end
+        self._messages: SimpleQueue[float | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def start(self, notice: Action, report: Action) -> None:
+        """Start the thread, which calls `notice` a second after the first signal, and `report` at the deadline."""
+        self._thread = threading.Thread(
+            target=self._run, args=(notice, report), name="pilotage exit deadline", daemon=True
+        )
+        self._thread.start()
+
+    def set(self, seconds: float) -> None:
+        """A signal has arrived: the process ends in `seconds` at the latest. For signal handlers: it takes no lock that
+        the interrupted code may hold."""
+        self._messages.put(seconds)
+
+    def __enter__(self) -> ExitDeadline:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._messages.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self, notice: Action, report: Action) -> None:
+        deadline, noticing = math.inf, math.inf
+        while True:
+            try:
+                seconds = self._messages.get(timeout=_left(min(deadline, noticing)))
+            except Empty:
+                if time.monotonic() >= deadline:
+                    break
+                noticing = math.inf
+                _call(notice)
+                continue
+            if seconds is None:
+                return
+            if deadline == math.inf:
+                noticing = time.monotonic() + NOTICE_SECONDS
+            deadline = min(deadline, time.monotonic() + seconds)
+        _call(report)
+        self._end(self._code)
+
+
+def exit_within(seconds: float, code: int) -> None:
+    """End the process in `seconds` at the latest: the interpreter waits for threads of the program without limit."""
+    deadline = ExitDeadline(code)
+    deadline.start(_nothing, _nothing)
+    deadline.set(seconds)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _left(moment: float) -> float | None:
+    return None if moment == math.inf else max(0.0, moment - time.monotonic())
+
+
+def _call(action: Action) -> None:
+    """Call a function that prints, and do not wait for it without limit."""
+
+    def print_all() -> None:
+        action()
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+    printing = threading.Thread(target=print_all, name="pilotage exit report", daemon=True)
+    printing.start()
+    printing.join(_REPORT_SECONDS)

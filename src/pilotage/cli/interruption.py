@@ -1,0 +1,85 @@
+"""Ctrl-C while reconcilers run: what is waited for is printed, and the process ends in time."""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from collections.abc import Callable, Sequence
+
+from pilotage.cli.deadline import EXIT_SECONDS, ExitDeadline
+from pilotage.manager.manager import Manager
+from pilotage.manager.shutdown import ShutdownCallbacks
+from pilotage.manager.work import ActiveWork
+
+Print = Callable[[str], None]
+_SHOWN = 5
+
+
+class Interruption:
+    """Observes the shutdown of a manager. If the event loop does not respond, or the process does not end, the thread
+    of the deadline prints what is waited for (`print_notice`) and what was cut (`print_report`)."""
+
+    def __init__(self, deadline: ExitDeadline, print_notice: Print, print_report: Print) -> None:
+        self.signalled = False
+        self.is_shown = False
+        """Whether the user knows what is waited for."""
+        self.is_reported = False
+        """Whether what was cut has been printed."""
+        self._manager: Manager | None = None
+        self.callbacks = ShutdownCallbacks(self.on_signal, self._on_waiting, self._on_stopped)
+        self._deadline = deadline
+        self._print_notice = print_notice
+        self._print_report = print_report
+        self._until = 0.0
+        self._cut: Sequence[str] | None = None
+        deadline.start(self._notice, self._report)
+
+    def observe(self, manager: Manager) -> None:
+        """The manager whose work is listed, and whose grace period counts."""
+        self._manager = manager
+
+    def on_signal(self, number: signal.Signals) -> None:
+        grace = self._grace
+        self.signalled = True
+        self._until = time.monotonic() + grace
+        self._deadline.set(grace + EXIT_SECONDS)
+
+    def _on_waiting(self, active: Sequence[ActiveWork], seconds: float) -> None:
+        if self.signalled and not self.is_shown:
+            self.is_shown = True
+            limit = "" if seconds == math.inf else f" for {seconds:.1f} s at most;"
+            self._print_notice(
+                f"interrupted: waiting until this ends,{limit} press Ctrl-C again to stop now: "
+                f"{listed([str(work) for work in active])}"
+            )
+
+    def _on_stopped(self, cut: Sequence[str]) -> None:
+        self._cut = cut
+
+    def _notice(self) -> None:
+        if active := self._active():
+            self._on_waiting(active, max(0.0, self._until - time.monotonic()))
+
+    def _report(self) -> None:
+        if self.is_reported:
+            return
+        cut = [str(work) for work in self._active()] if self._cut is None else self._cut
+        self._print_report(f"interrupted, and not finished: {listed(cut) or 'the end of the program'}")
+
+    def _active(self) -> list[ActiveWork]:
+        return self._manager.work.active() if self._manager is not None else []
+
+    @property
+    def _grace(self) -> float:
+        """Seconds that work may take after a signal: the second one ends the grace period."""
+        if self.signalled or self._manager is None:
+            return 0.0
+        grace = self._manager.options.graceful_shutdown_timeout
+        return math.inf if grace < 0 else grace
+
+
+def listed(left: Sequence[str]) -> str:
+    """The first ones, and how many more there are."""
+    more = f"; and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
+    return "; ".join(left[:_SHOWN]) + more
