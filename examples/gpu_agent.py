@@ -34,7 +34,7 @@ def wanted(gpus: Collection[GPU], held: Collection[str]) -> set[str]:
     """The keys of our taints that a node with these GPUs should have; `held` are those that it has."""
     if not gpus:
         return set(held)
-    keys = set()
+    keys: set[str] = set()
     for type_, taint in TAINTS.items():
         found = [pt.find_status_condition(gpu.status.conditions, type_) for gpu in gpus]
         statuses = {condition.status for condition in found if condition is not None}

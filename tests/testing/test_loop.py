@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import threading
 import time
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from itertools import permutations
 
@@ -35,6 +36,23 @@ def test_hours_pass_in_no_time() -> None:
         return asyncio.get_running_loop().time()
 
     assert virtual.run(wait()) == 3600  # a test may take two minutes
+
+
+@pytest.mark.parametrize(
+    "io",
+    [
+        lambda: asyncio.open_connection("127.0.0.1", 1),
+        lambda: asyncio.open_unix_connection("a.sock"),
+        lambda: asyncio.start_server(lambda *_: None, "127.0.0.1", 0),
+        lambda: asyncio.create_subprocess_exec("true"),
+    ],
+)
+def test_sockets_and_processes_are_refused_with_what_to_do(io: Callable[[], Awaitable[object]]) -> None:
+    async def start() -> None:
+        await io()
+
+    with pytest.raises(RuntimeError, match=r"virtual time is for code without sockets.* use a real loop for this test"):
+        virtual.run(start())
 
 
 def test_years_pass_too() -> None:

@@ -51,10 +51,18 @@ def run(coroutine: Coroutine[Any, Any, T], *, seed: int = 0) -> T:
         return runner.run(coroutine)
 
 
+async def _refuse_io(*_: object, **__: object) -> NoReturn:
+    _refuse("a connection, a server or a process was to be started")
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """The loop that `run` uses; `asyncio.get_running_loop()` gives it to code that wants its seeded `random`."""
 
     has_threads = False
+    # asyncio raises a bare NotImplementedError in these.
+    create_connection = create_unix_connection = _refuse_io
+    create_server = create_unix_server = create_datagram_endpoint = _refuse_io
+    subprocess_exec = subprocess_shell = _refuse_io
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__()
@@ -86,6 +94,18 @@ class VirtualLoop(asyncio.BaseEventLoop):
         handle = asyncio.Handle(callback, args, self, context)
         self._from_threads.append(handle)
         return handle
+
+    def add_reader(self, *_: object) -> NoReturn:
+        _refuse("a socket was to be watched")
+
+    def add_writer(self, *_: object) -> NoReturn:
+        _refuse("a socket was to be watched")
+
+    def remove_reader(self, *_: object) -> bool:
+        return False  # none is watched
+
+    def remove_writer(self, *_: object) -> bool:
+        return False
 
     def run_in_executor(self, executor: object, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
         """Run a function in a thread, as `asyncio.to_thread` does. Only while the loop runs."""
@@ -201,5 +221,6 @@ def _describe(task: asyncio.Task[Any]) -> str:
 
 def _refuse(what: str) -> NoReturn:
     raise RuntimeError(
-        f"{what}, but virtual time is for code without sockets and threads of its own: use a real loop for this test"
+        f"{what}, but virtual time is for code without sockets and threads of its own: use a real loop for this test "
+        "(asyncio.run, pytest-asyncio), or give the code something in the process instead"
     )
