@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from pilotage.cli.kit.printers.table import Columns
 from pilotage.meta.scalars import times
 
 NONE = "-"
-_GAP = "   "
 _LONGEST = 300
 
 
@@ -20,26 +20,16 @@ class Table:
 
     def __init__(self, headings: Sequence[str], widest: Mapping[str, str] | None = None) -> None:
         self._headings = tuple(headings)
-        self._widths = [max(len(heading), len((widest or {}).get(heading, ""))) for heading in headings]
+        self._columns = Columns()
+        self._columns.lines([[(widest or {}).get(heading, "") for heading in headings]])
 
     def begin(self, rows: Sequence[Sequence[str]]) -> list[str]:
         """The lines of the headings and the first rows, which set the width of the columns."""
-        cleaned = [[clean(cell) for cell in row] for row in rows]
-        for row in cleaned:
-            self._widen(row)
-        return [self._line(self._headings), *map(self._line, cleaned)]
+        return self._columns.lines([self._headings, *(list(map(clean, row)) for row in rows)])
 
     def row(self, cells: Sequence[str]) -> str:
         """One more row."""
-        cleaned = [clean(cell) for cell in cells]
-        self._widen(cleaned)
-        return self._line(cleaned)
-
-    def _widen(self, cells: Sequence[str]) -> None:
-        self._widths = [max(width, len(cell)) for width, cell in zip(self._widths, cells, strict=True)]
-
-    def _line(self, cells: Sequence[str]) -> str:
-        return _GAP.join(cell.ljust(width) for cell, width in zip(cells, self._widths, strict=True)).rstrip()
+        return self._columns.lines([list(map(clean, cells))])[0]
 
 
 def clean(cell: str) -> str:
