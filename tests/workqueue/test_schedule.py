@@ -8,11 +8,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from pilotage.workqueue.metrics import NoMetrics
+from pilotage.workqueue.metrics import QueueObserver
 from pilotage.workqueue.schedule import Schedule
 
 
-class Depth(NoMetrics):
+class Depth(QueueObserver):
     """Counts by priority, as the metrics do."""
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ def test_clearing_leaves_what_is_held() -> None:
 
 def test_outdated_records_do_not_pile_up() -> None:
     """An item that asks for a far time again and again, and is made ready before it by an event."""
-    schedule = Schedule[str](NoMetrics())
+    schedule = Schedule[str](QueueObserver())
     for now in range(5000):
         schedule.add("a", 0, now, 1e6)
         schedule.add("a", 0, now)

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Protocol
+from typing import Any, Generic
 
 import msgspec
 
-from pilotage.meta.forms import ObjectKey
+from pilotage.meta.owners import HasMetadata
 from pilotage.meta.typevars import T_co, TypeVar
 
-
-class Identified(Protocol):
-    """An object with metadata, in any form."""
-
-    @property
-    def metadata(self) -> ObjectKey: ...
-
-
-O = TypeVar("O", bound=Identified)  # noqa: E741
+O = TypeVar("O", bound=HasMetadata)  # noqa: E741
 
 
 class Request(msgspec.Struct, Generic[T_co], frozen=True, gc=False):

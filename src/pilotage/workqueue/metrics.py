@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 from pilotage.telemetry.metrics import REGISTRY, Registry
 
@@ -16,19 +15,8 @@ _LABELS = ("name", "controller")
 _BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))
 
 
-class Observer(Protocol):
-    """Receives what happens in a queue. Times are seconds."""
-
-    def ready(self, priority: int) -> None: ...
-    def raised(self, before: int, after: int) -> None: ...
-    def taken(self, priority: int, waited: float) -> None: ...
-    def dropped(self, priority: int) -> None: ...
-    def done(self, worked: float) -> None: ...
-    def retried(self) -> None: ...
-
-
-class NoMetrics:
-    """The metrics of a queue without a name: none."""
+class QueueObserver:
+    """Receives what happens in a queue; this one, of a queue without a name, does nothing. Times are seconds."""
 
     def ready(self, priority: int) -> None:
         pass
@@ -49,7 +37,7 @@ class NoMetrics:
         pass
 
 
-class QueueMetrics:
+class QueueMetrics(QueueObserver):
     """The metrics of a queue with a name. `running` returns how many seconds each held item has been in progress."""
 
     def __init__(self, name: str, running: Callable[[], Iterable[float]], registry: Registry = REGISTRY) -> None:

@@ -22,7 +22,7 @@ from typing import Generic, TypeVar
 
 from pilotage.errors import PilotageError
 from pilotage.workqueue.limiters import ItemExponentialFailureRateLimiter, RateLimiter
-from pilotage.workqueue.metrics import NoMetrics, Observer, QueueMetrics
+from pilotage.workqueue.metrics import QueueMetrics, QueueObserver
 from pilotage.workqueue.schedule import Schedule
 
 T = TypeVar("T", bound=Hashable)
@@ -57,7 +57,7 @@ class WorkQueue(Generic[T]):
     def __init__(self, name: str = "", *, rate_limiter: RateLimiter[T] | None = None) -> None:
         self.name = name
         self._limiter: RateLimiter[T] = rate_limiter or ItemExponentialFailureRateLimiter()
-        self._observer: Observer = QueueMetrics(name, _running(weakref.ref(self))) if name else NoMetrics()
+        self._observer = QueueMetrics(name, _running(weakref.ref(self))) if name else QueueObserver()
         self._schedule: Schedule[T] = Schedule(self._observer)
         self._workers: deque[asyncio.Future[None]] = deque()
         self._watchers: list[tuple[float | None, asyncio.Future[None]]] = []

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
-from pilotage.workqueue.metrics import Observer
+from pilotage.workqueue.metrics import QueueObserver
 
 T = TypeVar("T", bound=Hashable)
 
@@ -39,7 +39,7 @@ class Schedule(Generic[T]):
     order or its time is no longer that of the item. A heap with too many outdated records is rebuilt.
     """
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: QueueObserver) -> None:
         self._observer = observer
         self._items: dict[T, ScheduledItem[T]] = {}
         self._ready: list[tuple[int, int, ScheduledItem[T]]] = []
