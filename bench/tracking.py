@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import pilotage as pt
 from bench.objects import Widget, widget
-from pilotage.controller.controller import Controller
+from pilotage.controller.controller import Controller, ManagerSettings
 from pilotage.manager.work import WorkTracker
 
 Reconcile = Callable[[pt.Request], Awaitable[None]]
@@ -52,7 +52,7 @@ async def _compare(name: str, reconcile: Reconcile, count: int) -> None:
 
 
 async def _cpu(reconcile: Reconcile, count: int, tracker: WorkTracker | None) -> float:
-    controller = Controller("bench", reconcile, tracker=tracker)
+    controller = Controller("bench", reconcile, manager=ManagerSettings(tracker=tracker))
     for number in range(count):
         controller.queue.add(pt.Request(str(number)))
     began = time.process_time()

@@ -17,6 +17,7 @@ from pilotage.controller import (
     Source,
     enqueue_request_for_object,
 )
+from pilotage.controller.controller import ManagerSettings
 from pilotage.controller.options import ResolvedOptions, resolve
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.options import ControllerDefaults
@@ -304,7 +305,7 @@ async def test_work_is_tracked_and_none_is_begun_when_none_is_accepted() -> None
         names.append(request.name)
         await release.wait()
 
-    controller = Controller("tracked", reconcile, tracker=tracker)
+    controller = Controller("tracked", reconcile, manager=ManagerSettings(tracker=tracker))
     controller.watch(Feed("a", "b"))
     task = asyncio.ensure_future(controller.start())
     await asyncio.sleep(1)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pilotage.errors import AlreadyExists, Conflict
-from pilotage.manager.election.elector import LeaderElector
+from pilotage.manager.election.elector import ElectorClocks, LeaderElector
 from pilotage.manager.election.resourcelock import LeaderElectionRecord, LeaseTimings
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.rest.fence import Fence, LeaderTerm
@@ -191,8 +191,7 @@ class Replica:
                 lock,
                 self._conditions.timings,
                 identity=f"{self.name}{life}",
-                chooser=self._random,
-                now=self.machine.now,
+                clocks=ElectorClocks(now=self.machine.now, chooser=self._random),
             )
             lock.written = lambda elector=elector: self._extend(elector)  # type: ignore[misc]  # bound to this life
             await elector.acquire()

@@ -10,7 +10,7 @@ import pytest
 from pilotage.cluster import Cluster
 from pilotage.cluster.fencing import current_fences
 from pilotage.errors import Forbidden
-from pilotage.manager.election.elector import LeaderCallbacks, LeaderElector
+from pilotage.manager.election.elector import ElectorClocks, LeaderCallbacks, LeaderElector
 from pilotage.manager.election.lease import LeaseLock
 from pilotage.manager.election.resourcelock import LeaderElectionRecord
 from pilotage.manager.errors import LeaderElectionLost
@@ -28,7 +28,9 @@ def noting(journal: list[str]) -> LeaderCallbacks:
 
 
 def electing(board: Board, journal: list[str], identity: str = "me") -> LeaderElector:
-    return LeaderElector(Lock(board), identity=identity, chooser=random.Random(1), callbacks=noting(journal))
+    return LeaderElector(
+        Lock(board), identity=identity, clocks=ElectorClocks(chooser=random.Random(1)), callbacks=noting(journal)
+    )
 
 
 @pytest.mark.virtual_time

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
 from pilotage.cache.errors import NotCached
-from pilotage.controller.controller import Controller
+from pilotage.controller.controller import Controller, ManagerSettings
 from pilotage.controller.debounce import Debouncer
 from pilotage.controller.gate import Gate
 from pilotage.controller.handlers import Handler, enqueue_request_for_object, enqueue_request_for_owner
@@ -174,10 +174,7 @@ class ControllerBuilder(Generic[Q_co]):
             reconciler,
             self._options,
             kind=self._for,
-            defaults=manager.options.controller,
-            tracker=manager.work,
-            gate=self._gate(),
-            beginning=manager.beginning,
+            manager=ManagerSettings(manager.options.controller, manager.work, self._gate(), manager.beginning),
         )
         for source in sources:
             controller.watch(source)

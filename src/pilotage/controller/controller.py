@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cluster.fencing import fenced
@@ -37,6 +38,20 @@ LATELY = 1.0
 """Seconds since the last reconcile after which a request no longer counts as repeated."""
 
 
+@dataclass(frozen=True, slots=True)
+class ManagerSettings:
+    """What a manager adds to its controllers."""
+
+    defaults: ControllerDefaults | None = None
+    """For options that a controller does not set."""
+    tracker: WorkTracker | None = None
+    """Records every reconcile."""
+    gate: Gate | None = None
+    """Lets requests through if there are shards."""
+    beginning: Beginning | None = None
+    """Decides with which objects a controller begins."""
+
+
 class Controller:
     """A runnable that reconciles. Created by `ControllerBuilder`, or directly for use without a manager.
 
@@ -52,19 +67,18 @@ class Controller:
         options: ControllerOptions | None = None,
         *,
         kind: GroupVersionKind | None = None,
-        defaults: ControllerDefaults | None = None,
-        tracker: WorkTracker | None = None,
-        gate: Gate | None = None,
-        beginning: Beginning | None = None,
+        manager: ManagerSettings | None = None,
     ) -> None:
-        """`kind` is the kind of the requests, `defaults` are the manager's, `tracker` records every reconcile.
-        `gate` lets requests through if there are shards. `beginning` decides with which objects it begins."""
+        """`kind` is the kind of the requests; `manager` is what a manager adds."""
         if not name:
             raise InvalidDefinition("a controller needs a name, which its metrics and logs use")
         options = options or ControllerOptions()
         self.name = name
         self.kind = kind
-        self.settings: ResolvedOptions = resolve(options, defaults, kind.group_kind if kind is not None else None)
+        manager = manager or ManagerSettings()
+        self.settings: ResolvedOptions = resolve(
+            options, manager.defaults, kind.group_kind if kind is not None else None
+        )
         self._stopping = asyncio.Event()
         self._started = False
         self._stop_asked = False
@@ -84,12 +98,12 @@ class Controller:
             queue=self.queue,
             metrics=self._metrics,
             stopping=self._stopping,
-            tracker=tracker,
-            gate=gate,
+            tracker=manager.tracker,
+            gate=manager.gate,
             timeout=self.settings.reconciliation_timeout,
             recover_panic=self.settings.recover_panic,
         )
-        self._beginning = beginning
+        self._beginning = manager.beginning
         self._resumption: Resumption | None = None
         self._log = log.bind(**self._job.log_fields)
         self._running_sources = RunningSources(Feeding(self.queue, self.settings.cache_sync_timeout, self._log))

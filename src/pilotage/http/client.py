@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pilotage.errors import ConnectionLost
-from pilotage.http.connector import Address, Proxy
+from pilotage.http.connector import Address, Route
 from pilotage.http.exchange import ClientConnection
 from pilotage.http.heads import ResponseHead, check_request_line, header_lines
 from pilotage.http.limits import HTTPLimits, Timeouts
@@ -46,8 +46,8 @@ class HTTPClient:
     `request` and `stream` raise ConnectionLost if no complete response arrives. If its `sent` is False, the request
     cannot have reached the server and can be retried safely.
 
-    `server_hostname` is the name in the certificate of the server, and `host_header` the Host header, where these are
-    not those of the address. `observer` receives how long requests wait.
+    `route` has a proxy, and the names of a server that is not called by its own address. `observer` receives how long
+    requests wait.
     """
 
     def __init__(
@@ -56,9 +56,7 @@ class HTTPClient:
         port: int,
         *,
         ssl: tls.SSLContext | None = None,
-        server_hostname: str | None = None,
-        host_header: str = "",
-        proxy: Proxy | None = None,
+        route: Route | None = None,
         limits: HTTPLimits | None = None,
         timeouts: Timeouts | None = None,
         observer: ClientObserver | None = None,
@@ -66,10 +64,11 @@ class HTTPClient:
         self._limits = limits or HTTPLimits()
         self._timeouts = timeouts or Timeouts()
         self._observer = observer
-        address = Address(host, port, ssl, server_hostname or "", proxy)
+        route = route or Route()
+        address = Address(host, port, ssl, route.server_hostname, route.proxy)
         resolved = observer.resolved if observer is not None else None
         self._pool = Pool(address, self._limits, self._timeouts, resolved)
-        self._host_line = f"Host: {host_header or self._pool.address.host_header()}\r\n".encode("ascii")
+        self._host_line = f"Host: {route.host_header or address.host_header()}\r\n".encode("ascii")
         self._turns = asyncio.Semaphore(self._limits.concurrent_requests)
         self._closed = False
 

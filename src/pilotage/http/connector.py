@@ -30,6 +30,17 @@ class Proxy:
 
 
 @dataclass(frozen=True, slots=True)
+class Route:
+    """How a server is reached that is not called by its own address, or through a proxy."""
+
+    server_hostname: str = ""
+    """The name in the certificate of the server; empty: the host."""
+    host_header: str = ""
+    """The Host header; empty: host and port."""
+    proxy: Proxy | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Address:
     """The address of a server."""
 

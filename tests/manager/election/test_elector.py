@@ -13,7 +13,7 @@ import pytest
 
 from pilotage.client.client import Client
 from pilotage.errors import AlreadyExists, Conflict, InvalidDefinition, NotFound, ServiceUnavailable
-from pilotage.manager.election.elector import LeaderElector, in_cluster_namespace, new_identity
+from pilotage.manager.election.elector import ElectorClocks, LeaderElector, in_cluster_namespace, new_identity
 from pilotage.manager.election.lease import LeaseLock, record_of, spec_of
 from pilotage.manager.election.resourcelock import LeaderElectionRecord, LeaseTimings
 from pilotage.manager.errors import LeaderElectionLost
@@ -87,8 +87,7 @@ def candidate(board: Board, identity: str = "me", timings: LeaseTimings | None =
         Lock(board),
         timings,
         identity=identity,
-        clock=lambda: BEGINNING + timedelta(seconds=elapsed()),
-        chooser=random.Random(1),
+        clocks=ElectorClocks(lambda: BEGINNING + timedelta(seconds=elapsed()), chooser=random.Random(1)),
     )
 
 
@@ -254,7 +253,9 @@ def test_two_replicas_never_lead_at_once_however_late_answers_come(seed: int) ->
 
         async def replica(name: str) -> None:
             for life in itertools.count():
-                elector = electors[name] = LeaderElector(locks[name], close, identity=f"{name}{life}", chooser=chooser)
+                elector = electors[name] = LeaderElector(
+                    locks[name], close, identity=f"{name}{life}", clocks=ElectorClocks(chooser=chooser)
+                )
                 await elector.acquire()
                 with pytest.raises(LeaderElectionLost):
                     await elector.renew()

@@ -6,7 +6,7 @@ import pytest
 
 from pilotage.errors import Conflict
 from pilotage.manager.errors import LeaderElectionLost
-from pilotage.manager.shards.leases import MemberLeases
+from pilotage.manager.shards.leases import MemberLeases, Membership
 from pilotage.manager.shards.ownership import Member
 from pilotage.meta.scalars.times import system_clock
 from pilotage.rest.fence import LeaderTerm
@@ -16,7 +16,7 @@ from ...worlds import World
 
 
 def leases(world: World, name: str, group: str = "group") -> MemberLeases:
-    return MemberLeases(world.client, world.cluster(), world.namespace, group, name, 15, system_clock)
+    return MemberLeases(world.client, world.cluster(), Membership(world.namespace, group, name, 15), system_clock)
 
 
 async def named(member: MemberLeases) -> dict[str, Member]:

@@ -13,7 +13,7 @@ from pilotage.cluster.fencing import fenced
 from pilotage.errors import Forbidden
 from pilotage.manager.election.resourcelock import LeaseTimings
 from pilotage.manager.errors import LeaderElectionLost
-from pilotage.manager.shards.leases import GROUP_LABEL, MemberLeases
+from pilotage.manager.shards.leases import GROUP_LABEL, MemberLeases, Membership
 from pilotage.manager.shards.member import ShardMember
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.coordination.v1 import Lease
@@ -28,7 +28,9 @@ class Running:
     """A member whose loop runs."""
 
     def __init__(self, cluster: Cluster, name: str) -> None:
-        leases = MemberLeases(cluster.client, cluster, "default", "group", name, 15, cluster.clock, {"app": "shop"})
+        leases = MemberLeases(
+            cluster.client, cluster, Membership("default", "group", name, 15, {"app": "shop"}), cluster.clock
+        )
         self.name = name
         self.changes = 0
         self.member = ShardMember(leases, "group", name, LeaseTimings(), now=asyncio.get_running_loop().time)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, Unpack
 
 from pilotage.client.client import Client
-from pilotage.device.client.channel import default_user_agent, new_channel
-from pilotage.device.client.config import Config, default_logger, wire_of
+from pilotage.device.client.channel import new_channel
+from pilotage.device.client.config import Config, ConfigFields
 from pilotage.device.client.gpus import GPUs
-from pilotage.device.client.interceptors import InterceptedChannel, LatencyLog, StreamInterceptor, UnaryInterceptor
+from pilotage.device.client.interceptors import InterceptedChannel, LatencyLog
 from pilotage.device.client.listerwatcher import DeviceListerWatcher
 from pilotage.device.client.target import Target
 from pilotage.device.client.transport import MAPPING, DeviceTransport
@@ -22,52 +21,16 @@ from pilotage.grpc.rpc import Channel
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.mapping.mapper import RESTMapper
 from pilotage.rest.request import form_of
-from pilotage.telemetry.logs import Logger
 
 
-def connect(
-    target: str | Target = "",
-    *,
-    wire: str = "",
-    unary_interceptors: Sequence[UnaryInterceptor] = (),
-    stream_interceptors: Sequence[StreamInterceptor] = (),
-    provider_id: str = "",
-    metadata: Mapping[str, str] | None = None,
-    logger: Logger | None = None,
-    slow_call_seconds: float = 0.5,
-    user_agent: str = "",
-    plaintext: bool = False,
-    ca_file: str = "",
-    cert_file: str = "",
-    key_file: str = "",
-    keepalive_seconds: float = 300.0,
-    keepalive_timeout_seconds: float = 20.0,
-) -> Devices:
+def connect(target: str | Target = "", **options: Unpack[ConfigFields]) -> Devices:
     """The Device API of this node, or of the server at `target`. It connects on first use.
 
     The default target is NVIDIA_DEVICE_API_TARGET, else the socket `/var/run/nvidia-device-api/device-api.sock`; the
-    default wire is PILOTAGE_DEVICE_WIRE, else v6. The options are those of `Config`. Raises InvalidDefinition for an
-    invalid option, and MissingExtra if `pilotage[device]` is not installed.
+    default wire is PILOTAGE_DEVICE_WIRE, else v6. The options are the other fields of `Config`. Raises
+    InvalidDefinition for an invalid option, and MissingExtra if `pilotage[device]` is not installed.
     """
-    return Devices(
-        Config(
-            target=target if isinstance(target, Target) else Target.parse(target),
-            wire=wire_of(wire),
-            user_agent=user_agent or default_user_agent(),
-            provider_id=provider_id,
-            metadata=dict(metadata or {}),
-            unary_interceptors=tuple(unary_interceptors),
-            stream_interceptors=tuple(stream_interceptors),
-            logger=logger or default_logger(),
-            slow_call_seconds=slow_call_seconds,
-            plaintext=plaintext,
-            ca_file=ca_file,
-            cert_file=cert_file,
-            key_file=key_file,
-            keepalive_seconds=keepalive_seconds,
-            keepalive_timeout_seconds=keepalive_timeout_seconds,
-        )
-    )
+    return Devices(Config(target if isinstance(target, Target) else Target.parse(target), **options))
 
 
 class HasKind(Protocol):

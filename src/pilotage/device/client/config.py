@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from pilotage.device.client.channel import default_user_agent
 from pilotage.device.client.interceptors import SLOW_SECONDS, StreamInterceptor, UnaryInterceptor
@@ -18,6 +19,25 @@ DEFAULT_WIRE = "v6"
 WIRES = ("v1", "v2", "v3", "v6", "v8")
 
 _KEY = re.compile(r"[0-9a-z_.-]+")
+
+
+class ConfigFields(TypedDict, total=False):
+    """The fields of `Config` beside the target, for the keyword arguments of `connect`."""
+
+    wire: str
+    user_agent: str
+    provider_id: str
+    metadata: Mapping[str, str]
+    unary_interceptors: Sequence[UnaryInterceptor]
+    stream_interceptors: Sequence[StreamInterceptor]
+    logger: Logger
+    slow_call_seconds: float
+    plaintext: bool
+    ca_file: str
+    cert_file: str
+    key_file: str
+    keepalive_seconds: float
+    keepalive_timeout_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +54,9 @@ class Config:
     """The provider id of writes; empty: the server uses the uid of this process."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """Sent with every call; keys in lower case."""
-    unary_interceptors: tuple[UnaryInterceptor, ...] = ()
+    unary_interceptors: Sequence[UnaryInterceptor] = ()
     """Called around each unary call; the first is the outermost."""
-    stream_interceptors: tuple[StreamInterceptor, ...] = ()
+    stream_interceptors: Sequence[StreamInterceptor] = ()
     """Called around the opening of each stream; the first is the outermost."""
     logger: Logger = field(default_factory=lambda: default_logger())
     """The logger of the client: latencies, lost connections, restarted watches."""

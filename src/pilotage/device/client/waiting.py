@@ -19,8 +19,11 @@ class WaitOptions:
     """How long to wait for a listening server, and the interval of retries, in seconds."""
 
     total: float = 1.0
+    """How long to wait."""
     first: float = 0.02
+    """The first interval; each further one is twice as long."""
     longest: float = 0.1
+    """The longest interval."""
 
 
 class WaitingChannel:

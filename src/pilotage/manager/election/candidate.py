@@ -13,6 +13,7 @@ from pilotage.client.client import Client
 from pilotage.cluster.cluster import Cluster
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.election.elector import (
+    ElectorClocks,
     LeaderCallbacks,
     LeaderElector,
     RunElection,
@@ -64,8 +65,7 @@ def new_candidate(
     elector = LeaderElector(
         lock,
         options.lease_timings,
-        clock=clock,
-        now=now,
+        clocks=ElectorClocks(clock, now),
         obstacle=supervision.obstacle if supervision is not None and separate is not None else _no_obstacle,
         callbacks=_on_this_loop(options.leader_election_callbacks),
         candidacy=_candidacy(options, cluster.client if separate is None else separate[0], clock),

@@ -65,6 +65,19 @@ class LeaderCallbacks:
     """Another identity leads, which may be this replica."""
 
 
+@dataclass(frozen=True, slots=True)
+class ElectorClocks:
+    """Where an elector gets times and random numbers from."""
+
+    clock: Clock = system_clock
+    """The times that are written to the lease; nothing is decided by them."""
+    now: Callable[[], float] | None = None
+    """The clock of deadlines: the running loop's, unless the lease is renewed in another thread than the one that reads
+    `is_leader`."""
+    chooser: random.Random | None = None
+    """Spreads the attempts of standbys."""
+
+
 class LeaderElector:
     """One candidate for a lease.
 
@@ -81,28 +94,25 @@ class LeaderElector:
         timings: LeaseTimings | None = None,
         *,
         identity: str = "",
-        clock: Clock = system_clock,
-        chooser: random.Random | None = None,
-        now: Callable[[], float] | None = None,
+        clocks: ElectorClocks | None = None,
         obstacle: Callable[[], str] = lambda: "",
         callbacks: LeaderCallbacks | None = None,
         candidacy: Candidacy | None = None,
     ) -> None:
         """`identity` is the holder that is written to the lease: by default the host name and a UUID. `callbacks` are
-        called when the leadership changes. `clock` returns the times that are written to the lease; nothing is decided
-        by them. `now` is the clock of deadlines: the running loop's, unless the lease is renewed in another thread than
-        the one that reads `is_leader`. `obstacle` is called before each renewal and returns why this process must stop
-        leading; empty: it may lead. `chooser` spreads the attempts of standbys. With a `candidacy` the API server
-        chooses the leader: this candidate is published under its name, and never takes the lease by itself."""
+        called when the leadership changes. `obstacle` is called before each renewal and returns why this process must
+        stop leading; empty: it may lead. With a `candidacy` the API server chooses the leader: this candidate is
+        published under its name, and never takes the lease by itself."""
         self.identity = candidacy.name if candidacy is not None else identity or new_identity()
         self._candidacy = candidacy
         self._published: asyncio.Future[None] | None = None
         self._lock = lock
         self._timings = timings or LeaseTimings()
-        self._clock = clock
-        self._now = now or _loop_time
+        clocks = clocks or ElectorClocks()
+        self._clock = clocks.clock
+        self._now = clocks.now or _loop_time
         self._callbacks = callbacks or LeaderCallbacks()
-        self._random = chooser or random.Random()  # noqa: S311 - spreads attempts, not for security
+        self._random = clocks.chooser or random.Random()  # noqa: S311 - spreads attempts, not for security
         self._observed: LeaderElectionRecord | None = None
         self._observed_at = -math.inf
         self._current = False  # whether the lock still has the record that was last written or read

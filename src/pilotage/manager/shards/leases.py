@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from pilotage.client.client import Client
 from pilotage.cluster.cluster import Cluster
@@ -21,28 +22,31 @@ VIEW_ANNOTATION = "pilotage.dev/shards-view"
 """The members that this one divides the keys among, separated by commas."""
 
 
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """The lease of one member of a group."""
+
+    namespace: str
+    group: str
+    name: str
+    """The name of the member, and of its lease."""
+    duration: int
+    """Seconds after which other members take over, if the lease is not renewed."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
 class MemberLeases:
     """The Leases of a group, and the own one among them."""
 
-    def __init__(
-        self,
-        client: Client,
-        cluster: Cluster,
-        namespace: str,
-        group: str,
-        me: str,
-        duration: int,
-        clock: Clock,
-        labels: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, client: Client, cluster: Cluster, membership: Membership, clock: Clock) -> None:
         self._client = client
         self._cluster = cluster
-        self._namespace = namespace
-        self._group = group
-        self._me = me
-        self._duration = duration
+        self._namespace = membership.namespace
+        self._group = membership.group
+        self._me = membership.name
+        self._duration = membership.duration
         self._clock = clock
-        self._labels = {**(labels or {}), GROUP_LABEL: group}
+        self._labels = {**membership.labels, GROUP_LABEL: membership.group}
         self._lease: Lease | None = None
 
     @property

@@ -13,7 +13,7 @@ from pilotage.cluster.cluster import Cluster
 from pilotage.manager.election.candidate import lease_namespace
 from pilotage.manager.election.elector import RunElection, run_here
 from pilotage.manager.options import ManagerOptions
-from pilotage.manager.shards.leases import MemberLeases
+from pilotage.manager.shards.leases import MemberLeases, Membership
 from pilotage.manager.shards.member import ShardMember
 from pilotage.manager.supervision.tasks import Supervision
 from pilotage.meta.scalars.times import Clock
@@ -94,16 +94,10 @@ def new_shards(options: ManagerOptions, cluster: Cluster, supervision: Supervisi
     separate = cluster.separate_client() if supervision is not None else None
     client = cluster.client if separate is None else separate[0]
     me = f"{options.shards}-{uuid.uuid4().hex[:12]}"
-    leases = MemberLeases(
-        client,
-        cluster,
-        lease_namespace(options, "shards"),
-        options.shards,
-        me,
-        max(1, math.ceil(options.lease_duration)),
-        clock,
-        options.leader_election_labels,
-    )
+    duration = max(1, math.ceil(options.lease_duration))
+    namespace = lease_namespace(options, "shards")
+    membership = Membership(namespace, options.shards, me, duration, options.leader_election_labels)
+    leases = MemberLeases(client, cluster, membership, clock)
     loop = asyncio.get_running_loop()
     now = time.monotonic if supervision is not None else loop.time
     if supervision is None or separate is None:

@@ -122,6 +122,7 @@ async def _call_local(handler: LocalWebhook, review: Document) -> Any:
 
 def _client(endpoint: WebhookTarget, host: str, port: int) -> HTTPClient:
     from pilotage.http.client import HTTPClient  # with TLS: not loaded before there is a webhook to call
+    from pilotage.http.connector import Route
     from pilotage.http.limits import HTTPLimits
     from pilotage.http.tls import client_context
 
@@ -133,7 +134,6 @@ def _client(endpoint: WebhookTarget, host: str, port: int) -> HTTPClient:
         host,
         port,
         ssl=context,
-        server_hostname=endpoint.host,
-        host_header=f"{endpoint.host}:{endpoint.port}" if endpoint.service is not None else "",
+        route=Route(endpoint.host, f"{endpoint.host}:{endpoint.port}" if endpoint.service is not None else ""),
         limits=HTTPLimits(response_bytes=MAX_ANSWER),
     )
