@@ -100,9 +100,10 @@ class LeaderElector:
         candidacy: Candidacy | None = None,
     ) -> None:
         """`identity` is the holder that is written to the lease: by default the host name and a UUID. `callbacks` are
-        called when the leadership changes. `obstacle` is called before each renewal and returns why this process must
-        stop leading; empty: it may lead. With a `candidacy` the API server chooses the leader: this candidate is
-        published under its name, and never takes the lease by itself."""
+        called when the leadership changes. `clocks` replaces the clocks and the random numbers. `obstacle` is called
+        before each renewal and returns why this process must stop leading; empty: it may lead. With a `candidacy` the
+        API server chooses the leader: this candidate is published under its name, and never takes the lease by
+        itself."""
         self.identity = candidacy.name if candidacy is not None else identity or new_identity()
         self._candidacy = candidacy
         self._published: asyncio.Future[None] | None = None
