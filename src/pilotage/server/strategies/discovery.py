@@ -16,8 +16,8 @@ from pilotage.server.strategies.checks.addresses import (
     validate_reachable_address,
 )
 from pilotage.server.strategies.checks.choices import validate_choice
-from pilotage.server.strategies.checks.immutable import validate_immutable
-from pilotage.server.strategies.checks.texts import validate_domain, validate_text
+from pilotage.server.strategies.checks.fields import validate_given, validate_immutable
+from pilotage.server.strategies.checks.texts import validate_domain, validate_optional_text, validate_text
 from pilotage.server.strategies.strategy import Strategy
 
 _ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
@@ -90,14 +90,12 @@ def _validate_ports(ports: Sequence[Document], path: str) -> Iterator[Cause]:
     names: set[str] = set()
     for index, port in enumerate(ports):
         at, name, protocol = f"{path}[{index}]", port.get("name", ""), port.get("protocol", "")
-        if name:
-            yield from validate_text(name, f"{at}.name", dns_1123_label)
+        yield from validate_optional_text(name, f"{at}.name", dns_1123_label)
         if name in names:
             yield duplicate(f"{at}.name", name)
         names.add(name)
         yield from validate_choice(protocol, f"{at}.protocol", _PROTOCOLS)
-        if "appProtocol" in port:
-            yield from validate_text(port["appProtocol"], f"{at}.appProtocol", qualified_name)
+        yield from validate_given(port.get("appProtocol"), f"{at}.appProtocol", validate_text, qualified_name)
 
 
 def _validate_endpoints(endpoints: Sequence[Document], kind: str, path: str) -> Iterator[Cause]:
@@ -112,10 +110,8 @@ def _validate_endpoints(endpoints: Sequence[Document], kind: str, path: str) -> 
             yield too_many(f"{at}.addresses", len(addresses), _MAX_ADDRESSES)
         for place, text in enumerate(addresses):
             yield from _validate_address(text, kind, f"{at}.addresses", place)
-        if "nodeName" in endpoint:
-            yield from validate_text(endpoint["nodeName"], f"{at}.nodeName")
-        if "hostname" in endpoint:
-            yield from validate_text(endpoint["hostname"], f"{at}.hostname", dns_1123_label)
+        yield from validate_given(endpoint.get("nodeName"), f"{at}.nodeName", validate_text)
+        yield from validate_given(endpoint.get("hostname"), f"{at}.hostname", validate_text, dns_1123_label)
         yield from _validate_hints(endpoint.get("hints") or {}, f"{at}.hints")
 
 

@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
-from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_needed
 from pilotage.server.strategies.strategy import Strategy, paths
 
 _TO_EVENTS = {
@@ -135,8 +135,7 @@ def _series(event: Document) -> Iterator[Cause]:
         return
     if series.get("count", 0) < 2:
         yield invalid("series.count", "", "should be at least 2")
-    if not series.get("lastObservedTime"):
-        yield required("series.lastObservedTime")
+    yield from validate_needed(series, "series", "lastObservedTime")
 
 
 def _object_paths(prefix: str, stored: str, *names: str, **renamed: str) -> Mapping[str, tuple[str, ...]]:

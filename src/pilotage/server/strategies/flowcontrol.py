@@ -11,9 +11,10 @@ from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import RULES, dns_1123_label
 from pilotage.server.strategies import mandatoryflows
+from pilotage.server.strategies.checks.fields import validate_needed
 from pilotage.server.strategies.checks.numbers import validate_in_range
 from pilotage.server.strategies.checks.texts import validate_text
-from pilotage.server.strategies.strategy import Strategy, mapping
+from pilotage.server.strategies.strategy import Strategy, default_empty, mapping
 
 _MAX_PRECEDENCE = 10000
 _MAX_QUEUES = 10_000_000
@@ -30,8 +31,7 @@ class FlowSchemaStrategy(Strategy):
 
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
-        if not spec.get("matchingPrecedence"):
-            spec["matchingPrecedence"] = 1000
+        default_empty(spec, "matchingPrecedence", 1000)
 
     def validate(self, document: Document) -> list[Cause]:
         spec, name = mapping(document.get("spec")), document["metadata"].get("name", "")
@@ -127,8 +127,7 @@ def _validate_subject(subject: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_named(subject: Document, path: str) -> Iterator[Cause]:
-    if not subject.get("name"):
-        yield required(f"{path}.name")
+    yield from validate_needed(subject, path, "name")
 
 
 def _validate_service_account(account: Document, path: str) -> Iterator[Cause]:
@@ -311,8 +310,7 @@ def _validate_conditions(document: Document) -> Iterator[Cause]:
 
 
 def validate_condition_keys(condition: Document, path: str) -> Iterator[Cause]:
-    if not condition.get("type"):
-        yield required(f"{path}.type")
+    yield from validate_needed(condition, path, "type")
 
 
 STRATEGIES: Mapping[str, Strategy] = {

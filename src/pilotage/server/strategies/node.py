@@ -9,7 +9,7 @@ from pilotage.meta.causes import duplicate
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.meta.validation.objectmeta import labels_causes
-from pilotage.server.strategies.checks.immutable import validate_immutable
+from pilotage.server.strategies.checks.fields import validate_immutable
 from pilotage.server.strategies.checks.items import repeated
 from pilotage.server.strategies.checks.texts import validate_required_text
 from pilotage.server.strategies.pods.warnings import label_warning

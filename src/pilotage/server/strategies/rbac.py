@@ -12,7 +12,7 @@ from pilotage.meta.validation.names import path_segment_name
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.labelselectors import matching, validate_label_selector
 from pilotage.server.strategies.checks.texts import validate_required_text
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import Strategy, default_empty
 
 GROUP = "rbac.authorization.k8s.io"
 _SUBJECTS = ("ServiceAccount", "User", "Group")
@@ -42,8 +42,7 @@ class RoleBindingStrategy(Strategy):
 
     def default(self, document: Document) -> None:
         role = document["roleRef"]
-        if not role.get("apiGroup"):
-            role["apiGroup"] = GROUP
+        default_empty(role, "apiGroup", GROUP)
         for subject in document.get("subjects") or ():
             if subject.get("kind") in ("User", "Group") and not subject.get("apiGroup"):
                 subject["apiGroup"] = GROUP

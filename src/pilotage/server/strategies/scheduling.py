@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.immutable import validate_immutable
+from pilotage.server.strategies.checks.fields import validate_immutable
 from pilotage.server.strategies.strategy import Strategy
 
 _POLICIES = ("PreemptLowerPriority", "Never")

@@ -202,6 +202,12 @@ def copy_field(target: Document, source: Document, key: str) -> None:
         target.pop(key, None)
 
 
+def default_empty(document: Document, key: str, value: Any) -> None:
+    """Set a field that is absent or empty, in place."""
+    if not document.get(key):
+        document[key] = value
+
+
 def mapping(value: Any) -> Document:
     """The value if it is a mapping, else an empty one."""
     return value if isinstance(value, dict) else {}

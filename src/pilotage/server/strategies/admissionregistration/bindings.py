@@ -15,8 +15,9 @@ from pilotage.server.strategies.admissionregistration.rules import (
     validate_mutating_operations,
 )
 from pilotage.server.strategies.checks.choices import validate_choice, validate_required_choice
+from pilotage.server.strategies.checks.fields import validate_given
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
-from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
+from pilotage.server.strategies.checks.texts import validate_optional_text, validate_required_text
 from pilotage.server.strategies.strategy import Strategy
 
 _ACTIONS = ("Audit", "Deny", "Warn")
@@ -55,16 +56,13 @@ class MutatingAdmissionPolicyBindingStrategy(ValidatingAdmissionPolicyBindingStr
 
 def _validate_spec(spec: Document) -> Iterator[Cause]:
     yield from validate_required_text(spec.get("policyName"), "spec.policyName")
-    if (reference := spec.get("paramRef")) is not None:
-        yield from _validate_param_ref(reference, "spec.paramRef")
-    if (resources := spec.get("matchResources")) is not None:
-        yield from validate_match_resources(resources, "spec.matchResources")
+    yield from validate_given(spec.get("paramRef"), "spec.paramRef", _validate_param_ref)
+    yield from validate_given(spec.get("matchResources"), "spec.matchResources", validate_match_resources)
 
 
 def _validate_param_ref(reference: Document, path: str) -> Iterator[Cause]:
     name, selector = reference.get("name") or "", reference.get("selector")
-    if name:
-        yield from validate_text(name, f"{path}.name", path_segment_name)
+    yield from validate_optional_text(name, f"{path}.name", path_segment_name)
     if name and selector is not None:
         yield forbidden(f"{path}.name", _EXCLUSIVE)
     yield from validate_label_selector(selector, f"{path}.selector")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, required, too_many
+from pilotage.meta.causes import duplicate, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
 from pilotage.schema.cel.admission.expressions import INSTANTIATION, AdmissionCompiler
+from pilotage.server.strategies.checks.items import validate_at_most
 from pilotage.server.strategies.checks.texts import validate_text
 
 _MAX_CONDITIONS = 64
@@ -23,8 +24,7 @@ def expression_cause(path: str, expression: str, problem: str) -> Cause:
 
 def validate_match_conditions(conditions: list[Document], path: str, *, params: bool = False) -> Iterator[Cause]:
     """What is wrong with match conditions; with `params` they may use the parameters of a policy."""
-    if len(conditions) > _MAX_CONDITIONS:
-        yield too_many(path, len(conditions), _MAX_CONDITIONS)
+    yield from validate_at_most(conditions, path, _MAX_CONDITIONS)
     compiler = AdmissionCompiler(params=params)
     seen: set[str] = set()
     for index, condition in enumerate(conditions):

@@ -28,6 +28,7 @@ from pilotage.server.strategies.admissionregistration.rules import (
 from pilotage.server.strategies.admissionregistration.validations import validate_annotations, validate_validations
 from pilotage.server.strategies.checks.choices import validate_optional_choice, validate_required_choice
 from pilotage.server.strategies.checks.conditions import validate_conditions
+from pilotage.server.strategies.checks.fields import validate_given, validate_needed
 from pilotage.server.strategies.strategy import Strategy
 
 _MAX_VARIABLES = 1_000
@@ -64,8 +65,7 @@ class ValidatingAdmissionPolicyStrategy(Strategy):
         warnings = (status.get("typeChecking") or {}).get("expressionWarnings") or []
         for index, warning in enumerate(warnings):
             path = f"status.typeChecking.expressionWarnings[{index}]"
-            if not warning.get("warning"):
-                yield required(f"{path}.warning")
+            yield from validate_needed(warning, path, "warning")
             reference = (warning.get("fieldRef") or "").strip()
             if not reference:
                 yield required(f"{path}.fieldRef")
@@ -110,15 +110,13 @@ def _has_params(spec: Document) -> bool:
 
 def _validate_matching(spec: Document, *, conditions: bool) -> Iterator[Cause]:
     yield from validate_optional_choice(spec.get("failurePolicy"), "spec.failurePolicy", FAILURE_POLICIES)
-    if (kind := spec.get("paramKind")) is not None:
-        yield from _validate_param_kind(kind, "spec.paramKind")
+    yield from validate_given(spec.get("paramKind"), "spec.paramKind", _validate_param_kind)
     constraints = spec.get("matchConstraints")
     if constraints is None:
         yield required("spec.matchConstraints")
     else:
         yield from validate_match_resources(constraints, "spec.matchConstraints")
-        if not constraints.get("resourceRules"):
-            yield required("spec.matchConstraints.resourceRules")
+        yield from validate_needed(constraints, "spec.matchConstraints", "resourceRules")
     if conditions:
         found = spec.get("matchConditions") or []
         yield from validate_match_conditions(found, "spec.matchConditions", params=_has_params(spec))

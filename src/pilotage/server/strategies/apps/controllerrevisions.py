@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document, same
 from pilotage.server.codec.verbatim import same_texts
-from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.fields import IMMUTABLE
 from pilotage.server.strategies.checks.numbers import validate_not_negative
 from pilotage.server.strategies.strategy import Strategy
 

@@ -23,7 +23,7 @@ from pilotage.server.strategies.checks.numbers import (
     validate_counts,
 )
 from pilotage.server.strategies.pods.defaults import default_pod_template
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import Strategy, default_empty
 
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _INT64 = range(-(2**63), 2**63)
@@ -52,8 +52,7 @@ class DaemonSetStrategy(Strategy):
         default_pod_template(spec.setdefault("template", {}))
         spec.setdefault("revisionHistoryLimit", 10)
         strategy = spec.setdefault("updateStrategy", {})
-        if not strategy.get("type"):
-            strategy["type"] = "RollingUpdate"
+        default_empty(strategy, "type", "RollingUpdate")
         if strategy["type"] == "RollingUpdate":
             strategy.setdefault("rollingUpdate", {}).setdefault("maxUnavailable", 1)
         for key in ("maxUnavailable", "maxSurge") if strategy.get("rollingUpdate") is not None else ():

@@ -20,7 +20,7 @@ from pilotage.server.strategies.checks.numbers import (
     validate_counts,
 )
 from pilotage.server.strategies.pods.defaults import default_pod_template
-from pilotage.server.strategies.strategy import Strategy, copy_field
+from pilotage.server.strategies.strategy import Strategy, copy_field, default_empty
 
 _COUNTS = (
     "observedGeneration",
@@ -44,8 +44,7 @@ class DeploymentStrategy(Strategy):
         spec.setdefault("revisionHistoryLimit", 10)
         spec.setdefault("progressDeadlineSeconds", 600)
         strategy = spec.setdefault("strategy", {})
-        if not strategy.get("type"):
-            strategy["type"] = "RollingUpdate"
+        default_empty(strategy, "type", "RollingUpdate")
         if strategy["type"] == "RollingUpdate":
             rolling = strategy.setdefault("rollingUpdate", {})
             rolling.setdefault("maxUnavailable", "25%")

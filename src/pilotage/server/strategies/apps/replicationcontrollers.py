@@ -11,7 +11,7 @@ from pilotage.server.strategies.apps.replicasets import validate_replicas_status
 from pilotage.server.strategies.apps.templates import validate_labels_match, validate_template, workload_warnings
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.pods.defaults import default_pod_template
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import Strategy, default_empty
 
 
 class ReplicationControllerStrategy(Strategy):
@@ -25,8 +25,7 @@ class ReplicationControllerStrategy(Strategy):
             return
         default_pod_template(template)
         if labels := (template.get("metadata") or {}).get("labels"):
-            if not spec.get("selector"):
-                spec["selector"] = dict(labels)
+            default_empty(spec, "selector", dict(labels))
             if not document["metadata"].get("labels"):
                 document["metadata"]["labels"] = dict(labels)
 

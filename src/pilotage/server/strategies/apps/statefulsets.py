@@ -23,7 +23,7 @@ from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.checks.texts import validate_optional_text
 from pilotage.server.strategies.pods.defaults import default_pod_template, default_template_metadata
 from pilotage.server.strategies.pods.spec import validate_pod_template
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import Strategy, default_empty
 from pilotage.server.strategies.volumes.claims import claim_spec_warnings, default_claim, validate_claim_spec
 
 _COUNTS = (
@@ -63,8 +63,7 @@ class StatefulSetStrategy(Strategy):
         default_pod_template(spec.setdefault("template", {}))
         spec.setdefault("replicas", 1)
         spec.setdefault("revisionHistoryLimit", 10)
-        if not spec.get("podManagementPolicy"):
-            spec["podManagementPolicy"] = "OrderedReady"
+        default_empty(spec, "podManagementPolicy", "OrderedReady")
         strategy = spec.setdefault("updateStrategy", {})
         if not strategy.get("type"):
             strategy["type"] = "RollingUpdate"
@@ -73,8 +72,7 @@ class StatefulSetStrategy(Strategy):
             strategy["rollingUpdate"].setdefault("partition", 0)
         policy = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
         for key in ("whenDeleted", "whenScaled"):
-            if not policy.get(key):
-                policy[key] = "Retain"
+            default_empty(policy, key, "Retain")
         for claim in spec.get("volumeClaimTemplates") or ():
             default_template_metadata(claim.get("metadata") or {})
             default_claim(claim)

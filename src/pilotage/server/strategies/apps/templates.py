@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.fields import IMMUTABLE
 from pilotage.server.strategies.checks.labelselectors import (
     invalid_selector,
     is_empty,

@@ -14,7 +14,7 @@ from pilotage.server.strategies.autoscaling.conversion import drop_annotations, 
 from pilotage.server.strategies.autoscaling.metrics import validate_metric, validate_reference, version_problem
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.numbers import validate_counts
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import Strategy, default_empty
 
 _CPU = {
     "type": "Resource",
@@ -29,8 +29,7 @@ class AutoscalerStrategy(Strategy):
         drop_annotations(document)
         spec = document.setdefault("spec", {})
         spec.setdefault("minReplicas", 1)
-        if not spec.get("metrics"):
-            spec["metrics"] = [copied(_CPU)]
+        default_empty(spec, "metrics", [copied(_CPU)])
         if spec.get("behavior") is not None:
             default_behavior(spec["behavior"])
 

@@ -9,6 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document, copied
 from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
+from pilotage.server.strategies.checks.fields import validate_given
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.quantities import validate_quantity_not_negative
 
@@ -49,8 +50,7 @@ def _validate_rules(rules: Document, path: str) -> Iterator[Cause]:
     if not policies:
         yield required(f"{path}.policies", "must specify at least one Policy")
     yield from validate_each(policies, f"{path}.policies", _validate_policy)
-    if rules.get("tolerance") is not None:
-        yield from validate_quantity_not_negative(rules["tolerance"], f"{path}.tolerance")
+    yield from validate_given(rules.get("tolerance"), f"{path}.tolerance", validate_quantity_not_negative)
 
 
 def _validate_policy(policy: Document, path: str) -> Iterator[Cause]:

@@ -14,7 +14,7 @@ from pilotage.server.strategies.checks.choices import validate_required_choice
 from pilotage.server.strategies.checks.labelselectors import invalid_selector
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.pods.defaults import default_template_metadata
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import Strategy, default_empty
 
 _POLICIES = ("Allow", "Forbid", "Replace")
 _MAX_NAME = 52  # a Job's name has a dash and ten digits more
@@ -32,8 +32,7 @@ class CronJobStrategy(Strategy):
         template = spec.setdefault("jobTemplate", {})
         default_template_metadata(template.get("metadata") or {})
         default_job_spec(template.setdefault("spec", {}))
-        if not spec.get("concurrencyPolicy"):
-            spec["concurrencyPolicy"] = "Allow"
+        default_empty(spec, "concurrencyPolicy", "Allow")
         spec.setdefault("suspend", False)
         spec.setdefault("successfulJobsHistoryLimit", 3)
         spec.setdefault("failedJobsHistoryLimit", 1)

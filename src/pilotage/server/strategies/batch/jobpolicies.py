@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_long, too_many
+from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_many
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.batch.indexes import count_indexes
 from pilotage.server.strategies.checks.choices import validate_optional_choice, validate_required_choice
-from pilotage.server.strategies.checks.items import validate_each
+from pilotage.server.strategies.checks.fields import validate_given
+from pilotage.server.strategies.checks.items import validate_at_most, validate_each
 from pilotage.server.strategies.checks.numbers import validate_not_negative
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks.texts import validate_length, validate_text
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS = ("In", "NotIn")
@@ -36,8 +37,7 @@ def validate_failure_policy(spec: Document, path: str) -> Iterator[Cause]:
     if policy is None:
         return
     rules = policy.get("rules") or []
-    if len(rules) > _MAX_RULES:
-        yield too_many(f"{path}.rules", len(rules), _MAX_RULES)
+    yield from validate_at_most(rules, f"{path}.rules", _MAX_RULES)
     pod = (spec.get("template") or {}).get("spec") or {}
     names = {
         container.get("name") or "" for key in ("containers", "initContainers") for container in pod.get(key) or ()
@@ -60,10 +60,8 @@ def _validate_action(action: str, path: str, *, per_index: bool) -> Iterator[Cau
 
 def _validate_failure_rule(rule: Document, path: str, names: set[str]) -> Iterator[Cause]:
     codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions") or []
-    if codes is not None:
-        yield from _validate_exit_codes(codes, f"{path}.onExitCodes", names)
-    if len(conditions) > _MAX_PATTERNS:
-        yield too_many(f"{path}.onPodConditions", len(conditions), _MAX_PATTERNS)
+    yield from validate_given(codes, f"{path}.onExitCodes", _validate_exit_codes, names)
+    yield from validate_at_most(conditions, f"{path}.onPodConditions", _MAX_PATTERNS)
     yield from validate_each(conditions[: _MAX_PATTERNS * 5], f"{path}.onPodConditions", _validate_pattern)
     if codes is not None and conditions:
         yield invalid(path, {}, "specifying both OnExitCodes and OnPodConditions is not supported")
@@ -122,8 +120,7 @@ def _validate_success_rule(rule: Document, path: str, completions: int) -> Itera
         yield required(path, "at least one of succeededCount or succeededIndexes must be specified")
     total = 0
     if indexes is not None:
-        if len(indexes.encode(errors="replace")) > _MAX_INDEXES:
-            yield too_long(f"{path}.succeededIndexes", _MAX_INDEXES)
+        yield from validate_length(indexes, f"{path}.succeededIndexes", _MAX_INDEXES)
         try:
             total = count_indexes(indexes, completions)
         except ValueError as error:

@@ -16,7 +16,7 @@ from pilotage.server.strategies.batch.jobspecs import (
     validate_job_spec,
 )
 from pilotage.server.strategies.batch.jobstatus import has_condition, validate_job_status
-from pilotage.server.strategies.checks.immutable import IMMUTABLE, validate_immutable
+from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_immutable
 from pilotage.server.strategies.checks.labelselectors import invalid_selector, matching, validate_label_selector
 from pilotage.server.strategies.strategy import Strategy, copy_field
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, not_supported, required, too_long
+from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.batch.jobpolicies import (
     validate_failure_policy,
@@ -13,11 +13,13 @@ from pilotage.server.strategies.batch.jobpolicies import (
     validate_success_policy,
 )
 from pilotage.server.strategies.checks.choices import validate_optional_choice
+from pilotage.server.strategies.checks.fields import validate_given
 from pilotage.server.strategies.checks.numbers import validate_counts
-from pilotage.server.strategies.checks.texts import validate_domain_path
+from pilotage.server.strategies.checks.texts import validate_domain_path, validate_length
 from pilotage.server.strategies.pods.defaults import default_pod_template
 from pilotage.server.strategies.pods.spec import validate_pod_template
 from pilotage.server.strategies.pods.warnings import template_warnings
+from pilotage.server.strategies.strategy import default_empty
 
 _MAX_INT32 = 2**31 - 1
 _MANY_COMPLETIONS = 100_000
@@ -42,8 +44,7 @@ def default_job_spec(spec: Document) -> None:
     default_pod_template(spec.setdefault("template", {}))
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():
-            if not pattern.get("status"):
-                pattern["status"] = "True"
+            default_empty(pattern, "status", "True")
 
 
 def default_counts(spec: Document) -> None:
@@ -66,8 +67,7 @@ def validate_job_spec(spec: Document, path: str) -> Iterator[Cause]:
     yield from validate_counts(spec, path, _COUNTS)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         yield required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
-    if spec.get("managedBy") is not None:
-        yield from _validate_manager(spec["managedBy"], f"{path}.managedBy")
+    yield from validate_given(spec.get("managedBy"), f"{path}.managedBy", _validate_manager)
     mode = spec.get("completionMode")
     yield from validate_optional_choice(mode, f"{path}.completionMode", _MODES)
     if mode == "Indexed":
@@ -124,8 +124,7 @@ def _validate_indexed(spec: Document, path: str) -> Iterator[Cause]:
 def _validate_manager(name: str, path: str) -> Iterator[Cause]:
     """The name of a controller: a path with a domain before it."""
     yield from validate_domain_path(name, path)
-    if len(name.encode(errors="replace")) > _MAX_MANAGER:
-        yield too_long(path, _MAX_MANAGER)
+    yield from validate_length(name, path, _MAX_MANAGER)
 
 
 def _validate_restart_policy(spec: Document, path: str) -> Iterator[Cause]:

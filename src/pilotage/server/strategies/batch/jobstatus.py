@@ -14,7 +14,7 @@ from pilotage.meta.causes import duplicate, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars import times
 from pilotage.server.strategies.batch.indexes import count_indexes, overlap
-from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.fields import IMMUTABLE
 from pilotage.server.strategies.checks.numbers import validate_counts
 
 _COUNTS = ("active", "succeeded", "failed", "ready", "terminating")

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, required, too_long
+from pilotage.meta.causes import duplicate, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.checks.choices import validate_choice
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks.fields import validate_needed
+from pilotage.server.strategies.checks.texts import validate_length, validate_text
 
 _STATUSES = ("False", "True", "Unknown")
 _MAX_REASON = 1024
@@ -42,14 +43,11 @@ def _validate_condition(condition: Document, path: str) -> Iterator[Cause]:
     generation = condition.get("observedGeneration") or 0
     if generation < 0:
         yield invalid(f"{path}.observedGeneration", generation, "must be greater than or equal to zero")
-    if not condition.get("lastTransitionTime"):
-        yield required(f"{path}.lastTransitionTime")
+    yield from validate_needed(condition, path, "lastTransitionTime")
     reason, message = condition.get("reason") or "", condition.get("message") or ""
     if not reason:
         yield required(f"{path}.reason")
     elif not _is_reason(reason):
         yield invalid(f"{path}.reason", reason, _NO_REASON)
-    if len(reason.encode(errors="replace")) > _MAX_REASON:
-        yield too_long(f"{path}.reason", _MAX_REASON)
-    if len(message.encode(errors="replace")) > _MAX_MESSAGE:
-        yield too_long(f"{path}.message", _MAX_MESSAGE)
+    yield from validate_length(reason, f"{path}.reason", _MAX_REASON)
+    yield from validate_length(message, f"{path}.message", _MAX_MESSAGE)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sized
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from pilotage.errors import Cause
+from pilotage.meta.causes import too_many
 
 P = ParamSpec("P")
 H = TypeVar("H", bound=Hashable)
@@ -21,6 +22,12 @@ def validate_each(
     """What a check finds in the items of a list at `path`. An absent list has none."""
     for index, item in enumerate(items or ()):
         yield from check(item, f"{path}[{index}]", *args, **kwargs)
+
+
+def validate_at_most(items: Sized, path: str, most: int) -> Iterator[Cause]:
+    """A list of at most so many items."""
+    if len(items) > most:
+        yield too_many(path, len(items), most)
 
 
 def repeated(values: Iterable[H]) -> Iterator[tuple[int, H]]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, required
+from pilotage.meta.causes import invalid, required, too_long
 from pilotage.meta.validation.names import NameRule, dns_1123_label, dns_1123_subdomain
 
 _is_config_key = re.compile("[-._a-zA-Z0-9]+").fullmatch
@@ -42,6 +42,12 @@ def validate_required_text(value: str | None, path: str, rule: NameRule = dns_11
         yield from validate_text(value, path, rule)
     else:
         yield required(path)
+
+
+def validate_length(value: str, path: str, most: int) -> Iterator[Cause]:
+    """A text of at most so many bytes."""
+    if len(value.encode(errors="replace")) > most:
+        yield too_long(path, most)
 
 
 def config_key(value: str) -> list[str]:

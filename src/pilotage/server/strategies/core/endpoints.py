@@ -10,9 +10,10 @@ from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.server.strategies.checks.addresses import validate_address, validate_reachable_address
 from pilotage.server.strategies.checks.choices import validate_required_choice
+from pilotage.server.strategies.checks.fields import validate_given
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.numbers import validate_port_number
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks.texts import validate_optional_text, validate_text
 from pilotage.server.strategies.strategy import Strategy
 
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
@@ -42,10 +43,8 @@ class EndpointsStrategy(Strategy):
 
 def _validate_address(address: Document, path: str) -> Iterator[Cause]:
     yield from validate_address(address.get("ip", ""), f"{path}.ip")
-    if hostname := address.get("hostname"):
-        yield from validate_text(hostname, f"{path}.hostname", dns_1123_label)
-    if "nodeName" in address:
-        yield from validate_text(address["nodeName"], f"{path}.nodeName")
+    yield from validate_optional_text(address.get("hostname"), f"{path}.hostname", dns_1123_label)
+    yield from validate_given(address.get("nodeName"), f"{path}.nodeName", validate_text)
     yield from validate_reachable_address(address.get("ip", ""), f"{path}.ip")
 
 
@@ -57,5 +56,4 @@ def _validate_port(port: Document, path: str, *, named: bool) -> Iterator[Cause]
         yield required(f"{path}.name")
     yield from validate_port_number(port.get("port", 0), f"{path}.port")
     yield from validate_required_choice(protocol, f"{path}.protocol", _PROTOCOLS)
-    if "appProtocol" in port:
-        yield from validate_text(port["appProtocol"], f"{path}.appProtocol", qualified_name)
+    yield from validate_given(port.get("appProtocol"), f"{path}.appProtocol", validate_text, qualified_name)

@@ -9,7 +9,7 @@ from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.objectmeta import finalizers_causes
 from pilotage.server.strategies.metadata import UNQUALIFIED, is_qualified
-from pilotage.server.strategies.strategy import Strategy, mapping
+from pilotage.server.strategies.strategy import Strategy, default_empty, mapping
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
@@ -37,8 +37,7 @@ class NamespaceStrategy(Strategy):
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:
         result = super().prepare_for_status_update(document, old)
         status = result.setdefault("status", {})
-        if not status.get("phase"):
-            status["phase"] = "Active"
+        default_empty(status, "phase", "Active")
         return result
 
     def prepare_for_delete(self, document: Document, now: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.fields import IMMUTABLE
 from pilotage.server.strategies.checks.resourcenames import (
     is_quota_resource,
     validate_quota_resource_name,

@@ -9,7 +9,7 @@ from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import path_segment_name
 from pilotage.server.strategies.checks.addresses import network, validate_canonical_address, validate_network
-from pilotage.server.strategies.checks.immutable import IMMUTABLE, validate_immutable
+from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_immutable
 from pilotage.server.strategies.checks.texts import validate_optional_text, validate_required_text
 from pilotage.server.strategies.strategy import Strategy
 

@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, not_supported, required, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, path_segment_name
-from pilotage.server.strategies.checks.immutable import validate_immutable
+from pilotage.server.strategies.checks.fields import validate_given, validate_immutable
 from pilotage.server.strategies.checks.texts import validate_domain_path, validate_required_text, validate_text
 from pilotage.server.strategies.strategy import Strategy
 
@@ -40,8 +40,7 @@ class IngressClassStrategy(Strategy):
 
 
 def _validate_parameters(parameters: Document, path: str) -> Iterator[Cause]:
-    if "apiGroup" in parameters:
-        yield from validate_text(parameters["apiGroup"], f"{path}.apiGroup")
+    yield from validate_given(parameters.get("apiGroup"), f"{path}.apiGroup", validate_text)
     yield from validate_required_text(parameters.get("kind"), f"{path}.kind", path_segment_name)
     yield from validate_required_text(parameters.get("name"), f"{path}.name", path_segment_name)
     scope, namespace = parameters.get("scope"), parameters.get("namespace")

@@ -10,6 +10,7 @@ from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain, path_segment_name, wildcard_subdomain
 from pilotage.server.strategies.checks.addresses import address, validate_address
+from pilotage.server.strategies.checks.fields import validate_given, validate_needed
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import validate_port_name
@@ -84,12 +85,10 @@ def _validate_spec(spec: Document, known: _Known) -> Iterator[Cause]:
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
     if not rules and backend is None:
         yield invalid("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified", whole=True)
-    if backend is not None:
-        yield from _validate_backend(backend, "spec.defaultBackend")
+    yield from validate_given(backend, "spec.defaultBackend", _validate_backend)
     yield from validate_each(rules, "spec.rules", _validate_rule, known)
     yield from validate_each(spec.get("tls"), "spec.tls", _validate_tls, known)
-    if spec.get("ingressClassName") is not None:
-        yield from validate_text(spec["ingressClassName"], "spec.ingressClassName")
+    yield from validate_given(spec.get("ingressClassName"), "spec.ingressClassName", validate_text)
 
 
 def _validate_host(host: str, path: str) -> Iterator[Cause]:
@@ -116,8 +115,7 @@ def _validate_rule(rule: Document, path: str, known: _Known) -> Iterator[Cause]:
 def _validate_paths(http: Document | None, path: str, known: _Known) -> Iterator[Cause]:
     if http is None:
         return
-    if not http.get("paths"):
-        yield required(f"{path}.paths")
+    yield from validate_needed(http, path, "paths")
     yield from validate_each(http.get("paths"), f"{path}.paths", _validate_route)
 
 
@@ -153,8 +151,7 @@ def _validate_backend(backend: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_resource(resource: Document, path: str) -> Iterator[Cause]:
-    if resource.get("apiGroup") is not None:
-        yield from validate_text(resource["apiGroup"], f"{path}.apiGroup")
+    yield from validate_given(resource.get("apiGroup"), f"{path}.apiGroup", validate_text)
     for key in ("kind", "name"):
         value = resource.get(key) or ""
         if not value:

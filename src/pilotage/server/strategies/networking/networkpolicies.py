@@ -14,7 +14,7 @@ from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import validate_port_number_or_name
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import Strategy, default_empty
 
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 _TYPES = ("Ingress", "Egress")
@@ -38,8 +38,7 @@ class NetworkPolicyStrategy(Strategy):
             for rule in spec.get(direction) or ():
                 for port in rule.get("ports") or ():
                     port.setdefault("protocol", "TCP")
-        if not spec.get("policyTypes"):
-            spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+        default_empty(spec, "policyTypes", ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"])
 
     def validate(self, document: Document) -> Iterator[Cause]:
         return _validate_spec(document["spec"], _Known())

@@ -8,6 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, label_value, qualified_name
+from pilotage.server.strategies.checks.fields import validate_given
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.texts import validate_text
@@ -20,8 +21,7 @@ def validate_affinity(affinity: Document | None, path: str) -> Iterator[Cause]:
     """Affinity to nodes, affinity to pods, and anti-affinity to pods."""
     if not affinity:
         return
-    if (nodes := affinity.get("nodeAffinity")) is not None:
-        yield from _validate_node_affinity(nodes, f"{path}.nodeAffinity")
+    yield from validate_given(affinity.get("nodeAffinity"), f"{path}.nodeAffinity", _validate_node_affinity)
     for kind in ("podAffinity", "podAntiAffinity"):
         pods = affinity.get(kind) or {}
         yield from validate_each(pods.get(REQUIRED), f"{path}.{kind}.{REQUIRED}", _validate_pod_term)
@@ -74,8 +74,7 @@ def validate_label_keys(
 
 
 def _validate_node_affinity(affinity: Document, path: str) -> Iterator[Cause]:
-    if (selector := affinity.get(REQUIRED)) is not None:
-        yield from validate_node_selector(selector, f"{path}.{REQUIRED}")
+    yield from validate_given(affinity.get(REQUIRED), f"{path}.{REQUIRED}", validate_node_selector)
     for index, weighted in enumerate(affinity.get(PREFERRED) or ()):
         place = f"{path}.{PREFERRED}[{index}]"
         yield from _validate_weight(weighted, place)

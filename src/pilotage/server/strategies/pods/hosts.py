@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, required, too_long
+from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.addresses import validate_address
 from pilotage.server.strategies.checks.choices import validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks.texts import validate_length, validate_optional_text, validate_text
 
 _POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _MAX_NAMESERVERS = 3
@@ -67,16 +67,14 @@ def validate_host_names(spec: Document, path: str) -> Iterator[Cause]:
     for name in ("setHostnameAsFQDN", "hostNetwork"):
         if spec.get(name):
             yield forbidden(place, f"may not be specified when {name} is true")
-    if len(override.encode(errors="replace")) > _MAX_OVERRIDE:
-        yield too_long(place, _MAX_OVERRIDE)
+    yield from validate_length(override, place, _MAX_OVERRIDE)
     yield from validate_text(override, place)
 
 
 def validate_host_labels(spec: Document, path: str) -> Iterator[Cause]:
     """The parts of the pod's own name."""
     for name in ("hostname", "subdomain"):
-        if value := spec.get(name):
-            yield from validate_text(value, f"{path}.{name}", dns_1123_label)
+        yield from validate_optional_text(spec.get(name), f"{path}.{name}", dns_1123_label)
 
 
 def validate_host_aliases(spec: Document, path: str) -> Iterator[Cause]:

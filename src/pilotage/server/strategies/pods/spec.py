@@ -10,8 +10,9 @@ from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
 from pilotage.meta.validation.objectmeta import annotations_causes, labels_causes
 from pilotage.server.strategies.checks.choices import validate_required_choice
+from pilotage.server.strategies.checks.fields import validate_given
 from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
+from pilotage.server.strategies.checks.texts import validate_optional_text, validate_required_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_affinity
 from pilotage.server.strategies.pods.annotations import MIRROR, validate_annotations, validate_profiles
 from pilotage.server.strategies.pods.containers.containers import (
@@ -126,17 +127,14 @@ def validate_pod_spec(spec: Document, path: str, metadata: Document | None = Non
 def _validate_references(spec: Document, path: str) -> Iterator[Cause]:
     """Names of other objects, and the rest of the fields that are one value."""
     for name in ("serviceAccountName", "nodeName"):
-        if value := spec.get(name):
-            yield from validate_text(value, f"{path}.{name}")
+        yield from validate_optional_text(spec.get(name), f"{path}.{name}")
     if (seconds := spec.get("activeDeadlineSeconds")) is not None and not 1 <= seconds <= _LONGEST:
         yield invalid(f"{path}.activeDeadlineSeconds", seconds, f"must be between 1 and {_LONGEST}, inclusive")
     yield from validate_host_labels(spec, path)
     yield from validate_tolerations(spec, f"{path}.tolerations")
     yield from validate_host_aliases(spec, f"{path}.hostAliases")
-    if value := spec.get("priorityClassName"):
-        yield from validate_text(value, f"{path}.priorityClassName")
-    if (value := spec.get("runtimeClassName")) is not None:
-        yield from validate_text(value, f"{path}.runtimeClassName")
+    yield from validate_optional_text(spec.get("priorityClassName"), f"{path}.priorityClassName")
+    yield from validate_given(spec.get("runtimeClassName"), f"{path}.runtimeClassName", validate_text)
     if spec.get("preemptionPolicy") is not None:
         yield from _validate_policy(spec, path, "preemptionPolicy", _PREEMPTION)
     if overhead := spec.get("overhead"):

@@ -10,6 +10,7 @@ from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, r
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.server.strategies.checks.addresses import address, address_warnings, validate_address
+from pilotage.server.strategies.checks.fields import validate_given
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.pods.annotations import validate_annotations, validate_annotations_update
 from pilotage.server.strategies.pods.containers.resources import amounts
@@ -148,8 +149,7 @@ def _validate_claims(status: Document, spec: Document) -> Iterator[Cause]:
         if name in seen:
             yield duplicate(f"{place}.name", name)
         seen.add(name)
-        if (generated := claim.get("resourceClaimName")) is not None:
-            yield from validate_text(generated, f"{place}.resourceClaimName")
+        yield from validate_given(claim.get("resourceClaimName"), f"{place}.resourceClaimName", validate_text)
 
 
 def _validate_extended_claim(claim: Document, spec: Document, path: str) -> Iterator[Cause]:

@@ -7,15 +7,16 @@ from collections.abc import Hashable, Iterator
 from ipaddress import ip_interface
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, forbidden, invalid, required, too_long, too_many
+from pilotage.meta.causes import duplicate, forbidden, invalid, too_many
 from pilotage.meta.documents import Document, canonical, same
 from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.strategies.checks.addresses import network
 from pilotage.server.strategies.checks.choices import validate_required_choice
 from pilotage.server.strategies.checks.conditions import validate_conditions
-from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks.fields import validate_given, validate_needed
+from pilotage.server.strategies.checks.items import validate_at_most, validate_each
+from pilotage.server.strategies.checks.texts import validate_length, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
 from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 from pilotage.server.strategies.resource.devices import (
@@ -86,9 +87,7 @@ def _device(item: Document) -> Hashable:
 
 
 def _validate_consumer(reference: Document, path: str) -> Iterator[Cause]:
-    for name in ("resource", "name", "uid"):
-        if not reference.get(name):
-            yield required(f"{path}.{name}")
+    yield from validate_needed(reference, path, "resource", "name", "uid")
 
 
 def _validate_reservations(claim: Document, was: Document) -> Iterator[Cause]:
@@ -113,8 +112,7 @@ def _validate_allocation(allocation: Document, path: str, known: RequestNames) -
         yield too_many(f"{path}.devices.config", len(configs), 2 * MAX_CONFIGURATIONS)
     else:
         yield from validate_each(configs, f"{path}.devices.config", _validate_allocated_configuration, known)
-    if (selector := allocation.get("nodeSelector")) is not None:
-        yield from validate_node_selector(selector, f"{path}.nodeSelector")
+    yield from validate_given(allocation.get("nodeSelector"), f"{path}.nodeSelector", validate_node_selector)
 
 
 def _validate_result(result: Document, path: str, known: RequestNames) -> Iterator[Cause]:
@@ -123,8 +121,7 @@ def _validate_result(result: Document, path: str, known: RequestNames) -> Iterat
     yield from validate_pool_name(result.get("pool") or "", f"{path}.pool")
     yield from validate_text(result.get("device") or "", f"{path}.device", dns_1123_label)
     yield from validate_binding_conditions(result, path)
-    if (share := result.get("shareID")) is not None:
-        yield from validate_share(share, f"{path}.shareID")
+    yield from validate_given(result.get("shareID"), f"{path}.shareID", validate_share)
 
 
 def validate_binding_conditions(result: Document, path: str) -> Iterator[Cause]:
@@ -164,26 +161,21 @@ def _validate_device_status(device: Document, path: str, allocated: bool) -> Ite
     yield from validate_driver_name(device.get("driver") or "", f"{path}.driver")
     yield from validate_pool_name(device.get("pool") or "", f"{path}.pool")
     yield from validate_text(device.get("device") or "", f"{path}.device", dns_1123_label)
-    if (share := device.get("shareID")) is not None:
-        yield from validate_share(share, f"{path}.shareID")
+    yield from validate_given(device.get("shareID"), f"{path}.shareID", validate_share)
     if not allocated:
         keys = (("Driver", "driver"), ("Pool", "pool"), ("Device", "device"), ("ShareID", "shareID"))
         shown = {name: device.get(key) or "" for name, key in keys}
         yield invalid(path, shown, "must be an allocated device in the claim")
     conditions = device.get("conditions") or ()
-    if len(conditions) > _MAX_CONDITIONS:
-        yield too_many(f"{path}.conditions", len(conditions), _MAX_CONDITIONS)
+    yield from validate_at_most(conditions, f"{path}.conditions", _MAX_CONDITIONS)
     yield from validate_conditions(conditions, f"{path}.conditions")
-    if (data := device.get("data")) is not None:
-        yield from validate_parameters(data, f"{path}.data")
-    if (network_data := device.get("networkData")) is not None:
-        yield from _validate_network(network_data, f"{path}.networkData")
+    yield from validate_given(device.get("data"), f"{path}.data", validate_parameters)
+    yield from validate_given(device.get("networkData"), f"{path}.networkData", _validate_network)
 
 
 def _validate_network(data: Document, path: str) -> Iterator[Cause]:
     for name, most in (("interfaceName", _MAX_INTERFACE), ("hardwareAddress", _MAX_HARDWARE_ADDRESS)):
-        if len((data.get(name) or "").encode(errors="replace")) > most:
-            yield too_long(f"{path}.{name}", most)
+        yield from validate_length((data.get(name) or ""), f"{path}.{name}", most)
     yield from validate_set(data.get("ips") or (), f"{path}.ips", _MAX_ADDRESSES, _validate_interface, str)
 
 

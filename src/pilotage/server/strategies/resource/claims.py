@@ -9,7 +9,7 @@ from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document, same
 from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.offload import COMPILED
-from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.fields import IMMUTABLE
 from pilotage.server.strategies.pods.volumes.claims import validate_template_metadata
 from pilotage.server.strategies.resource.access import ADMIN_ACCESS, granted_access, requested_access
 from pilotage.server.strategies.resource.allocation import drop_deallocated_devices, validate_claim_status

@@ -11,7 +11,7 @@ from pilotage.meta.documents import Document, canonical
 from pilotage.meta.validation.names import dns_1123_label, label_value, qualified_name
 from pilotage.schema.cel.devices import selector_problem
 from pilotage.server.strategies.checks.items import repeated, validate_each
-from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
+from pilotage.server.strategies.checks.texts import validate_optional_text, validate_required_text, validate_text
 from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 from pilotage.server.strategies.resource.names import (
     RequestNames,
@@ -19,6 +19,7 @@ from pilotage.server.strategies.resource.names import (
     validate_attribute_name,
     validate_request_reference,
 )
+from pilotage.server.strategies.strategy import default_empty
 
 MAX_REQUESTS = 32
 MAX_CONFIGURATIONS = 32
@@ -40,13 +41,11 @@ def default_device_claim(devices: Document) -> None:
     for request in devices.get("requests") or ():
         exact = request.get("exactly")
         for each in (*(() if exact is None else (exact,)), *(request.get("firstAvailable") or ())):
-            if not each.get("allocationMode"):
-                each["allocationMode"] = "ExactCount"
+            default_empty(each, "allocationMode", "ExactCount")
             if each["allocationMode"] == "ExactCount" and not each.get("count"):
                 each["count"] = 1
             for toleration in each.get("tolerations") or ():
-                if not toleration.get("operator"):
-                    toleration["operator"] = "Equal"
+                default_empty(toleration, "operator", "Equal")
 
 
 def validate_device_claim(devices: Document, path: str) -> Iterator[Cause]:
@@ -164,8 +163,7 @@ def _validate_exact(request: Document, path: str) -> Iterator[Cause]:
 
 def _validate_toleration(toleration: Document, path: str) -> Iterator[Cause]:
     operator, value = toleration.get("operator") or "", toleration.get("value") or ""
-    if key := toleration.get("key"):
-        yield from validate_text(key, f"{path}.key", qualified_name)
+    yield from validate_optional_text(toleration.get("key"), f"{path}.key", qualified_name)
     if operator == "Exists":
         if value:
             yield invalid(f"{path}.value", value, "must be empty for operator `Exists`")

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Set
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, required, too_long
+from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks.texts import validate_length, validate_text
 from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 
 RequestNames = Mapping[str, Set[str]]
@@ -55,8 +55,7 @@ def validate_pool_name(name: str, path: str) -> Iterator[Cause]:
     if not name:
         yield required(path)
         return
-    if len(name.encode(errors="replace")) > _MAX_POOL:
-        yield too_long(path, _MAX_POOL)
+    yield from validate_length(name, path, _MAX_POOL)
     for part in name.split("/"):
         yield from validate_text(part, path)
 
@@ -91,7 +90,6 @@ def validate_attribute_name(name: str, path: str, *, full: bool = True) -> Itera
 
 
 def _validate_identifier(name: str, path: str) -> Iterator[Cause]:
-    if len(name.encode(errors="replace")) > _MAX_IDENTIFIER:
-        yield too_long(path, _MAX_IDENTIFIER)
+    yield from validate_length(name, path, _MAX_IDENTIFIER)
     if not _is_identifier(name):
         yield invalid(path, name, _IDENTIFIER)

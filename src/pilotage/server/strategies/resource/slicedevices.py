@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, not_found, required, too_long, too_many
+from pilotage.meta.causes import forbidden, invalid, not_found, required, too_many
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import dns_1123_label, label_value, qualified_name
 from pilotage.server.strategies.checks.choices import validate_required_choice
 from pilotage.server.strategies.checks.quantities import quantity
 from pilotage.server.strategies.checks.resourcenames import is_native
-from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
+from pilotage.server.strategies.checks.texts import validate_length, validate_required_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
 from pilotage.server.strategies.resource.allocation import validate_binding_conditions
 from pilotage.server.strategies.resource.capacities import validate_request_policy
@@ -105,8 +105,7 @@ def _validate_attribute(attribute: Document, path: str) -> Iterator[Cause]:
         for value, place in values:
             if name == "version" and not _is_version(value):
                 yield invalid(place, value, _NO_VERSION)
-            if len(value.encode(errors="replace")) > _MAX_VALUE:
-                yield too_long(place, _MAX_VALUE)
+            yield from validate_length(value, place, _MAX_VALUE)
     given = [name for name in (*_SCALARS, *LISTS) if attribute.get(name) is not None]
     if len(given) != 1:
         yield invalid(path, "" if not given else attribute, "exactly one value must be specified", whole=True)

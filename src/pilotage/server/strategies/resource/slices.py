@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required, too_many
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.fields import IMMUTABLE
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
 from pilotage.server.strategies.pods.volumes.csi import validate_driver_name

@@ -11,6 +11,7 @@ from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.meta.validation.objectmeta import labels_causes
 from pilotage.server.strategies.checks.addresses import validate_address, validate_network, validate_reachable_address
 from pilotage.server.strategies.checks.choices import validate_optional_choice, validate_required_choice
+from pilotage.server.strategies.checks.fields import validate_given
 from pilotage.server.strategies.checks.items import repeated
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import PROTOCOLS, validate_port_number_or_name
@@ -86,8 +87,7 @@ def _validate_ports(spec: Document) -> Iterator[Cause]:
         yield from validate_required_choice(protocol, f"{path}.protocol", PROTOCOLS)
         yield from validate_port_number_or_name(port.get("targetPort", 0), f"{path}.targetPort")
         application = port.get("appProtocol")
-        if application is not None:
-            yield from _validate_qualified_name(application, f"{path}.appProtocol")
+        yield from validate_given(application, f"{path}.appProtocol", _validate_qualified_name)
 
 
 def _validate_qualified_name(name: str, path: str) -> Iterator[Cause]:

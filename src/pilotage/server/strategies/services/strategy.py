@@ -23,7 +23,7 @@ from pilotage.server.strategies.services.rules import (
     validate_service,
 )
 from pilotage.server.strategies.services.warnings import service_warnings
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import Strategy, default_empty
 
 _KIND = GroupKind("", "Service")
 _AFFINITY_SECONDS = 10800
@@ -37,12 +37,10 @@ class ServiceStrategy(Strategy):
 
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
-        if not spec.get("type"):
-            spec["type"] = "ClusterIP"
+        default_empty(spec, "type", "ClusterIP")
         _default_affinity(spec)
         for port in spec.get("ports") or ():
-            if not port.get("protocol"):
-                port["protocol"] = "TCP"
+            default_empty(port, "protocol", "TCP")
             if port.get("targetPort", 0) in (0, ""):
                 port["targetPort"] = port.get("port") or 0
         if is_externally_accessible(spec) and not spec.get("externalTrafficPolicy"):
@@ -106,8 +104,7 @@ class ServiceStrategy(Strategy):
 
 
 def _default_affinity(spec: Document) -> None:
-    if not spec.get("sessionAffinity"):
-        spec["sessionAffinity"] = "None"
+    default_empty(spec, "sessionAffinity", "None")
     if spec["sessionAffinity"] == "None":
         spec.pop("sessionAffinityConfig", None)
     elif spec["sessionAffinity"] == "ClientIP":

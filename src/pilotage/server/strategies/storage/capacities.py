@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document, same
-from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_given
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.quantities import validate_quantity_not_negative
 from pilotage.server.strategies.checks.texts import validate_text
@@ -22,8 +22,7 @@ class CSIStorageCapacityStrategy(Strategy):
     def validate(self, document: Document) -> Iterator[Cause]:
         yield from validate_label_selector(document.get("nodeTopology"), "nodeTopology")
         yield from validate_text(document.get("storageClassName", ""), "storageClassName")
-        if document.get("capacity") is not None:
-            yield from validate_quantity_not_negative(document["capacity"], "capacity")
+        yield from validate_given(document.get("capacity"), "capacity", validate_quantity_not_negative)
 
     def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         yield from self.validate(document)

@@ -8,8 +8,8 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid
 from pilotage.meta.documents import Document, same
 from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
-from pilotage.server.strategies.checks.immutable import IMMUTABLE
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.checks.fields import IMMUTABLE
+from pilotage.server.strategies.strategy import Strategy, default_empty
 
 _GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 _MODES = ("Persistent", "Ephemeral")
@@ -37,8 +37,7 @@ class CSIDriverStrategy(Strategy):
         spec = document.setdefault("spec", {})
         for key, value in _DEFAULTS.items():
             spec.setdefault(key, value)
-        if not spec.get("volumeLifecycleModes"):
-            spec["volumeLifecycleModes"] = ["Persistent"]
+        default_empty(spec, "volumeLifecycleModes", ["Persistent"])
 
     def prepare_for_create(self, document: Document) -> None:
         document["spec"].pop("preventPodSchedulingIfMissing", None)  # its feature is off in the release

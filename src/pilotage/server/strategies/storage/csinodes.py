@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
-from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.fields import IMMUTABLE
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.volumes.csi import validate_driver_name

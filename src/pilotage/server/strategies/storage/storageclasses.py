@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
-from pilotage.server.strategies.checks.immutable import validate_immutable
+from pilotage.server.strategies.checks.fields import validate_immutable
 from pilotage.server.strategies.checks.items import repeated
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.warnings import label_warning

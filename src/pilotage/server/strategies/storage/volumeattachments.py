@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document, same
-from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_given
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.containers.resources import default_quantities
 from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
@@ -48,8 +48,7 @@ class VolumeAttachmentStrategy(Strategy):
             yield from validate_inline_volume_spec(inline, "spec.source.inlineVolumeSpec")
         yield from validate_text(spec.get("nodeName") or "", "spec.nodeName")
         yield from _validate_status(status)
-        if name is not None:
-            yield from validate_text(name, "spec.source.persistentVolumeName")
+        yield from validate_given(name, "spec.source.persistentVolumeName", validate_text)
 
     def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         yield from self.validate(document)

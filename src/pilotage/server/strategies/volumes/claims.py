@@ -9,10 +9,12 @@ from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
+from pilotage.server.strategies.checks.fields import validate_given, validate_needed
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.quantities import is_fractional, validate_positive_quantity
 from pilotage.server.strategies.checks.texts import validate_optional_text
 from pilotage.server.strategies.pods.containers.resources import default_quantities
+from pilotage.server.strategies.strategy import default_empty
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
@@ -31,8 +33,7 @@ def default_claim(claim: Document) -> None:
     """Fill in the defaults of a claim, in place."""
     default_claim_spec(claim.setdefault("spec", {}))
     status = claim.setdefault("status", {})
-    if not status.get("phase"):
-        status["phase"] = "Pending"
+    default_empty(status, "phase", "Pending")
     default_quantities(status.get("capacity"))
     default_quantities(status.get("allocatedResources"))
 
@@ -90,8 +91,7 @@ def validate_claim_spec(spec: Document, path: str, *, any_group: bool = False) -
 
 def _validate_data_sources(spec: Document, path: str, *, any_group: bool) -> Iterator[Cause]:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    if source is not None:
-        yield from _validate_data_source(source, f"{path}.dataSource", any_group=any_group)
+    yield from validate_given(source, f"{path}.dataSource", _validate_data_source, any_group=any_group)
     if reference is not None:
         yield from _validate_data_source(reference, f"{path}.dataSourceRef", any_group=any_group)
         yield from validate_optional_text(reference.get("namespace"), f"{path}.dataSourceRef.namespace", dns_1123_label)
@@ -105,9 +105,7 @@ def _validate_data_sources(spec: Document, path: str, *, any_group: bool) -> Ite
 
 
 def _validate_data_source(source: Document, path: str, *, any_group: bool) -> Iterator[Cause]:
-    for key in ("name", "kind"):
-        if not source.get(key):
-            yield required(f"{path}.{key}")
+    yield from validate_needed(source, path, "name", "kind")
     group = source.get("apiGroup")
     if not group and source.get("kind") != "PersistentVolumeClaim":
         detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"

@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import qualified_name
-from pilotage.server.strategies.checks.immutable import validate_immutable
+from pilotage.server.strategies.checks.fields import validate_immutable
 from pilotage.server.strategies.checks.quantities import quantity
 from pilotage.server.strategies.strategy import Strategy, copy_field
 from pilotage.server.strategies.volumes.claims import (

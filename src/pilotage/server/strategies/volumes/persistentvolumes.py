@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document, copied
-from pilotage.server.strategies.checks.immutable import IMMUTABLE, validate_immutable
+from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_immutable
 from pilotage.server.strategies.pods.containers.resources import default_quantities
 from pilotage.server.strategies.pods.volumes.defaults import default_source
 from pilotage.server.strategies.pods.warnings import term_warnings
-from pilotage.server.strategies.strategy import Strategy, copy_field
+from pilotage.server.strategies.strategy import Strategy, copy_field, default_empty
 from pilotage.server.strategies.volumes.persistentvolumeclaims import BETA_CLASS, BETA_CLASS_WARNING
 from pilotage.server.strategies.volumes.sources import SOURCES
 from pilotage.server.strategies.volumes.volumespecs import validate_volume_spec
@@ -56,10 +56,8 @@ class PersistentVolumeStrategy(Strategy):
 
     def default(self, document: Document) -> None:
         spec, status = document.setdefault("spec", {}), document.setdefault("status", {})
-        if not status.get("phase"):
-            status["phase"] = "Pending"
-        if not spec.get("persistentVolumeReclaimPolicy"):
-            spec["persistentVolumeReclaimPolicy"] = "Retain"
+        default_empty(status, "phase", "Pending")
+        default_empty(spec, "persistentVolumeReclaimPolicy", "Retain")
         spec.setdefault("volumeMode", "Filesystem")
         default_quantities(spec.get("capacity"))
         for kind in SOURCES:

@@ -8,6 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
+from pilotage.server.strategies.checks.fields import validate_needed
 from pilotage.server.strategies.checks.texts import validate_no_backsteps, validate_required_text, validate_text
 from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 from pilotage.server.strategies.pods.volumes.sources import SOURCES as POD_SOURCES
@@ -52,8 +53,7 @@ def _validate_portal(source: Document, path: str, name: str) -> Iterator[Cause]:
 
 def _validate_csi(source: Document, path: str) -> Iterator[Cause]:
     yield from validate_driver_name(source.get("driver") or "", f"{path}.driver")
-    if not source.get("volumeHandle"):
-        yield required(f"{path}.volumeHandle")
+    yield from validate_needed(source, path, "volumeHandle")
     for key in _SECRETS:
         secret = source.get(key)
         if secret is not None:

@@ -9,6 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
+from pilotage.server.strategies.checks.fields import validate_given
 from pilotage.server.strategies.checks.quantities import quantity, validate_positive_quantity
 from pilotage.server.strategies.checks.texts import validate_optional_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
@@ -27,8 +28,7 @@ def validate_volume_spec(spec: Document, name: str) -> Iterator[Cause]:
     policy = spec.get("persistentVolumeReclaimPolicy")
     if policy and policy not in _RECLAIM_POLICIES:
         yield not_supported(f"{path}.persistentVolumeReclaimPolicy", policy, _RECLAIM_POLICIES)
-    if spec.get("nodeAffinity") is not None:
-        yield from _validate_affinity(spec["nodeAffinity"], f"{path}.nodeAffinity")
+    yield from validate_given(spec.get("nodeAffinity"), f"{path}.nodeAffinity", _validate_affinity)
     yield from validate_volume_source(spec, path, name)
     host_path = (spec.get("hostPath") or {}).get("path") or ""
     if policy == "Recycle" and host_path and posixpath.normpath(host_path) in ("/", "//"):

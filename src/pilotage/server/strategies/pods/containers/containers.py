@@ -9,7 +9,8 @@ from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, not_s
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.choices import validate_choice, validate_required_choice
-from pilotage.server.strategies.checks.items import validate_each
+from pilotage.server.strategies.checks.fields import validate_needed
+from pilotage.server.strategies.checks.items import validate_at_most, validate_each
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import PROTOCOLS, port_name_problems
 from pilotage.server.strategies.checks.texts import validate_required_text
@@ -121,8 +122,7 @@ def validate_image_spaces(container: Document, path: str) -> Iterator[Cause]:
 
 def _validate_container(container: Document, path: str, pod: Surroundings) -> Iterator[Cause]:
     yield from validate_required_text(container.get("name"), f"{path}.name", dns_1123_label)
-    if not container.get("image"):
-        yield required(f"{path}.image")
+    yield from validate_needed(container, path, "image")
     policy = container.get("terminationMessagePolicy") or ""
     yield from validate_required_choice(policy, f"{path}.terminationMessagePolicy", _MESSAGES)
     yield from _validate_ports(container.get("ports") or (), f"{path}.ports")
@@ -187,8 +187,7 @@ def _validate_restarts(container: Document, path: str, *, init: bool = False) ->
             return
     elif policy not in _RESTARTS:
         yield not_supported(f"{path}.restartPolicy", policy, _RESTARTS)
-    if len(rules) > _MAX_RULES:
-        yield too_many(f"{path}.restartPolicyRules", len(rules), _MAX_RULES)
+    yield from validate_at_most(rules, f"{path}.restartPolicyRules", _MAX_RULES)
     yield from validate_each(rules, f"{path}.restartPolicyRules", _validate_rule)
 
 

@@ -11,6 +11,7 @@ from pilotage.meta.validation.names import as_prefix, dns_1123_label, dns_1123_s
 from pilotage.server.strategies.checks.texts import (
     config_key,
     validate_no_backsteps,
+    validate_optional_text,
     validate_required_text,
     validate_text,
     variable_name,
@@ -81,8 +82,7 @@ def _validate_reference(kind: str, reference: Document, path: str) -> Iterator[C
 
 def _validate_origin(source: Document, path: str, index: int) -> Iterator[Cause]:
     place = f"{path}[{index}]"
-    if prefix := source.get("prefix"):
-        yield from validate_text(prefix, f"{place}.prefix", variable_name)
+    yield from validate_optional_text(source.get("prefix"), f"{place}.prefix", variable_name)
     kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
     for kind in kinds:
         yield from validate_required_text(source[kind].get("name"), f"{place}.{kind}.name", _is_origin)

@@ -10,6 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.strategy import default_empty
 
 FILE_FIELDS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
 """What a file can show."""
@@ -46,8 +47,7 @@ _DIVISORS = {
 
 def default_field_reference(reference: Document) -> None:
     """A reference to a field of the pod is one to its first version."""
-    if not reference.get("apiVersion"):
-        reference["apiVersion"] = "v1"
+    default_empty(reference, "apiVersion", "v1")
 
 
 def validate_field_reference(reference: Document, path: str, fields: Collection[str]) -> Iterator[Cause]:

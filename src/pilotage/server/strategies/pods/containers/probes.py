@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.fields import validate_given, validate_needed
 from pilotage.server.strategies.checks.ports import validate_port_number_or_name
 from pilotage.server.strategies.checks.texts import header_name, validate_text
 
@@ -20,8 +21,7 @@ def validate_lifecycle(container: Document, path: str, grace_period: int | None)
     """The lifecycle of a container, then its probes."""
     lifecycle = container.get("lifecycle") or {}
     for name in ("postStart", "preStop"):
-        if (handler := lifecycle.get(name)) is not None:
-            yield from _validate_handler(handler, f"{path}.lifecycle.{name}", grace_period)
+        yield from validate_given(lifecycle.get(name), f"{path}.lifecycle.{name}", _validate_handler, grace_period)
     for name in PROBES:
         if (probe := container.get(name)) is not None:
             yield from _validate_probe(name, probe, f"{path}.{name}", grace_period)
@@ -55,8 +55,7 @@ def _validate_handler(handler: Document, path: str, grace_period: int | None) ->
 
 def _validate_action(kind: str, action: Document, path: str, grace_period: int | None) -> Iterator[Cause]:
     if kind == "exec":
-        if not action.get("command"):
-            yield required(f"{path}.command")
+        yield from validate_needed(action, path, "command")
     elif kind == "httpGet":
         yield from _validate_http(action, path)
     elif kind == "sleep":
@@ -69,8 +68,7 @@ def _validate_action(kind: str, action: Document, path: str, grace_period: int |
 
 
 def _validate_http(action: Document, path: str) -> Iterator[Cause]:
-    if not action.get("path"):
-        yield required(f"{path}.path")
+    yield from validate_needed(action, path, "path")
     yield from validate_port_number_or_name(action.get("port", 0), f"{path}.port")
     if action.get("scheme") not in _SCHEMES:
         yield not_supported(f"{path}.scheme", action.get("scheme") or "", _SCHEMES)

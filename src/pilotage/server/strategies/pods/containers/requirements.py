@@ -17,7 +17,7 @@ from pilotage.server.strategies.checks.resourcenames import (
     validate_container_resource_name,
     validate_resource_name,
 )
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks.texts import validate_optional_text
 from pilotage.server.strategies.pods.containers.resources import (
     Amounts,
     amounts,
@@ -126,8 +126,7 @@ def _validate_claims(resources: Document, path: str, known: Set[str]) -> Iterato
         if name in keys:
             yield duplicate(place, name)
         else:
-            if request:
-                yield from validate_text(request, f"{place}.request", dns_1123_label)
+            yield from validate_optional_text(request, f"{place}.request", dns_1123_label)
             key = f"{name}/{request}" if request else name
             if key in keys:
                 yield duplicate(place, key)

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, json_shown, not_supported, required, too_long
+from pilotage.meta.causes import duplicate, invalid, json_shown, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.checks.choices import validate_choice, validate_required_choice
+from pilotage.server.strategies.checks.fields import validate_given
 from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.texts import validate_relative_path
+from pilotage.server.strategies.checks.texts import validate_length, validate_relative_path
 from pilotage.server.strategies.pods.windows import validate_windows_options
 
 _MAX_ID = 2**31 - 1
@@ -90,8 +91,7 @@ def _validate_apparmor_file(local: str | None, path: str) -> Iterator[Cause]:
         return
     if local != local.strip():
         yield invalid(path, local, "must not be padded with whitespace")
-    if len(local.encode(errors="replace")) > _MAX_PROFILE:
-        yield too_long(path, _MAX_PROFILE)
+    yield from validate_length(local, path, _MAX_PROFILE)
 
 
 def _validate_seccomp(profile: Document | None, path: str) -> Iterator[Cause]:
@@ -131,8 +131,7 @@ def _validate_sysctls(spec: Document, sysctls: Any, path: str) -> Iterator[Cause
 
 def _validate_ids(context: Document, path: str, names: tuple[str, ...]) -> Iterator[Cause]:
     for name in names:
-        if (value := context.get(name)) is not None:
-            yield from _validate_id(value, f"{path}.{name}")
+        yield from validate_given(context.get(name), f"{path}.{name}", _validate_id)
 
 
 def _validate_id(value: int, path: str) -> Iterator[Cause]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, required, too_long
+from pilotage.meta.causes import invalid, required
 from pilotage.meta.validation.names import dns_1123_subdomain
+from pilotage.server.strategies.checks.texts import validate_length
 
 _MAX_NAME = 63
 
@@ -16,6 +17,5 @@ def validate_driver_name(name: str, path: str) -> Iterator[Cause]:
     if not name:
         yield required(path)
         return
-    if len(name.encode(errors="replace")) > _MAX_NAME:
-        yield too_long(path, _MAX_NAME)
+    yield from validate_length(name, path, _MAX_NAME)
     yield from (invalid(path, name, problem) for problem in dns_1123_subdomain(name.lower()))

@@ -8,6 +8,7 @@ from pilotage.meta.documents import Document
 from pilotage.server.strategies.pods.containers.fields import default_field_reference
 from pilotage.server.strategies.pods.containers.images import pull_policy
 from pilotage.server.strategies.pods.containers.resources import default_quantities
+from pilotage.server.strategies.strategy import default_empty
 
 _MODE = {"defaultMode": 0o644}
 _IF_ABSENT: dict[str, dict[str, Any]] = {
@@ -40,8 +41,7 @@ def default_source(kind: str, source: Document) -> None:
     for key, value in _IF_ABSENT.get(kind, {}).items():
         source.setdefault(key, value)
     for key, value in _IF_EMPTY.get(kind, {}).items():
-        if not source.get(key):
-            source[key] = value
+        default_empty(source, key, value)
     if kind == "downwardAPI":
         _default_files(source)
     elif kind == "projected":
@@ -50,8 +50,7 @@ def default_source(kind: str, source: Document) -> None:
             if (token := projection.get("serviceAccountToken")) is not None:
                 token.setdefault("expirationSeconds", _ONE_HOUR)
     elif kind == "image":
-        if not source.get("pullPolicy"):
-            source["pullPolicy"] = pull_policy(source.get("reference", ""))
+        default_empty(source, "pullPolicy", pull_policy(source.get("reference", "")))
     elif kind == "ephemeral" and (template := source.get("volumeClaimTemplate")) is not None:
         _default_claim_template(template)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.fields import validate_needed
 from pilotage.server.strategies.checks.texts import validate_file_path
 from pilotage.server.strategies.pods.containers.fields import (
     FILE_FIELDS,
@@ -31,8 +32,7 @@ def validate_keys(source: Document, path: str) -> Iterator[Cause]:
     """Keys that become files."""
     for index, item in enumerate(source.get("items") or ()):
         place, file = f"{path}.items[{index}]", item.get("path") or ""
-        if not item.get("key"):
-            yield required(f"{place}.key")
+        yield from validate_needed(item, place, "key")
         yield from _validate_path(file, f"{place}.path")
         yield from validate_mode(item, place, "mode")
 
@@ -84,8 +84,7 @@ def _validate_projection(kind: str, source: Document, path: str, volume_path: st
         else:
             yield required(f"{volume_path}.path")
     else:
-        if not source.get("name"):
-            yield required(f"{path}.name")
+        yield from validate_needed(source, path, "name")
         yield from validate_keys(source, path)
 
 

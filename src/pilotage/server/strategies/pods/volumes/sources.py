@@ -15,8 +15,10 @@ from pilotage.server.strategies.checks.choices import (
     validate_optional_choice,
     validate_required_choice,
 )
+from pilotage.server.strategies.checks.fields import validate_given
 from pilotage.server.strategies.checks.texts import (
     validate_no_backsteps,
+    validate_optional_text,
     validate_relative_path,
     validate_text,
 )
@@ -115,8 +117,7 @@ def _validate_iscsi(source: Document, path: str) -> Iterator[Cause]:
     authenticated = source.get("chapAuthDiscovery") or source.get("chapAuthSession")
     if authenticated and source.get("secretRef") is None:
         yield required(f"{path}.secretRef")
-    if (initiator := source.get("initiatorName")) is not None:
-        yield from _validate_qualified_name(initiator, f"{path}.initiatorname")
+    yield from validate_given(source.get("initiatorName"), f"{path}.initiatorname", _validate_qualified_name)
 
 
 def _validate_qualified_name(name: str, path: str) -> Iterator[Cause]:
@@ -207,8 +208,7 @@ def _validate_azure_disk(source: Document, path: str) -> Iterator[Cause]:
 def _validate_storageos(source: Document, path: str) -> Iterator[Cause]:
     yield from _needs("volumeName")(source, path)
     for name in ("volumeName", "volumeNamespace"):
-        if value := source.get(name):
-            yield from validate_text(value, f"{path}.{name}", dns_1123_label)
+        yield from validate_optional_text(source.get(name), f"{path}.{name}", dns_1123_label)
     yield from _validate_secret(source, path)
 
 

@@ -1,0 +1,39 @@
+"""Fields: those that must be there, those that are checked if they are, and those that an update cannot change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Concatenate, ParamSpec
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid, required
+from pilotage.meta.documents import Document
+
+P = ParamSpec("P")
+IMMUTABLE = "field is immutable"
+
+
+def validate_needed(document: Document, path: str, *names: str) -> Iterator[Cause]:
+    """Fields of the object at `path` that are neither absent nor empty."""
+    for name in names:
+        if not document.get(name):
+            yield required(f"{path}.{name}")
+
+
+def validate_given(
+    value: Any,
+    path: str,
+    check: Callable[Concatenate[Any, str, P], Iterable[Cause]],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> Iterator[Cause]:
+    """What a check finds in a value, unless it is absent."""
+    if value is not None:
+        yield from check(value, path, *args, **kwargs)
+
+
+def validate_immutable(value: Any, old: Any, path: str) -> Iterator[Cause]:
+    """The value must be what it was. An empty structure, or a zero behind a pointer, is not the same as none."""
+    if value != old:
+        shown = "" if value is None and isinstance(old, str) else value
+        yield invalid(path, shown, IMMUTABLE, whole=True)
