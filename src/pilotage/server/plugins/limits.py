@@ -10,6 +10,7 @@ from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins import podresources
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
 from pilotage.server.strategies.pods.containers.resources import Amounts
+from pilotage.server.strategies.pods.surroundings import containers
 
 _LIMIT_RANGES = "core/limitranges/"
 _ANNOTATION = "kubernetes.io/limit-ranger"
@@ -86,11 +87,10 @@ def limit_problems(resource: str, document: Document, limit_range: Document) -> 
         return
     for limit in section(limit_range, "spec").get("limits") or ():
         if limit.get("type") == "Container":
-            for field in ("containers", "initContainers"):
-                for container in spec.get(field) or ():
-                    resources = container.get("resources") or {}
-                    requests = podresources.parsed(resources.get("requests"))
-                    yield from _problems(limit, "Container", requests, podresources.parsed(resources.get("limits")))
+            for container in containers(spec, ("containers", "initContainers")):
+                resources = container.get("resources") or {}
+                requests = podresources.parsed(resources.get("requests"))
+                yield from _problems(limit, "Container", requests, podresources.parsed(resources.get("limits")))
         elif limit.get("type") == "Pod":
             requests, limits = podresources.pod_total(spec, "requests"), podresources.pod_total(spec, "limits")
             yield from _problems(limit, "Pod", requests, limits)

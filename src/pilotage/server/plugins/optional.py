@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
+from pilotage.server.strategies.checks.resourcenames import is_native
+from pilotage.server.strategies.pods.surroundings import containers
 
 _HOSTNAME = "kubernetes.io/hostname"
 
@@ -35,10 +37,9 @@ class ExtendedResourceToleration(Plugin):
             return
         spec = section(attributes.new, "spec")
         names: set[str] = set()
-        for field in ("containers", "initContainers"):
-            for container in spec.get(field) or ():
-                requests = (container.get("resources") or {}).get("requests") or {}
-                names.update(name for name in requests if "/" in name and "kubernetes.io/" not in name)
+        for container in containers(spec, ("containers", "initContainers")):
+            requests = (container.get("resources") or {}).get("requests") or {}
+            names.update(name for name in requests if not is_native(name))
         tolerations = list(spec.get("tolerations") or ())
         for name in sorted(names):
             toleration = {"key": name, "operator": "Exists", "effect": "NoSchedule"}

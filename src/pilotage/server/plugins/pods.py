@@ -8,6 +8,7 @@ from pilotage.meta.documents import Document
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.nodes import NOT_READY
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
+from pilotage.server.strategies.pods.surroundings import containers
 
 _PRIORITY_CLASSES = "scheduling.k8s.io/priorityclasses/"
 _RUNTIME_CLASSES = "node.k8s.io/runtimeclasses/"
@@ -179,7 +180,5 @@ class AlwaysPullImages(Plugin):
     async def mutate(self, attributes: Attributes) -> None:
         if attributes.subresource not in ("", "ephemeralcontainers") or attributes.new is None:
             return
-        spec = section(attributes.new, "spec")
-        for field in ("containers", "initContainers", "ephemeralContainers"):
-            for container in spec.get(field) or ():
-                container["imagePullPolicy"] = "Always"
+        for container in containers(section(attributes.new, "spec")):
+            container["imagePullPolicy"] = "Always"

@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from pilotage.meta.documents import Document
+from pilotage.server.strategies.pods.surroundings import containers
 
 _CAPABILITIES = frozenset(
     (
@@ -77,11 +78,6 @@ def _unless(exempt: Callable[[Document], bool], check: Check) -> Check:
     return lambda spec: None if exempt(spec) else check(spec)
 
 
-def _containers(spec: Document) -> Iterator[Document]:
-    for field in ("initContainers", "containers", "ephemeralContainers"):
-        yield from spec.get(field) or ()
-
-
 def _security(holder: Document) -> Document:
     found: Document = holder.get("securityContext") or {}
     return found
@@ -97,13 +93,13 @@ def _named(names: list[str]) -> str:
 
 def _setters(spec: Document, is_bad: Callable[[Document], bool]) -> str:
     """Who sets something bad: the Pod, containers, or both; empty if none does."""
-    names = [one["name"] for one in _containers(spec) if is_bad(_security(one))]
+    names = [one["name"] for one in containers(spec) if is_bad(_security(one))]
     pod = ["pod"] if is_bad(_security(spec)) else []
     return " and ".join(pod + ([_named(names)] if names else []))
 
 
 def _of_containers(spec: Document, reason: str, is_bad: Callable[[Document], bool], rule: str) -> Violation | None:
-    names = [one["name"] for one in _containers(spec) if is_bad(_security(one))]
+    names = [one["name"] for one in containers(spec) if is_bad(_security(one))]
     return Violation(reason, f"{_named(names)} {rule}") if names else None
 
 
@@ -112,7 +108,7 @@ def _app_armor(spec: Document) -> Violation | None:
         return (context.get("appArmorProfile") or {}).get("type") or ""
 
     setters = _setters(spec, lambda context: kind(context) not in ("", *_PROFILES))
-    holders = (spec, *_containers(spec))
+    holders = (spec, *containers(spec))
     bad = sorted({kind(_security(one)) for one in holders} - {"", *_PROFILES})
     reason = "forbidden AppArmor profile" + ("s" if len(bad) > 1 else "")
     return Violation(reason, f"{setters} must not set AppArmor profile type to {_quoted(bad)}") if bad else None
@@ -123,8 +119,8 @@ def _added(container: Document, allowed: frozenset[str]) -> set[str]:
 
 
 def _capabilities(spec: Document) -> Violation | None:
-    names = [one["name"] for one in _containers(spec) if _added(one, _CAPABILITIES)]
-    bad = sorted({name for one in _containers(spec) for name in _added(one, _CAPABILITIES)})
+    names = [one["name"] for one in containers(spec) if _added(one, _CAPABILITIES)]
+    bad = sorted({name for one in containers(spec) for name in _added(one, _CAPABILITIES)})
     detail = f"{_named(names)} must not include {_quoted(bad)} in securityContext.capabilities.add"
     return Violation("non-default capabilities", detail) if names else None
 
@@ -142,7 +138,7 @@ def _host_paths(spec: Document) -> Violation | None:
 
 def _host_ports(spec: Document) -> Violation | None:
     names, ports = [], set()
-    for container in _containers(spec):
+    for container in containers(spec):
         used = [str(one["hostPort"]) for one in container.get("ports") or () if one.get("hostPort")]
         if used:
             names.append(container["name"])
@@ -154,7 +150,7 @@ def _host_ports(spec: Document) -> Violation | None:
 
 def _probe_hosts(spec: Document) -> Violation | None:
     names, hosts = [], set()
-    for container in _containers(spec):
+    for container in containers(spec):
         used = {host for handler in _handlers(container) if (host := _host(handler))}
         if used:
             names.append(container["name"])
@@ -198,7 +194,7 @@ def _selinux(spec: Document, allowed: tuple[str, ...] = _SELINUX_TYPES_31) -> Vi
         return found.get("type", "") not in allowed or bool(found.get("user") or found.get("role"))
 
     setters = _setters(spec, is_bad)
-    found = [options(_security(one)) for one in (spec, *_containers(spec))]
+    found = [options(_security(one)) for one in (spec, *containers(spec))]
     types = sorted({one.get("type", "") for one in found} - set(allowed))
     parts = [f"type{'s' if len(types) > 1 else ''} {_quoted(types)}"] if types else []
     parts += [f"{field} may not be set" for field in ("user", "role") if any(one.get(field) for one in found)]
@@ -212,7 +208,7 @@ def _profile(context: Document) -> str:
 
 def _seccomp(spec: Document) -> Violation | None:
     setters = _setters(spec, lambda context: _profile(context) not in ("", *_PROFILES))
-    bad = sorted({_profile(_security(one)) for one in (spec, *_containers(spec))} - {"", *_PROFILES})
+    bad = sorted({_profile(_security(one)) for one in (spec, *containers(spec))} - {"", *_PROFILES})
     detail = f"{setters} must not set securityContext.seccompProfile.type to {_quoted(bad)}"
     return Violation("seccompProfile", detail) if bad else None
 
@@ -248,11 +244,11 @@ def _dropped_capabilities(spec: Document) -> Violation | None:
     allowed = frozenset(("NET_BIND_SERVICE",))
     keeping = [
         one["name"]
-        for one in _containers(spec)
+        for one in containers(spec)
         if "ALL" not in ((_security(one).get("capabilities") or {}).get("drop") or ())
     ]
-    adding = [one["name"] for one in _containers(spec) if _added(one, allowed)]
-    bad = sorted({name for one in _containers(spec) for name in _added(one, allowed)})
+    adding = [one["name"] for one in containers(spec) if _added(one, allowed)]
+    bad = sorted({name for one in containers(spec) for name in _added(one, allowed)})
     parts = [f'{_named(keeping)} must set securityContext.capabilities.drop=["ALL"]'] if keeping else []
     if adding:
         parts.append(f"{_named(adding)} must not include {_quoted(bad)} in securityContext.capabilities.add")
@@ -277,7 +273,7 @@ def _non_root(spec: Document) -> Violation | None:
         return Violation(reason, f"{setters} must not set securityContext.runAsNonRoot=false")
     if _security(spec).get("runAsNonRoot"):
         return None
-    names = [one["name"] for one in _containers(spec) if _security(one).get("runAsNonRoot") is None]
+    names = [one["name"] for one in containers(spec) if _security(one).get("runAsNonRoot") is None]
     detail = f"pod or {_named(names)} must set securityContext.runAsNonRoot=true"
     return Violation(reason, detail) if names else None
 
@@ -292,7 +288,7 @@ def _required_seccomp(spec: Document) -> Violation | None:
         return found
     if _profile(_security(spec)):
         return None
-    names = [one["name"] for one in _containers(spec) if not _profile(_security(one))]
+    names = [one["name"] for one in containers(spec) if not _profile(_security(one))]
     rule = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
     return Violation("seccompProfile", f"pod or {_named(names)} {rule}") if names else None
 

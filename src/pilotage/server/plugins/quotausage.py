@@ -9,7 +9,9 @@ from pilotage.meta.kinds import GroupResource
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server.plugins import podresources
 from pilotage.server.strategies.checks.resourcenames import HUGE_PAGES
+from pilotage.server.strategies.pods.affinity import pod_terms
 from pilotage.server.strategies.pods.containers.resources import Amounts
+from pilotage.server.strategies.pods.surroundings import containers
 
 PODS = GroupResource("", "pods")
 SERVICES = GroupResource("", "services")
@@ -113,13 +115,12 @@ def missing_resources(pod: Document, names: Iterable[str]) -> str:
     if spec.get("resources"):
         return ""
     missing: dict[str, list[str]] = {}
-    for field in ("containers", "initContainers"):
-        for container in spec.get(field) or ():
-            resources = container.get("resources") or {}
-            limits = podresources.parsed(resources.get("limits"))
-            has = _compute(podresources.parsed(resources.get("requests")), limits)
-            for name in sorted(_REQUIRED.intersection(names) - has.keys()):
-                missing.setdefault(name, []).append(container.get("name", ""))
+    for container in containers(spec, ("containers", "initContainers")):
+        resources = container.get("resources") or {}
+        limits = podresources.parsed(resources.get("limits"))
+        has = _compute(podresources.parsed(resources.get("requests")), limits)
+        for name in sorted(_REQUIRED.intersection(names) - has.keys()):
+            missing.setdefault(name, []).append(container.get("name", ""))
     parts = [f"{name} for: {','.join(containers)}" for name, containers in sorted(missing.items())]
     return f"must specify {'; '.join(parts)}" if parts else ""
 
@@ -155,7 +156,7 @@ def _matches(scope: Document, pod: Document) -> bool:
         case "PriorityClass":
             return _selects(scope, spec.get("priorityClassName") or "")
         case "CrossNamespacePodAffinity":
-            return any(_crosses_namespaces(term) for term in _affinity_terms(spec.get("affinity") or {}))
+            return any(_crosses_namespaces(term) for term in pod_terms(spec))
     return False
 
 
@@ -174,14 +175,6 @@ def _selects(scope: Document, name: str) -> bool:
         case "DoesNotExist":
             return not name
     return bool(name)
-
-
-def _affinity_terms(affinity: Document) -> Iterator[Document]:
-    for kind in ("podAffinity", "podAntiAffinity"):
-        rules = affinity.get(kind) or {}
-        yield from rules.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
-        for weighted in rules.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
-            yield weighted.get("podAffinityTerm") or {}
 
 
 def _crosses_namespaces(term: Document) -> bool:

@@ -8,6 +8,7 @@ from pilotage.meta.documents import Document
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, annotations_of, forbidden, section
 from pilotage.server.strategies.pods.annotations import MIRROR
+from pilotage.server.strategies.pods.surroundings import containers
 
 _SERVICE_ACCOUNTS = "core/serviceaccounts/"
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
@@ -73,18 +74,13 @@ def _mounts(account: Document, spec: Document) -> bool:
     return True
 
 
-def _containers(spec: Document) -> Iterator[Document]:
-    for field in ("initContainers", "containers"):
-        yield from spec.get(field) or ()
-
-
 def _mount(spec: Document, suffix: Callable[[], str]) -> None:
     """Mount the token into each container that mounts nothing at its path, in place."""
     volumes = list(spec.get("volumes") or ())
     existing = next((one["name"] for one in volumes if str(one.get("name", "")).startswith(_VOLUME)), "")
     name = existing or _VOLUME + suffix()
     needed = False
-    for container in _containers(spec):
+    for container in containers(spec, ("initContainers", "containers")):
         mounts = list(container.get("volumeMounts") or ())
         if not any(one.get("mountPath") == _MOUNT_PATH for one in mounts):
             container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": _MOUNT_PATH}]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,9 +17,6 @@ METRICS = f"{PREFIX}metrics"
 CURRENT_METRICS = f"{PREFIX}current-metrics"
 BEHAVIOR = f"{PREFIX}behavior"
 CONDITIONS = f"{PREFIX}conditions"
-_RULES = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
-_POLICY = ("Type", "Value", "PeriodSeconds")
-_CONDITION = ("type", "status", "lastTransitionTime", "reason", "message")
 Amount = str | int | float | None
 
 
@@ -80,6 +77,8 @@ class _Condition(_Struct):
 
 
 class _Policy(msgspec.Struct, rename="pascal"):
+    """This and the next are Go's internal form: its own names of fields, and null for what is absent."""
+
     type: str = ""
     value: int = 0
     period_seconds: int = 0
@@ -122,13 +121,14 @@ def read_conditions(annotations: Mapping[str, str]) -> list[Document]:
 def read_behavior(annotations: Mapping[str, str]) -> Document:
     """The rules of both directions."""
     behavior = _decoded(annotations.get(BEHAVIOR), _Behavior)
-    if behavior is None:
-        return {}
     try:
-        directions = {"scaleUp": _rules(behavior.scale_up), "scaleDown": _rules(behavior.scale_down)}
+        for rules in (behavior.scale_up, behavior.scale_down) if behavior is not None else ():
+            if rules is not None and rules.tolerance is not None:
+                rules.tolerance = Quantity(rules.tolerance).canonical()
     except ValueError:
         return {}
-    return {key: value for key, value in directions.items() if value is not None}
+    directions: Document = _recased(msgspec.to_builtins(behavior or {}), str.lower)
+    return directions
 
 
 def written_metrics(metrics: Sequence[Document]) -> str:
@@ -145,10 +145,7 @@ def written_conditions(conditions: Sequence[Document]) -> str:
 
 
 def written_behavior(behavior: Document) -> str:
-    """Go writes its internal form: its own names of fields, and null for what is absent."""
-    return json_shown(
-        {"ScaleUp": _go_rules(behavior.get("scaleUp")), "ScaleDown": _go_rules(behavior.get("scaleDown"))}
-    )
+    return json_shown(msgspec.convert(_recased(behavior, str.upper), _Behavior))
 
 
 def _decoded(text: str | None, kind: Any) -> Any:
@@ -181,36 +178,8 @@ def _canonical_amounts(source: Document) -> None:
             source[key] = Quantity(source[key]).canonical()
 
 
-def _rules(rules: _Rules | None) -> Document | None:
-    if rules is None:
-        return None
-    found: Document = {
-        "stabilizationWindowSeconds": rules.stabilization_window_seconds,
-        "selectPolicy": rules.select_policy,
-        "tolerance": None if rules.tolerance is None else Quantity(rules.tolerance).canonical(),
-    }
-    if rules.policies is not None:
-        found["policies"] = [
-            {"type": each.type, "value": each.value, "periodSeconds": each.period_seconds} for each in rules.policies
-        ]
-    return {key: value for key, value in found.items() if value is not None}
-
-
-def _go_rules(rules: Document | None) -> Document | None:
-    if rules is None:
-        return None
-    policies = rules.get("policies")
-    return {
-        "StabilizationWindowSeconds": rules.get("stabilizationWindowSeconds"),
-        "SelectPolicy": rules.get("selectPolicy"),
-        "Policies": None if policies is None else [_go_policy(policy) for policy in policies],
-        "Tolerance": rules.get("tolerance"),
-    }
-
-
-def _go_policy(policy: Document) -> Document:
-    return {
-        "Type": policy.get("type") or "",
-        "Value": policy.get("value") or 0,
-        "PeriodSeconds": policy.get("periodSeconds") or 0,
-    }
+def _recased(value: Any, case: Callable[[str], str]) -> Any:
+    """A value whose names begin with a letter of the other case, without what is null."""
+    if isinstance(value, dict):
+        return {case(key[0]) + key[1:]: _recased(item, case) for key, item in value.items() if item is not None}
+    return [_recased(item, case) for item in value] if isinstance(value, list) else value

@@ -23,7 +23,7 @@ from pilotage.server.strategies.autoscaling.annotated import (
     written_conditions,
     written_metrics,
 )
-from pilotage.server.strategies.autoscaling.oldmetrics import new_spec, new_status, old_spec, old_status
+from pilotage.server.strategies.autoscaling.oldmetrics import new_metric, old_metric
 
 _ROUND_TRIP = (
     METRICS,
@@ -44,7 +44,7 @@ def to_v2(document: Document) -> Document:
     annotations = (document["metadata"].get("annotations")) or {}
     newer_spec: Document = {key: copied(spec[key]) for key in _SAME_SPEC if key in spec}
     newer_status: Document = {key: status[key] for key in _SAME_STATUS if key in status}
-    metrics = [new_spec(metric) for metric in read_metric_specs(annotations)]
+    metrics = [new_metric(metric, "target") for metric in read_metric_specs(annotations)]
     utilization = spec.get("targetCPUUtilizationPercentage")
     if utilization is not None or not metrics:
         metrics.append(_cpu("target", _DEFAULT_UTILIZATION if utilization is None else utilization))
@@ -53,7 +53,7 @@ def to_v2(document: Document) -> Document:
         newer_spec["behavior"] = behavior
     current = status.get("currentCPUUtilizationPercentage")
     if CURRENT_METRICS in annotations and (statuses := read_metric_statuses(annotations)) is not None:
-        newer_status["currentMetrics"] = [new_status(metric) for metric in statuses]
+        newer_status["currentMetrics"] = [new_metric(metric, "current") for metric in statuses]
     elif current is not None:
         newer_status["currentMetrics"] = [_cpu("current", current)]
     if conditions := read_conditions(annotations):
@@ -75,13 +75,13 @@ def to_v1(document: Document) -> Document:
     for metric in spec.get("metrics") or ():
         utilization = _utilization(metric, "target")
         if utilization is None:
-            others.append(old_spec(metric))
+            others.append(old_metric(metric, "target"))
         else:
             older_spec.setdefault("targetCPUUtilizationPercentage", utilization)
     if others:
         annotations[METRICS] = written_metrics(others)
     if statuses := status.get("currentMetrics"):
-        annotations[CURRENT_METRICS] = written_metrics([old_status(metric) for metric in statuses])
+        annotations[CURRENT_METRICS] = written_metrics([old_metric(metric, "current") for metric in statuses])
         for metric in statuses:
             if (current := _utilization(metric, "current")) is not None:
                 older_status["currentCPUUtilizationPercentage"] = current

@@ -31,6 +31,15 @@ def validate_affinity(affinity: Document | None, path: str) -> Iterator[Cause]:
             yield from _validate_pod_term(weighted.get("podAffinityTerm") or {}, f"{place}.podAffinityTerm")
 
 
+def pod_terms(spec: Document) -> Iterator[Document]:
+    """What the affinities of a pod say about other pods: the preferences, then what is required."""
+    affinity = spec.get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        pods = affinity.get(kind) or {}
+        yield from (weighted.get("podAffinityTerm") or {} for weighted in pods.get(PREFERRED) or ())
+        yield from pods.get(REQUIRED) or ()
+
+
 def validate_node_selector(selector: Document, path: str) -> Iterator[Cause]:
     """A node selector with terms, one of which a node must meet."""
     terms = selector.get("nodeSelectorTerms") or ()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.pods.containers.fields import default_field_reference
 from pilotage.server.strategies.pods.containers.images import pull_policy
@@ -13,7 +11,7 @@ from pilotage.server.strategies.pods.containers.resources import (
     default_quantities,
     default_requirements,
 )
-from pilotage.server.strategies.pods.surroundings import CONTAINER_LISTS
+from pilotage.server.strategies.pods.surroundings import containers
 from pilotage.server.strategies.pods.volumes.defaults import default_volume
 
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
@@ -75,12 +73,6 @@ def default_pod_spec(spec: Document) -> None:
     if resources := spec.get("resources"):
         default_quantities(resources.get("limits"))
         default_quantities(resources.get("requests"))
-
-
-def containers(spec: Document, lists: tuple[str, ...] = CONTAINER_LISTS) -> Iterator[Document]:
-    """All containers of a spec."""
-    for name in lists:
-        yield from spec.get(name) or ()
 
 
 def _default_status(status: Document) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.pods.affinity import PREFERRED, REQUIRED
+from pilotage.server.strategies.pods.affinity import pod_terms
 from pilotage.server.strategies.pods.annotations import APPARMOR, apparmor_profile
 from pilotage.server.strategies.pods.containers.resources import quality_of_service
 from pilotage.server.strategies.pods.surroundings import containers_of
@@ -28,7 +26,7 @@ def prepare_pod(pod: Document) -> None:
             }
         ]
     labels = metadata.get("labels") or {}
-    for term in _terms(spec):
+    for term in (*pod_terms(spec), *(spec.get("topologySpreadConstraints") or ())):
         _add_label_keys(term, labels)
 
 
@@ -45,16 +43,6 @@ def apply_apparmor(pod: Document) -> None:
             profile = apparmor_profile(annotation)
             if profile is not None and profile != of_pod:
                 container["securityContext"] = context | {"appArmorProfile": profile}
-
-
-def _terms(spec: Document) -> Iterator[Document]:
-    """What has a selector of pods to which values of this pod's labels are added."""
-    affinity = spec.get("affinity") or {}
-    for kind in ("podAffinity", "podAntiAffinity"):
-        pods = affinity.get(kind) or {}
-        yield from (weighted.get("podAffinityTerm") or {} for weighted in pods.get(PREFERRED) or ())
-        yield from pods.get(REQUIRED) or ()
-    yield from spec.get("topologySpreadConstraints") or ()
 
 
 def _add_label_keys(term: Document, labels: Document) -> None:

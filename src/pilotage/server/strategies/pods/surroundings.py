@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pilotage.meta.documents import Document
@@ -22,6 +22,12 @@ class Surroundings:
     grace_period: int | None
     host_users: bool
     """Whether the users of the containers are those of the node."""
+
+
+def containers(spec: Document, lists: Sequence[str] = CONTAINER_LISTS) -> Iterator[Document]:
+    """All containers of a spec, or those of some lists."""
+    for name in lists:
+        yield from spec.get(name) or ()
 
 
 def containers_of(spec: Document, path: str) -> Iterator[tuple[Document, str]]:
