@@ -5,7 +5,7 @@ import pytest
 from pilotage.errors import Invalid
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.server.strategies.resource.access import ADMIN_ACCESS
+from pilotage.server.strategies.resource.claims import ADMIN_ACCESS
 
 from .registries import NAMESPACES, opened
 

@@ -9,7 +9,7 @@ import pytest
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.apiregistration import APIServiceStrategy
 from pilotage.server.strategies.apps.controllerrevisions import ControllerRevisionStrategy
-from pilotage.server.strategies.networking.ingressclasses import IngressClassStrategy
+from pilotage.server.strategies.networking.ingresses import IngressClassStrategy
 from pilotage.server.strategies.node import RuntimeClassStrategy
 from pilotage.server.strategies.scheduling import PriorityClassStrategy
 

@@ -9,7 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required, shown
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1035_label
-from pilotage.server.strategies.checks.choices import validate_choice
+from pilotage.server.strategies.checks.fields import validate_choice
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.strategy import Strategy, copy_field

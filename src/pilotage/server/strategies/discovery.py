@@ -15,8 +15,7 @@ from pilotage.server.strategies.checks.addresses import (
     validate_canonical_address,
     validate_reachable_address,
 )
-from pilotage.server.strategies.checks.choices import validate_choice
-from pilotage.server.strategies.checks.fields import validate_given, validate_immutable
+from pilotage.server.strategies.checks.fields import validate_choice, validate_given, validate_immutable
 from pilotage.server.strategies.checks.texts import validate_domain, validate_optional_text, validate_text
 from pilotage.server.strategies.strategy import Strategy
 

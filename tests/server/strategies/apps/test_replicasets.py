@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from pilotage.server.strategies.apps.replicasets import ReplicaSetStrategy
-from pilotage.server.strategies.apps.replicationcontrollers import ReplicationControllerStrategy
+from pilotage.server.strategies.apps.replicasets import ReplicaSetStrategy, ReplicationControllerStrategy
 
 from ..writes import created, fields, status_written, updated
 from .test_deployments import spec

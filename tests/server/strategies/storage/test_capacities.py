@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pilotage.server.strategies.storage.capacities import CSIStorageCapacityStrategy, VolumeAttributesClassStrategy
+from pilotage.server.strategies.storage.classes import CSIStorageCapacityStrategy, VolumeAttributesClassStrategy
 
 from ..writes import created, fields, updated
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from pilotage.server.strategies.storage.csidrivers import CSIDriverStrategy
-from pilotage.server.strategies.storage.csinodes import CSINodeStrategy
-from pilotage.server.strategies.storage.storageclasses import StorageClassStrategy
+from pilotage.server.strategies.storage.classes import StorageClassStrategy
+from pilotage.server.strategies.storage.csi import CSIDriverStrategy, CSINodeStrategy
 from pilotage.server.strategies.storage.volumeattachments import VolumeAttachmentStrategy
 
 from ..writes import created, fields, status_written, updated

@@ -14,8 +14,7 @@ from pilotage.server.strategies.admissionregistration.rules import (
     validate_match_resources,
     validate_mutating_operations,
 )
-from pilotage.server.strategies.checks.choices import validate_choice, validate_required_choice
-from pilotage.server.strategies.checks.fields import validate_given
+from pilotage.server.strategies.checks.fields import validate_choice, validate_given, validate_required_choice
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.texts import validate_optional_text, validate_required_text
 from pilotage.server.strategies.strategy import Strategy

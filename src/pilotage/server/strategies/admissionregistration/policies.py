@@ -26,9 +26,13 @@ from pilotage.server.strategies.admissionregistration.rules import (
     validate_mutating_operations,
 )
 from pilotage.server.strategies.admissionregistration.validations import validate_annotations, validate_validations
-from pilotage.server.strategies.checks.choices import validate_optional_choice, validate_required_choice
 from pilotage.server.strategies.checks.conditions import validate_conditions
-from pilotage.server.strategies.checks.fields import validate_given, validate_needed
+from pilotage.server.strategies.checks.fields import (
+    validate_given,
+    validate_needed,
+    validate_optional_choice,
+    validate_required_choice,
+)
 from pilotage.server.strategies.strategy import Strategy
 
 _MAX_VARIABLES = 1_000

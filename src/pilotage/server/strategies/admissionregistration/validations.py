@@ -10,7 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
 from pilotage.schema.cel.admission.expressions import AdmissionCompiler
 from pilotage.server.strategies.admissionregistration.conditions import expression_cause
-from pilotage.server.strategies.checks.choices import validate_optional_choice
+from pilotage.server.strategies.checks.fields import validate_optional_choice
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.texts import validate_text
 

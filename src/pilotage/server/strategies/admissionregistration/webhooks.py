@@ -22,7 +22,7 @@ from pilotage.server.strategies.admissionregistration.rules import (
     name_warnings,
     validate_rule,
 )
-from pilotage.server.strategies.checks.choices import validate_optional_choice
+from pilotage.server.strategies.checks.fields import validate_optional_choice
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.strategy import Strategy

@@ -8,10 +8,10 @@ from pilotage.errors import BadRequest, Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document, same
 from pilotage.rest.query import parse_int
-from pilotage.server.strategies.apps.status import validate_collision_count
 from pilotage.server.strategies.apps.templates import (
     selector_changes,
     template_warnings_of,
+    validate_collision_count,
     validate_match,
     validate_template,
 )

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document, same
-from pilotage.server.strategies.apps.status import validate_collision_count, validate_parts
 from pilotage.server.strategies.apps.templates import (
     selector_changes,
+    validate_collision_count,
+    validate_parts,
     validate_selected_template,
     workload_warnings,
 )

@@ -1,20 +1,23 @@
-"""ReplicaSets."""
+"""ReplicaSets, and ReplicationControllers, which are in the core group: their selectors are plain labels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
+from pilotage.meta.causes import required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.apps.status import validate_parts
 from pilotage.server.strategies.apps.templates import (
     selector_changes,
+    validate_labels_match,
+    validate_parts,
     validate_selected_template,
+    validate_template,
     workload_warnings,
 )
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.pods.defaults import default_pod_template
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import Strategy, default_empty
 
 _COUNTS = (
     "replicas",
@@ -56,3 +59,39 @@ def validate_replicas_status(status: Document) -> Iterator[Cause]:
     yield from validate_counts(status, "status", _COUNTS)
     yield from validate_parts(status, "replicas", _PARTS)
     yield from validate_parts(status, "readyReplicas", ("availableReplicas",), "readyReplicas")
+
+
+class ReplicationControllerStrategy(Strategy):
+    """ReplicationControllers get their selector and their own labels from the template."""
+
+    def default(self, document: Document) -> None:
+        spec = document.setdefault("spec", {})
+        spec.setdefault("replicas", 1)
+        template = spec.get("template")
+        if template is None:
+            return
+        default_pod_template(template)
+        if labels := (template.get("metadata") or {}).get("labels"):
+            default_empty(spec, "selector", dict(labels))
+            if not document["metadata"].get("labels"):
+                document["metadata"]["labels"] = dict(labels)
+
+    def validate(self, document: Document) -> Iterator[Cause]:
+        spec = document["spec"]
+        yield from validate_counts(spec, "spec", ("minReadySeconds",))
+        selector = spec.get("selector")
+        if not selector:
+            yield required("spec.selector")
+        yield from validate_counts(spec, "spec", ("replicas",))
+        if spec.get("template") is None:
+            yield required("spec.template")
+            return
+        yield from validate_labels_match(spec, selector or {}, "spec")
+        yield from validate_template(spec, "spec", "ReplicationController")
+
+    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+        return validate_replicas_status(document.get("status") or {})
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        # As in Kubernetes, an update warns of the template that it replaces.
+        return workload_warnings(document, None) if old is None else workload_warnings(old, document)

@@ -9,12 +9,13 @@ from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.meta.validation.objectmeta import annotations_causes, labels_causes
-from pilotage.server.strategies.apps.status import validate_collision_count, validate_parts
 from pilotage.server.strategies.apps.templates import (
     is_new_generation,
     selector_is_valid,
     template_warnings_of,
+    validate_collision_count,
     validate_match,
+    validate_parts,
     validate_restarts,
     validate_selector,
 )

@@ -8,8 +8,7 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document, copied
-from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
-from pilotage.server.strategies.checks.fields import validate_given
+from pilotage.server.strategies.checks.fields import validate_choice, validate_given, validate_optional_choice
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.quantities import validate_quantity_not_negative
 

@@ -10,7 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.server.strategies.apps.templates import is_new_generation, name_warnings
 from pilotage.server.strategies.batch.jobspecs import default_job_spec, job_spec_warnings, validate_job_spec
 from pilotage.server.strategies.batch.schedules import schedule_problem, zone_problem
-from pilotage.server.strategies.checks.choices import validate_required_choice
+from pilotage.server.strategies.checks.fields import validate_required_choice
 from pilotage.server.strategies.checks.labelselectors import invalid_selector
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.pods.defaults import default_template_metadata

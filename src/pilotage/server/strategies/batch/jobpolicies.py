@@ -10,8 +10,7 @@ from pilotage.meta.causes import duplicate, invalid, not_supported, required, to
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.batch.indexes import count_indexes
-from pilotage.server.strategies.checks.choices import validate_optional_choice, validate_required_choice
-from pilotage.server.strategies.checks.fields import validate_given
+from pilotage.server.strategies.checks.fields import validate_given, validate_optional_choice, validate_required_choice
 from pilotage.server.strategies.checks.items import validate_at_most, validate_each
 from pilotage.server.strategies.checks.numbers import validate_not_negative
 from pilotage.server.strategies.checks.texts import validate_length, validate_text

@@ -12,8 +12,7 @@ from pilotage.server.strategies.batch.jobpolicies import (
     validate_replacement_policy,
     validate_success_policy,
 )
-from pilotage.server.strategies.checks.choices import validate_optional_choice
-from pilotage.server.strategies.checks.fields import validate_given
+from pilotage.server.strategies.checks.fields import validate_given, validate_optional_choice
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.checks.texts import validate_domain_path, validate_length
 from pilotage.server.strategies.pods.defaults import default_pod_template

@@ -9,8 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
-from pilotage.server.strategies.checks.choices import validate_choice
-from pilotage.server.strategies.checks.fields import validate_needed
+from pilotage.server.strategies.checks.fields import validate_choice, validate_needed
 from pilotage.server.strategies.checks.texts import validate_length, validate_text
 
 _STATUSES = ("False", "True", "Unknown")

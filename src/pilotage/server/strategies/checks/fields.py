@@ -1,12 +1,12 @@
-"""Fields: those that must be there, those that are checked if they are, and those that an update cannot change."""
+"""Fields: those that must be there, that have one of a few values, and that an update cannot change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Concatenate, ParamSpec
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, required
+from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
 
 P = ParamSpec("P")
@@ -37,3 +37,18 @@ def validate_immutable(value: Any, old: Any, path: str) -> Iterator[Cause]:
     if value != old:
         shown = "" if value is None and isinstance(old, str) else value
         yield invalid(path, shown, IMMUTABLE, whole=True)
+
+
+def validate_choice(value: Any, path: str, allowed: Sequence[str]) -> Sequence[Cause]:
+    """One of the allowed values."""
+    return () if value in allowed else (not_supported(path, value, allowed),)
+
+
+def validate_optional_choice(value: Any, path: str, allowed: Sequence[str]) -> Sequence[Cause]:
+    """One of the allowed values, unless it is absent."""
+    return () if value is None or value in allowed else (not_supported(path, value, allowed),)
+
+
+def validate_required_choice(value: Any, path: str, allowed: Sequence[str], detail: str = "") -> Sequence[Cause]:
+    """One of the allowed values, which must be there."""
+    return validate_choice(value, path, allowed) if value else (required(path, detail),)

@@ -22,6 +22,7 @@ _HEADER = (
     "(e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"
 )
 _VARIABLE = "a valid environment variable name must consist only of printable ASCII characters other than '='"
+_MAX_DRIVER_NAME = 63
 
 
 def validate_text(value: str, path: str, rule: NameRule = dns_1123_subdomain) -> Iterator[Cause]:
@@ -120,3 +121,12 @@ def validate_domain_path(value: str, path: str) -> Iterator[Cause]:
     yield from validate_text(domain, path)
     if not _is_http_path(rest):
         yield invalid(path, rest, f"Invalid path (regex used for validation is '{_HTTP_PATH}')")
+
+
+def validate_driver_name(name: str, path: str) -> Iterator[Cause]:
+    """A short subdomain in which capitals count as small letters."""
+    if not name:
+        yield required(path)
+        return
+    yield from validate_length(name, path, _MAX_DRIVER_NAME)
+    yield from (invalid(path, name, problem) for problem in dns_1123_subdomain(name.lower()))

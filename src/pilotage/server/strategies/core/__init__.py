@@ -37,9 +37,9 @@ STRATEGIES: Mapping[str, Strategy] = {
             **{"status.podIPs": "status."},  # accepted, and always empty
         ),
     ),
-    "podtemplates": deferred("pods.templates:PodTemplateStrategy", generation=True),
+    "podtemplates": deferred("pods.strategy:PodTemplateStrategy", generation=True),
     "replicationcontrollers": deferred(
-        "apps.replicationcontrollers:ReplicationControllerStrategy",
+        "apps.replicasets:ReplicationControllerStrategy",
         scale=REPLICAS_BY_LABELS,
         generate_name_checked=False,
         generation=True,

@@ -9,8 +9,7 @@ from pilotage.meta.causes import required
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.server.strategies.checks.addresses import validate_address, validate_reachable_address
-from pilotage.server.strategies.checks.choices import validate_required_choice
-from pilotage.server.strategies.checks.fields import validate_given
+from pilotage.server.strategies.checks.fields import validate_given, validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.texts import validate_optional_text, validate_text

@@ -10,7 +10,7 @@ from pilotage.meta.causes import duplicate, forbidden, invalid
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import label_value, qualified_name
 from pilotage.server.strategies.checks.addresses import network, network_warnings, validate_network
-from pilotage.server.strategies.checks.choices import validate_required_choice
+from pilotage.server.strategies.checks.fields import validate_required_choice
 from pilotage.server.strategies.checks.items import repeated, validate_each
 from pilotage.server.strategies.checks.resourcenames import validate_resource_amount
 from pilotage.server.strategies.checks.texts import validate_text

@@ -8,7 +8,7 @@ from pilotage.server.strategies.deferred import deferred
 from pilotage.server.strategies.strategy import Strategy
 
 STRATEGIES: Mapping[str, Strategy] = {
-    "ingressclasses": deferred("networking.ingressclasses:IngressClassStrategy", generation=True),
+    "ingressclasses": deferred("networking.ingresses:IngressClassStrategy", generation=True),
     "ingresses": deferred("networking.ingresses:IngressStrategy", generation=True),
     "ipaddresses": deferred("networking.addresses:IPAddressStrategy", name_form="path"),
     "networkpolicies": deferred("networking.networkpolicies:NetworkPolicyStrategy", generation=True),

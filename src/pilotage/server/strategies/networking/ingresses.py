@@ -1,4 +1,4 @@
-"""Ingresses."""
+"""Ingresses and IngressClasses."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, not_supported, required
+from pilotage.meta.causes import forbidden, invalid, not_supported, required, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain, path_segment_name, wildcard_subdomain
 from pilotage.server.strategies.checks.addresses import address, validate_address
-from pilotage.server.strategies.checks.fields import validate_given, validate_needed
+from pilotage.server.strategies.checks.fields import validate_given, validate_immutable, validate_needed
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import validate_port_name
-from pilotage.server.strategies.checks.texts import validate_optional_text, validate_required_text, validate_text
+from pilotage.server.strategies.checks.texts import (
+    validate_domain_path,
+    validate_optional_text,
+    validate_required_text,
+    validate_text,
+)
 from pilotage.server.strategies.strategy import Strategy
 
 _CLASS = "kubernetes.io/ingress.class"
@@ -22,6 +27,8 @@ _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 _WRONG_PARTS = ("//", "/./", "/../", "%2f", "%2F")
 _WRONG_ENDS = ("/..", "/.")
 _NO_ADDRESS = "must be a DNS name, not an IP address"
+_MAX_CONTROLLER = 250
+_SCOPES = ("Cluster", "Namespace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,3 +178,42 @@ def _validate_service(service: Document, path: str) -> Iterator[Cause]:
         yield from validate_port_number(number, f"{path}.service.port.number")
     else:
         yield required(path, "port name or number is required")
+
+
+class IngressClassStrategy(Strategy):
+    """Ingress classes name a controller, which they keep, and may refer to its parameters."""
+
+    def default(self, document: Document) -> None:
+        parameters = document["spec"].get("parameters")
+        if parameters is not None:
+            parameters.setdefault("scope", "Cluster")
+
+    def validate(self, document: Document) -> list[Cause]:
+        spec = document["spec"]
+        controller = spec.get("controller", "")
+        found: list[Cause] = []
+        if len(controller.encode()) > _MAX_CONTROLLER:
+            found.append(too_long("spec.controller", _MAX_CONTROLLER))
+        found += validate_domain_path(controller, "spec.controller")
+        parameters = spec.get("parameters")
+        return found if parameters is None else found + list(_validate_parameters(parameters, "spec.parameters"))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        new, was = document["spec"].get("controller"), old.get("spec", {}).get("controller")
+        return [*validate_immutable(new, was, "spec.controller"), *self.validate(document)]
+
+
+def _validate_parameters(parameters: Document, path: str) -> Iterator[Cause]:
+    yield from validate_given(parameters.get("apiGroup"), f"{path}.apiGroup", validate_text)
+    yield from validate_required_text(parameters.get("kind"), f"{path}.kind", path_segment_name)
+    yield from validate_required_text(parameters.get("name"), f"{path}.name", path_segment_name)
+    scope, namespace = parameters.get("scope"), parameters.get("namespace")
+    if scope not in _SCOPES:
+        yield not_supported(f"{path}.scope", scope or "", _SCOPES)
+    elif scope == "Cluster":
+        if namespace is not None:
+            yield forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
+    elif namespace is None:
+        yield required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
+    else:
+        yield from validate_text(namespace, f"{path}.namespace", dns_1123_label)

@@ -10,7 +10,7 @@ from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.addresses import validate_address
-from pilotage.server.strategies.checks.choices import validate_required_choice
+from pilotage.server.strategies.checks.fields import validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.texts import validate_length, validate_optional_text, validate_text
 

@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import label_value, qualified_name
-from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
+from pilotage.server.strategies.checks.fields import validate_choice, validate_optional_choice
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.texts import validate_text

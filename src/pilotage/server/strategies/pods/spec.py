@@ -9,8 +9,7 @@ from pilotage.meta.causes import duplicate, forbidden, invalid, json_shown, requ
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
 from pilotage.meta.validation.objectmeta import annotations_causes, labels_causes
-from pilotage.server.strategies.checks.choices import validate_required_choice
-from pilotage.server.strategies.checks.fields import validate_given
+from pilotage.server.strategies.checks.fields import validate_given, validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.texts import validate_optional_text, validate_required_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_affinity

@@ -1,4 +1,4 @@
-"""The strategy of pods."""
+"""The strategies of pods and of PodTemplates."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from itertools import islice
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document, same
-from pilotage.server.strategies.pods.defaults import default_pod
+from pilotage.meta.validation.objectmeta import MAX_CAUSES
+from pilotage.server.strategies.pods.defaults import default_pod, default_pod_template
 from pilotage.server.strategies.pods.preparation import apply_apparmor, prepare_pod
 from pilotage.server.strategies.pods.resize import keep_all_but_resources, validate_resize
-from pilotage.server.strategies.pods.spec import validate_new_pod
+from pilotage.server.strategies.pods.spec import validate_new_pod, validate_pod_template
 from pilotage.server.strategies.pods.status import (
     agree_on_address,
     carry_status_over,
@@ -18,7 +19,7 @@ from pilotage.server.strategies.pods.status import (
     validate_pod_status,
 )
 from pilotage.server.strategies.pods.update import validate_ephemeral_containers_update, validate_pod_update
-from pilotage.server.strategies.pods.warnings import pod_warnings
+from pilotage.server.strategies.pods.warnings import pod_warnings, template_warnings
 from pilotage.server.strategies.strategy import Strategy, copy_field
 
 _MAX_WARNINGS = 200  # no more fit into an answer
@@ -83,3 +84,18 @@ class PodStrategy(Strategy):
 def _count_generation(document: Document, old: Document) -> None:
     if not same(document.get("spec"), old.get("spec")):
         document["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+class PodTemplateStrategy(Strategy):
+    """PodTemplates have neither spec nor status."""
+
+    def default(self, document: Document) -> None:
+        default_pod_template(document.setdefault("template", {}))
+
+    def validate(self, document: Document) -> Iterator[Cause]:
+        return validate_pod_template(document["template"], "template")
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        if old is not None and document["metadata"].get("generation") == old["metadata"].get("generation"):
+            return []
+        return list(islice(template_warnings(document["template"], "template"), MAX_CAUSES))

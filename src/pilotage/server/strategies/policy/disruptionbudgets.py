@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.choices import validate_optional_choice
 from pilotage.server.strategies.checks.conditions import validate_conditions
+from pilotage.server.strategies.checks.fields import validate_optional_choice
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.numbers import validate_at_most_all, validate_count_or_percent, validate_counts
 from pilotage.server.strategies.strategy import Strategy

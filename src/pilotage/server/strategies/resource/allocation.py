@@ -12,13 +12,11 @@ from pilotage.meta.documents import Document, canonical, same
 from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.strategies.checks.addresses import network
-from pilotage.server.strategies.checks.choices import validate_required_choice
 from pilotage.server.strategies.checks.conditions import validate_conditions
-from pilotage.server.strategies.checks.fields import validate_given, validate_needed
+from pilotage.server.strategies.checks.fields import validate_given, validate_needed, validate_required_choice
 from pilotage.server.strategies.checks.items import validate_at_most, validate_each
-from pilotage.server.strategies.checks.texts import validate_length, validate_text
+from pilotage.server.strategies.checks.texts import validate_driver_name, validate_length, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
-from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 from pilotage.server.strategies.resource.devices import (
     MAX_CONFIGURATIONS,
     MAX_REQUESTS,

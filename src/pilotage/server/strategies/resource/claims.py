@@ -1,20 +1,22 @@
-"""ResourceClaims, which ask for devices, and the templates that they are made from."""
+"""ResourceClaims, which ask for devices, the templates that they are made from, and who may have admin access."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid
+from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document, same
 from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.checks.fields import IMMUTABLE
-from pilotage.server.strategies.pods.volumes.claims import validate_template_metadata
-from pilotage.server.strategies.resource.access import ADMIN_ACCESS, granted_access, requested_access
 from pilotage.server.strategies.resource.allocation import drop_deallocated_devices, validate_claim_status
 from pilotage.server.strategies.resource.devices import default_device_claim, validate_device_claim
 from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.volumes.claims import validate_template_metadata
+
+ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
+_DETAIL = f"admin access to devices requires the `{ADMIN_ACCESS}: true` label on the containing namespace"
 
 
 class ResourceClaimStrategy(Strategy):
@@ -70,3 +72,23 @@ class ResourceClaimTemplateStrategy(Strategy):
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         unchanged = same(document["spec"], old["spec"]) and same_texts(document["spec"], old["spec"])
         return [] if unchanged else [*self.validate(document), invalid("spec", document["spec"], IMMUTABLE)]
+
+
+def requested_access(devices: Document) -> list[Cause]:
+    """The cause for the first request of a claim, or of a template's claim, that asks for admin access."""
+    for index, request in enumerate(devices.get("requests") or ()):
+        if (request.get("exactly") or {}).get("adminAccess"):
+            return [forbidden(f"spec.devices.requests[{index}].adminAccess", _DETAIL)]
+    return []
+
+
+def granted_access(claim: Document, old: Document) -> list[Cause]:
+    """The cause for the first device that is allocated with admin access, unless the claim had one before."""
+    if _granted(old) >= 0 or (index := _granted(claim)) < 0:
+        return []
+    return [forbidden(f"status.allocation.devices.results[{index}].adminAccess", _DETAIL)]
+
+
+def _granted(claim: Document) -> int:
+    devices = ((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}
+    return next((index for index, result in enumerate(devices.get("results") or ()) if result.get("adminAccess")), -1)

@@ -11,8 +11,12 @@ from pilotage.meta.documents import Document, canonical
 from pilotage.meta.validation.names import dns_1123_label, label_value, qualified_name
 from pilotage.schema.cel.devices import selector_problem
 from pilotage.server.strategies.checks.items import repeated, validate_each
-from pilotage.server.strategies.checks.texts import validate_optional_text, validate_required_text, validate_text
-from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
+from pilotage.server.strategies.checks.texts import (
+    validate_driver_name,
+    validate_optional_text,
+    validate_required_text,
+    validate_text,
+)
 from pilotage.server.strategies.resource.names import (
     RequestNames,
     request_names,

@@ -9,8 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.texts import validate_length, validate_text
-from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
+from pilotage.server.strategies.checks.texts import validate_driver_name, validate_length, validate_text
 
 RequestNames = Mapping[str, Set[str]]
 """The requests of a claim, each with its alternatives."""

@@ -10,7 +10,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_found, required, too_many
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import dns_1123_label, label_value, qualified_name
-from pilotage.server.strategies.checks.choices import validate_required_choice
+from pilotage.server.strategies.checks.fields import validate_required_choice
 from pilotage.server.strategies.checks.quantities import quantity
 from pilotage.server.strategies.checks.resourcenames import is_native
 from pilotage.server.strategies.checks.texts import validate_length, validate_required_text, validate_text

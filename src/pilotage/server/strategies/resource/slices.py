@@ -9,9 +9,8 @@ from pilotage.meta.causes import invalid, required, too_many
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.fields import IMMUTABLE
-from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
+from pilotage.server.strategies.checks.texts import validate_driver_name, validate_required_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
-from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 from pilotage.server.strategies.resource.devices import validate_set
 from pilotage.server.strategies.resource.names import validate_pool_name
 from pilotage.server.strategies.resource.slicedevices import (

@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.checks.addresses import address, validate_address
-from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
+from pilotage.server.strategies.checks.fields import validate_choice, validate_optional_choice
 from pilotage.server.strategies.services.kinds import is_headless, needs_cluster_ip, same
 from pilotage.server.strategies.services.ranges import CLUSTER_NETWORK, FAMILIES, NO_ADDRESS, in_cluster_network
 

@@ -10,8 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.meta.validation.objectmeta import labels_causes
 from pilotage.server.strategies.checks.addresses import validate_address, validate_network, validate_reachable_address
-from pilotage.server.strategies.checks.choices import validate_optional_choice, validate_required_choice
-from pilotage.server.strategies.checks.fields import validate_given
+from pilotage.server.strategies.checks.fields import validate_given, validate_optional_choice, validate_required_choice
 from pilotage.server.strategies.checks.items import repeated
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import PROTOCOLS, validate_port_number_or_name

@@ -8,10 +8,10 @@ from pilotage.server.strategies.deferred import deferred
 from pilotage.server.strategies.strategy import Strategy
 
 STRATEGIES: Mapping[str, Strategy] = {
-    "csidrivers": deferred("storage.csidrivers:CSIDriverStrategy", unconditional_update=False),
-    "csinodes": deferred("storage.csinodes:CSINodeStrategy", unconditional_update=False),
-    "csistoragecapacities": deferred("storage.capacities:CSIStorageCapacityStrategy", unconditional_update=False),
-    "storageclasses": deferred("storage.storageclasses:StorageClassStrategy"),
+    "csidrivers": deferred("storage.csi:CSIDriverStrategy", unconditional_update=False),
+    "csinodes": deferred("storage.csi:CSINodeStrategy", unconditional_update=False),
+    "csistoragecapacities": deferred("storage.classes:CSIStorageCapacityStrategy", unconditional_update=False),
+    "storageclasses": deferred("storage.classes:StorageClassStrategy"),
     "volumeattachments": deferred("storage.volumeattachments:VolumeAttachmentStrategy", unconditional_update=False),
-    "volumeattributesclasses": deferred("storage.capacities:VolumeAttributesClassStrategy"),
+    "volumeattributesclasses": deferred("storage.classes:VolumeAttributesClassStrategy"),
 }

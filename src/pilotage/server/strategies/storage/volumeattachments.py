@@ -8,9 +8,8 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document, same
 from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_given
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks.texts import validate_driver_name, validate_text
 from pilotage.server.strategies.pods.containers.resources import default_quantities
-from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 from pilotage.server.strategies.pods.volumes.defaults import default_source
 from pilotage.server.strategies.strategy import Strategy
 from pilotage.server.strategies.volumes.sources import SOURCES

@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims, and the specs of claims in templates."""
+"""PersistentVolumeClaims, and the specs and metadata of claims in templates."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
+from pilotage.meta.models import METADATA_FIELDS
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
-from pilotage.server.strategies.checks.fields import validate_given, validate_needed
+from pilotage.meta.validation.objectmeta import annotations_causes, labels_causes
+from pilotage.server.strategies.checks.fields import (
+    validate_choice,
+    validate_given,
+    validate_needed,
+    validate_optional_choice,
+)
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.quantities import is_fractional, validate_positive_quantity
 from pilotage.server.strategies.checks.texts import validate_optional_text
@@ -19,6 +25,7 @@ from pilotage.server.strategies.strategy import default_empty
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
 _SNAPSHOTS = "snapshot.storage.k8s.io"
+_NOT_IN_TEMPLATE = tuple(name for name in METADATA_FIELDS if name not in ("labels", "annotations"))
 
 
 def default_claim_spec(spec: Document) -> None:
@@ -112,3 +119,19 @@ def _validate_data_source(source: Document, path: str, *, any_group: bool) -> It
         yield invalid(path, source.get("kind") or "", detail)
     if not any_group:
         yield from validate_optional_text(group, f"{path}.apiGroup")
+
+
+def validate_claim_template(template: Document, path: str) -> Iterator[Cause]:
+    """The claim that is made for an ephemeral volume."""
+    yield from validate_template_metadata(template.get("metadata") or {}, f"{path}.metadata")
+    yield from validate_claim_spec(template.get("spec") or {}, f"{path}.spec")
+
+
+def validate_template_metadata(metadata: Document, path: str) -> Iterator[Cause]:
+    """The metadata of objects that are made from a template: labels and annotations."""
+    yield from annotations_causes(metadata.get("annotations") or {}, f"{path}.annotations")
+    yield from labels_causes(metadata.get("labels") or {}, f"{path}.labels")
+    for name in _NOT_IN_TEMPLATE:
+        if metadata.get(name) not in (None, "", 0) or (name == "deletionGracePeriodSeconds" and name in metadata):
+            shown = "uID" if name == "uid" else name  # Go's name of the field, with a small first letter
+            yield forbidden(f"{path}.{shown}", "cannot be set")

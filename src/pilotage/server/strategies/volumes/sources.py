@@ -9,8 +9,12 @@ from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.fields import validate_needed
-from pilotage.server.strategies.checks.texts import validate_no_backsteps, validate_required_text, validate_text
-from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
+from pilotage.server.strategies.checks.texts import (
+    validate_driver_name,
+    validate_no_backsteps,
+    validate_required_text,
+    validate_text,
+)
 from pilotage.server.strategies.pods.volumes.sources import SOURCES as POD_SOURCES
 from pilotage.server.strategies.pods.volumes.sources import Check
 

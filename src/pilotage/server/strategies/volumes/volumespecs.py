@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.choices import validate_choice, validate_optional_choice
-from pilotage.server.strategies.checks.fields import validate_given
+from pilotage.server.strategies.checks.fields import validate_choice, validate_given, validate_optional_choice
 from pilotage.server.strategies.checks.quantities import quantity, validate_positive_quantity
 from pilotage.server.strategies.checks.texts import validate_optional_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector

@@ -8,8 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, not_supported, required, too_many
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.choices import validate_choice, validate_required_choice
-from pilotage.server.strategies.checks.fields import validate_needed
+from pilotage.server.strategies.checks.fields import validate_choice, validate_needed, validate_required_choice
 from pilotage.server.strategies.checks.items import validate_at_most, validate_each
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import PROTOCOLS, port_name_problems

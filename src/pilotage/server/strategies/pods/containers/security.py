@@ -9,8 +9,7 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, json_shown, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.choices import validate_choice, validate_required_choice
-from pilotage.server.strategies.checks.fields import validate_given
+from pilotage.server.strategies.checks.fields import validate_choice, validate_given, validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.texts import validate_length, validate_relative_path
 from pilotage.server.strategies.pods.windows import validate_windows_options

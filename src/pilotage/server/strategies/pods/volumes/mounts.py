@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_found, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.choices import validate_choice
+from pilotage.server.strategies.checks.fields import validate_choice
 from pilotage.server.strategies.checks.texts import validate_relative_path
 
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")

@@ -10,26 +10,26 @@ from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.choices import (
+from pilotage.server.strategies.checks.fields import (
     validate_choice,
+    validate_given,
     validate_optional_choice,
     validate_required_choice,
 )
-from pilotage.server.strategies.checks.fields import validate_given
 from pilotage.server.strategies.checks.texts import (
+    validate_driver_name,
     validate_no_backsteps,
     validate_optional_text,
     validate_relative_path,
     validate_text,
 )
-from pilotage.server.strategies.pods.volumes.claims import validate_claim_template
-from pilotage.server.strategies.pods.volumes.csi import validate_driver_name
 from pilotage.server.strategies.pods.volumes.projected import (
     validate_files,
     validate_keys,
     validate_mode,
     validate_projected,
 )
+from pilotage.server.strategies.volumes.claims import validate_claim_template
 
 Check = Callable[[Document, str], Iterator[Cause]]
 _HOST_PATHS = ("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pilotage.server.strategies.pods.templates import PodTemplateStrategy
+from pilotage.server.strategies.pods.strategy import PodTemplateStrategy
 
 from ..writes import created, fields
 from .specs import container, spec
