@@ -59,8 +59,8 @@ class LightCluster:
     ) -> None:
         if problem := tenant_problem(tenant):
             raise InvalidDefinition(problem)
-        self._storage = open_direct(storage)
-        self.transport = LightTransport(self._storage, LightOptions(tuple(kinds), tenant, clock, encryption_keys))
+        self.storage = open_direct(storage)
+        self.transport = LightTransport(self.storage, LightOptions(tuple(kinds), tenant, clock, encryption_keys))
         self._scheme = scheme
 
     @cached_property
@@ -75,7 +75,7 @@ class LightCluster:
         return run_now(coroutine)
 
     def close(self) -> None:
-        run_now(self._storage.close())
+        run_now(self.storage.close())
 
     def __enter__(self) -> LightCluster:
         return self

@@ -101,7 +101,8 @@ def test_the_storage_is_of_the_option_or_of_the_variable(
 
 def test_tenants_of_one_file_do_not_see_each_other(todo: Console) -> None:
     todo.output("create", "todo", "one", "--set", "spec.text=x", "--tenant", "a")
-    assert todo.run("get", "todos", "--tenant", "b").errors == "No resources found in default namespace.\n"
+    todo.output("create", "todo", "two", "--set", "spec.text=x", "--tenant", "b")
+    assert todo.output("get", "todos", "--tenant", "b", "-o", "name") == "todo.todo.example.com/two\n"
     assert todo.output("get", "todos", "--tenant", "a", "-o", "name") == "todo.todo.example.com/one\n"
 
 

@@ -67,9 +67,14 @@ class Anywhere:
 
     @asynccontextmanager
     async def _session(self, command: Command, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
+        from pilotage.cli.kit.tenancy import CREATORS, check_tenant
+
         storage = _storage(options)
         if storage:
+            _check_exists(storage)
             tenant = _chosen(options, "tenant") or "default"
+            if command.name not in CREATORS:
+                await check_tenant(storage, tenant)
             async with _stored(storage, tenant, writes=command.writes) as transport:
                 yield await _opened(transport, options, "default", storage)
             return
@@ -96,7 +101,6 @@ async def _stored(url: str, tenant: str, *, writes: bool) -> AsyncIterator[Trans
     from pilotage.cli.kit.embedded import PrintingTransport, reading
     from pilotage.cluster import Cluster
 
-    _check_exists(url)
     if writes:
         async with Cluster.embedded(url, tenant=tenant) as cluster:
             yield PrintingTransport(cluster.transport, cluster.registry)
@@ -108,8 +112,9 @@ async def _stored(url: str, tenant: str, *, writes: bool) -> AsyncIterator[Trans
 
 def _check_exists(url: str) -> None:
     """Refuse a file that does not exist: to look for objects must not create one."""
-    scheme, _, path = url.partition(":")
-    if scheme == "sqlite" and path and not os.path.exists(os.path.expanduser(path)):
+    from pilotage.cli.kit.tenancy import is_missing_file
+
+    if is_missing_file(url):
         raise CommandError(f"there is no storage {url}; a tool, `pilotage run` or `pilotage serve` creates it")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotage.cli.errors import INTERRUPTED
+from pilotage.cli.errors import INTERRUPTED, CommandError
 from pilotage.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound, PilotageError, Unauthorized
 
 FAILED = 1
@@ -18,6 +18,10 @@ class Interrupted(PilotageError):
 
 class NotReconciled(PilotageError):
     """What was written is stored, but a reconciler failed or has not finished."""
+
+
+class NoTenant(CommandError):
+    """A storage has no tenant of this name."""
 
 
 class SeveralErrors(PilotageError):
@@ -39,7 +43,7 @@ def code_of(error: PilotageError) -> int:
     if isinstance(error, SeveralErrors):
         codes = {code_of(each) for each in error.errors}
         return codes.pop() if len(codes) == 1 else FAILED
-    if isinstance(error, NotFound):
+    if isinstance(error, NotFound | NoTenant):
         return NOT_FOUND
     if isinstance(error, AlreadyExists | Conflict):
         return CONFLICT

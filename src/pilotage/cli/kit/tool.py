@@ -6,8 +6,8 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 
 from pilotage.cli.errors import INTERRUPTED
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pilotage.cli.deadline import ExitDeadline
     from pilotage.cli.kit.session import CommandSession
     from pilotage.cluster import Cluster
+    from pilotage.cluster.light import LightCluster
     from pilotage.manager.manager import Manager
     from pilotage.meta.models import Resource
     from pilotage.rest.transport import Transport
@@ -165,13 +166,17 @@ class Tool:
 
     async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         """Run a command on the storage; after one that writes, the reconcilers until they are idle."""
-        run = command_function(command.name)
-        if not command.writes:
-            async with self._reading(options) as session:
-                return await run(session, options)
         from pilotage.cli.kit.embedded import PrintingTransport
+        from pilotage.cli.kit.tenancy import CREATORS, check_tenant
 
-        async with self._opened(options) as cluster:
+        run, url = command_function(command.name), self.storage_of(options)
+        exists = command.name in CREATORS or await check_tenant(url, options.tenant)
+        if not command.writes:
+            # What watches is for objects that another program will create; anything else must not create a tenant.
+            waits = command.name == "wait" or _watches(options)
+            async with self._reading(url if exists or waits else "memory:", options) as session:
+                return await run(session, options)
+        async with self._opened(url, options) as cluster:
             transport = PrintingTransport(cluster.transport, cluster.registry)
             session = await self._session(transport, options)
             if self.setup is None or getattr(options, "no_reconcile", False):
@@ -188,23 +193,34 @@ class Tool:
 
     def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
         """Run a command that reads a SQLite file and does not watch, without an event loop."""
-        watches = getattr(options, "watch", False) or getattr(options, "watch_only", False)
         url = self.storage_of(options)
-        if command.name not in _LIGHT or watches or not url.startswith("sqlite:") or url == "sqlite:":
+        if command.name not in _LIGHT or _watches(options) or not url.startswith("sqlite:") or url == "sqlite:":
             return None
         if command.name == "get" and (code := self._get(options)) is not None:
             return code
-        from pilotage.cluster.light import LightCluster
-
-        if not os.path.exists(os.path.expanduser(url.removeprefix("sqlite:"))):
-            url = "memory:"  # to look for objects must not create a file, or a folder that was misspelt
         run = command_function(command.name)
-        with uncollected(), LightCluster(url, kinds=self._own_kinds, tenant=options.tenant) as cluster:
+        with uncollected(), self._light(url, options.tenant) as cluster:
 
             async def read() -> int:
                 return await run(await self._session(cluster.transport, options), options)
 
             return cluster.run(read())
+
+    @contextmanager
+    def _light(self, url: str, tenant: str) -> Iterator[LightCluster]:
+        """The storage without an event loop; an empty one if the tenant does not exist: to look for objects must create
+        neither a tenant nor a file. Raises NoTenant."""
+        from pilotage.cli.kit.tenancy import has_tenant, is_missing_file
+        from pilotage.cluster.light import LightCluster
+
+        if not is_missing_file(url):
+            with LightCluster(url, kinds=self._own_kinds, tenant=tenant) as cluster:
+                if cluster.run(has_tenant(cluster.storage, tenant)):
+                    yield cluster
+                    return
+        with LightCluster("memory:", kinds=self._own_kinds, tenant=tenant) as cluster:
+            cluster.run(has_tenant(cluster.storage, tenant))
+            yield cluster
 
     def _get(self, options: argparse.Namespace) -> int | None:
         """Print what is in the file, without a class of a kind; None if it takes more."""
@@ -218,24 +234,24 @@ class Tool:
             return direct.get(source, visible, options)
 
     @asynccontextmanager
-    async def _reading(self, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
+    async def _reading(self, url: str, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
         from pilotage.cli.kit.embedded import PrintingTransport, reading
 
         async with AsyncExitStack() as exits:
             own = self._own_kinds
-            found = await exits.enter_async_context(reading(self.storage_of(options), options.tenant, own))
+            found = await exits.enter_async_context(reading(url, options.tenant, own))
             if found is not None:
                 yield await self._session(found, options)
                 return
-        async with self._opened(options) as cluster:
+        async with self._opened(url, options) as cluster:
             yield await self._session(PrintingTransport(cluster.transport, cluster.registry), options)
 
     @asynccontextmanager
-    async def _opened(self, options: argparse.Namespace) -> AsyncIterator[Cluster]:
+    async def _opened(self, url: str, options: argparse.Namespace) -> AsyncIterator[Cluster]:
         """The storage with the server's work, and the kinds installed."""
         from pilotage.cluster import Cluster
 
-        async with Cluster.embedded(self.storage_of(options), tenant=options.tenant) as cluster:
+        async with Cluster.embedded(url, tenant=options.tenant) as cluster:
             await cluster.install(*self._own_kinds)
             yield cluster
 
@@ -262,3 +278,7 @@ class Tool:
             field_manager=getattr(options, "field_manager", "") or self.name,
             log_file=log_file_of(self.storage_of(options)),
         )
+
+
+def _watches(options: argparse.Namespace) -> bool:
+    return bool(getattr(options, "watch", False) or getattr(options, "watch_only", False))

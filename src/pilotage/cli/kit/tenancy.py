@@ -1,0 +1,45 @@
+"""Whether the tenant of a command exists. Only `create` and `apply` create one: a misspelt name must not."""
+
+from __future__ import annotations
+
+import os
+
+from pilotage.cli.kit.exits import NoTenant
+from pilotage.server.tenants import prefix_of, tenants
+from pilotage.storage import open_storage
+from pilotage.storage.interface import Storage
+
+DEFAULT_TENANT = "default"
+CREATORS = ("create", "apply")
+"""The commands that create the tenant they are for."""
+
+
+async def check_tenant(url: str, tenant: str) -> bool:
+    """Whether the tenant has objects. Raises NoTenant for any tenant but the default one, which is empty at first."""
+    if is_missing_file(url):
+        return _is_default(tenant, [])
+    storage = await open_storage(url)
+    try:
+        return await has_tenant(storage, tenant)
+    finally:
+        await storage.close()
+
+
+async def has_tenant(storage: Storage, tenant: str) -> bool:
+    """The same for an open storage."""
+    if (await storage.list(prefix_of(tenant), limit=1)).entries:
+        return True
+    return _is_default(tenant, await tenants(storage))
+
+
+def is_missing_file(url: str) -> bool:
+    """Whether a storage is a SQLite file that does not exist."""
+    scheme, _, path = url.partition(":")
+    return scheme == "sqlite" and bool(path) and not os.path.exists(os.path.expanduser(path))
+
+
+def _is_default(tenant: str, found: list[str]) -> bool:
+    if tenant != DEFAULT_TENANT:
+        there_are = f"there are: {', '.join(found)}" if found else "the storage is empty"
+        raise NoTenant(f'there is no tenant "{tenant}"; {there_are}. The commands create and apply create a tenant')
+    return False

@@ -1,0 +1,61 @@
+"""A tenant is created by what writes objects into it, and by nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pilotage.cli import main
+from tests.cli.kit.tools import Console, captured
+
+UNKNOWN = 'error: there is no tenant "team-x"; there are: team-a. The commands create and apply create a tenant\n'
+COMMANDS = (
+    *(
+        "get todos",
+        "get todos --sort-by=.spec.text",
+        "get todos -w",
+        "describe todos",
+        "explain todos",
+        "api-resources",
+    ),
+    *("events", "logs todo milk", "wait todo/milk --for=delete", "delete todo milk", "reconcile"),
+)
+
+
+@pytest.fixture
+def team(todo: Console) -> Console:
+    """A storage with one tenant, which is not the default one."""
+    todo.output("create", "todo", "milk", "--set", "spec.text=a", "--tenant", "team-a", "--no-reconcile")
+    return todo
+
+
+def tenants(todo: Console) -> str:
+    return captured(lambda: main(["tenants", "list", "--storage", todo.tool.storage])).output
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unknown_tenant_is_an_error_that_lists_the_tenants_there_are(team: Console, command: str) -> None:
+    ran = team.run(*command.split(), "--tenant", "team-x")
+    assert (ran.code, ran.output, ran.errors) == (3, "", UNKNOWN)
+    assert tenants(team) == "team-a\n"
+
+
+def test_the_pilotage_command_refuses_an_unknown_tenant_as_well(team: Console) -> None:
+    words = ["get", "todos", "--storage", team.tool.storage, "--tenant", "team-x"]
+    ran = captured(lambda: main(words))
+    assert (ran.code, ran.errors) == (3, UNKNOWN)
+
+
+@pytest.mark.parametrize("command", ["get todos", "describe todos", "events"])
+def test_a_read_of_the_default_tenant_finds_nothing_and_does_not_create_it(team: Console, command: str) -> None:
+    assert team.run(*command.split()).code == 0
+    assert tenants(team) == "team-a\n"
+
+
+@pytest.mark.parametrize("command", ["get todos", "describe todos", "events"])
+def test_a_read_creates_no_file(todo: Console, command: str, tmp_path: Path) -> None:
+    assert todo.run(*command.split()).code == 0
+    ran = todo.run(*command.split(), "--tenant", "team-x")
+    assert (ran.code, "the storage is empty" in ran.errors) == (3, True)
+    assert not list(tmp_path.iterdir())
