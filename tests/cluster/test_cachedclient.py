@@ -25,7 +25,7 @@ from pilotage.errors import BadRequest, NoMatch, NotFound, StaleCache
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.unstructured import metadata_only
-from pilotage.rest import APIRequest, Page, Response, Transport, TransportWrapper, Verb, WatchEvent
+from pilotage.rest import APIRequest, Page, Transport, TransportWrapper, Verb, WatchEvent
 from pilotage.rest.listing import ListerWatcher
 from pilotage.telemetry.logs import log_context
 from pilotage.types.core.v1 import ConfigMap, Namespace, Secret
@@ -43,13 +43,9 @@ class Gate(TransportWrapper):
         self.open.set()
         self.reads: list[Verb] = []
 
-    async def call(self, request: APIRequest) -> Response:
+    def prepare(self, request: APIRequest) -> APIRequest:
         self.reads.append(request.verb)
-        return await self._inner.call(request)
-
-    async def list(self, request: APIRequest) -> Page:
-        self.reads.append(request.verb)
-        return await self._inner.list(request)
+        return request
 
     @asynccontextmanager
     async def watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:

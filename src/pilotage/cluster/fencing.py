@@ -12,7 +12,7 @@ from contextvars import ContextVar
 
 from msgspec.structs import replace
 
-from pilotage.rest import APIRequest, Fence, Page, Response, Transport, TransportWrapper, Verb
+from pilotage.rest import APIRequest, Fence, Transport, TransportWrapper, Verb
 from pilotage.rest.fence import check_all
 
 Fences = Callable[[], tuple[Fence, ...]]
@@ -47,13 +47,7 @@ class FencedTransport(TransportWrapper):
         self._server = server
         self._fences = fences
 
-    async def call(self, request: APIRequest) -> Response:
-        return await self._inner.call(self._fenced(request))
-
-    async def list(self, request: APIRequest) -> Page:
-        return await self._inner.list(self._fenced(request))
-
-    def _fenced(self, request: APIRequest) -> APIRequest:
+    def prepare(self, request: APIRequest) -> APIRequest:
         if request.verb in _READS or not (fences := self._fences()):
             return request
         check_all(fences)

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from pilotage.rest import APIRequest, Page, Response, Transport, TransportWrapper, WatchEvent
+from pilotage.rest import APIRequest, Transport, TransportWrapper
 from pilotage.rest.permission import Permission, permissions_of
 from pilotage.telemetry import stack
 
@@ -83,17 +81,9 @@ class RecordingTransport(TransportWrapper):
         super().__init__(inner)
         self._recorder = recorder
 
-    async def call(self, request: APIRequest) -> Response:
+    def prepare(self, request: APIRequest) -> APIRequest:
         self._recorder.note(request)
-        return await self._inner.call(request)
-
-    async def list(self, request: APIRequest) -> Page:
-        self._recorder.note(request)
-        return await self._inner.list(request)
-
-    def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        self._recorder.note(request)
-        return self._inner.watch(request)
+        return request
 
 
 def recorded(transport: Transport) -> Transport:

@@ -42,14 +42,18 @@ class TransportWrapper:
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
 
+    def prepare(self, request: APIRequest) -> APIRequest:
+        """The request that is passed on. A subclass may note it, change it, or refuse it with an error."""
+        return request
+
     async def call(self, request: APIRequest) -> Response:
-        return await self._inner.call(request)
+        return await self._inner.call(self.prepare(request))
 
     async def list(self, request: APIRequest) -> Page:
-        return await self._inner.list(request)
+        return await self._inner.list(self.prepare(request))
 
     def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        return self._inner.watch(request)
+        return self._inner.watch(self.prepare(request))
 
     async def resources(self) -> Sequence[RESTMapping]:
         return await self._inner.resources()

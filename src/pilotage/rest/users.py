@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from msgspec.structs import replace
 
 from pilotage.rest.request import APIRequest, User
-from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.rest.transport import Transport, TransportWrapper
 
 AUTHENTICATED = "system:authenticated"
@@ -60,14 +58,8 @@ class ActingTransport(TransportWrapper):
         super().__init__(inner)
         self._user = user
 
-    async def call(self, request: APIRequest) -> Response:
-        return await self._inner.call(replace(request, user=self._user))
-
-    async def list(self, request: APIRequest) -> Page:
-        return await self._inner.list(replace(request, user=self._user))
-
-    def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        return self._inner.watch(replace(request, user=self._user))
+    def prepare(self, request: APIRequest) -> APIRequest:
+        return replace(request, user=self._user)
 
     async def close(self) -> None:
         """Nothing: the inner transport is closed by its owner."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from pilotage.meta.forms import Kind, gvk_of, key_of
 from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
 from pilotage.meta.unstructured import Unstructured
-from pilotage.rest import APIRequest, Page, PatchType, Response, Transport, TransportWrapper, Verb, WatchEvent
+from pilotage.rest import APIRequest, Page, PatchType, Response, Transport, TransportWrapper, Verb
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "apply", "delete", "delete_all_of")
 """The calls of a client that can be made to fail."""
@@ -173,23 +173,19 @@ class ObservedTransport(TransportWrapper):
         super().__init__(inner)
         self._calls = calls
 
-    async def call(self, request: APIRequest) -> Response:
+    def prepare(self, request: APIRequest) -> APIRequest:
         self._calls.check_request(request)
-        response = await self._inner.call(request)
+        return request
+
+    async def call(self, request: APIRequest) -> Response:
+        response = await super().call(request)
         self._calls.note(request, response.body)
         return response
 
     async def list(self, request: APIRequest) -> Page:
-        self._calls.check_request(request)
-        page = await self._inner.list(request)
+        page = await super().list(request)
         self._calls.note(request, b"")
         return page
-
-    @asynccontextmanager
-    async def watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        self._calls.check_request(request)
-        async with self._inner.watch(request) as events:
-            yield events
 
 
 def _verb(request: APIRequest) -> str:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import PilotageError
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest import APIRequest, ListOptions, Page, Response, Transport, TransportWrapper, Verb
+from pilotage.rest import APIRequest, ListOptions, Transport, TransportWrapper, Verb
 
 
 class ReadTransport(TransportWrapper):
@@ -20,17 +20,10 @@ class ReadTransport(TransportWrapper):
         self.collections: set[tuple[GroupVersionResource, str]] = set()
         """Resources, each with a namespace; empty: all."""
 
-    async def call(self, request: APIRequest) -> Response:
-        self._note(request)
-        return await self._inner.call(request)
-
-    async def list(self, request: APIRequest) -> Page:
-        self._note(request)
-        return await self._inner.list(request)
-
-    def _note(self, request: APIRequest) -> None:
+    def prepare(self, request: APIRequest) -> APIRequest:
         if request.verb in (Verb.GET, Verb.LIST):
             self.collections.add((request.resource, request.namespace))
+        return request
 
 
 class Changes:
