@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from pilotage.meta.fields import elements
@@ -42,3 +44,18 @@ def test_an_unknown_kind_of_element_is_dropped() -> None:
 def test_what_is_not_a_set_is_an_error(fields: object) -> None:
     with pytest.raises(ValueError, match=r".+"):
         elements.normalized(fields)
+
+
+def test_elements_are_in_the_order_of_kubernetes() -> None:
+    ports = {'k:{"port":443}': {}, 'k:{"port":80}': {"f:b": {}, "f:a": {}, ".": {}}, ".": {}}
+    fields = {"f:spec": {"f:ports": ports, "f:list": {'v:"b"': {}, 'v:"a"': {}}}, "f:data": {}}
+    assert json.dumps(elements.ordered(fields)) == json.dumps(
+        {
+            "f:data": {},
+            "f:spec": {
+                "f:list": {'v:"a"': {}, 'v:"b"': {}},
+                "f:ports": {".": {}, 'k:{"port":80}': {".": {}, "f:a": {}, "f:b": {}}, 'k:{"port":443}': {}},
+            },
+        }
+    )
+    assert elements.ordered(fields) == fields

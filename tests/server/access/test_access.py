@@ -11,7 +11,7 @@ import pytest
 from pilotage.errors import Invalid, InvalidDefinition
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, Peer
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import User
+from pilotage.rest.request import PatchType, User
 from pilotage.server.access.authentication import Authenticator, read_token_file, user_of_certificate
 from pilotage.server.http.handler import HTTPHandler
 
@@ -204,7 +204,21 @@ async def test_an_update_that_creates_needs_the_right_to_create() -> None:
         await grant(api, "alice", rule("update", "endpoints"))
         body = {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "e"}}
         code, status = await Asking(api)("alice", "/api/v1/namespaces/default/endpoints/e", "PUT", body)
-        assert (code, "cannot create resource" in status["message"]) == (403, True)
+        refusal = 'endpoints "e" is forbidden: User "alice" cannot create resource "endpoints" in API group ""'
+        assert (code, status["message"]) == (403, f'{refusal} in the namespace "default"')
+
+
+async def test_an_apply_that_creates_needs_the_right_to_create() -> None:
+    async with opened() as api:
+        await grant(api, "alice", rule("patch", "configmaps"))
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}}
+        target = "/api/v1/namespaces/default/configmaps/a?fieldManager=test"
+        ask = Asking(api)
+        code, status = await ask("alice", target, "PATCH", body, content_type=PatchType.APPLY.value)
+        refusal = 'configmaps "a" is forbidden: User "alice" cannot create resource "configmaps" in API group ""'
+        assert (code, status["message"]) == (403, f'{refusal} in the namespace "default"')
+        await api.create(CONFIG_MAPS, {"metadata": {"name": "a"}}, "default")
+        assert (await ask("alice", target, "PATCH", body, content_type=PatchType.APPLY.value))[0] == 200
 
 
 async def test_reviews_answer_what_a_user_may() -> None:

@@ -13,6 +13,22 @@ from .writes import created, fields, status_written, updated
 
 STRATEGY = CertificateSigningRequestStrategy(name_form="path", subresources=("status", "approval"))
 
+SHA_1_REQUEST = b"""\
+-----BEGIN CERTIFICATE REQUEST-----
+MIIByjCCATMCAQAwgYkxCzAJBgNVBAYTAlVTMRMwEQYDVQQIEwpDYWxpZm9ybmlh
+MRYwFAYDVQQHEw1Nb3VudGFpbiBWaWV3MRMwEQYDVQQKEwpHb29nbGUgSW5jMR8w
+HQYDVQQLExZJbmZvcm1hdGlvbiBUZWNobm9sb2d5MRcwFQYDVQQDEw53d3cuZ29v
+Z2xlLmNvbTCBnzANBgkqhkiG9w0BAQEFAAOBjQAwgYkCgYEApZtYJCHJ4VpVXHfV
+IlstQTlO4qC03hjX+ZkPyvdYd1Q4+qbAeTwXmCUKYHThVRd5aXSqlPzyIBwieMZr
+WFlRQddZ1IzXAlVRDWwAo60KecqeAXnnUK+5fXoTI/UgWshre8tJ+x/TMHaQKR/J
+cIWPhqaQhsJuzZbvAdGA80BLxdMCAwEAAaAAMA0GCSqGSIb3DQEBBQUAA4GBAIhl
+4PvFq+e7ipARgI5ZM+GZx6mpCz44DTo0JkwfRDf+BtrsaC0q68eTf2XhYOsq4fkH
+Q0uA0aVog3f5iJxCa3Hp5gxbJQ6zV6kJ0TEsuaaOhEko9sdpCoPOnRBm2i/XRD2D
+6iNh8f8z0ShGsFqjDgFHyF3o+lUyj+UC6H1QW7bn
+-----END CERTIFICATE REQUEST-----
+"""
+"""`cryptography` signs nothing with SHA-1."""
+
 
 @pytest.fixture(scope="module")
 def request_text() -> str:
@@ -46,6 +62,13 @@ def signing(request_text: str, **spec: Any) -> Document:
 )
 def test_what_is_wrong_with_a_signing_request(request_text: str, spec: dict[str, Any], wrong: list[str]) -> None:
     assert fields(created(STRATEGY, spec=signing(request_text, **spec))[1]) == wrong
+
+
+@pytest.mark.parametrize(("replaced", "wrong"), [(b"", []), (b"QW7bn", ["spec.request"])])
+def test_a_signature_with_sha_1_is_verified(replaced: bytes, wrong: list[str]) -> None:
+    pem = SHA_1_REQUEST.replace(replaced, b"QW7bm") if replaced else SHA_1_REQUEST
+    text = base64.b64encode(pem).decode()
+    assert fields(created(STRATEGY, spec=signing(text))[1]) == wrong
 
 
 def test_the_requester_is_the_user_of_the_request() -> None:

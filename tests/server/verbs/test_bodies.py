@@ -278,3 +278,10 @@ async def test_a_wrong_type_in_a_strategic_patch_has_the_message_of_kube_apiserv
         )
         with pytest.raises(Invalid, match=f": {reason}$"):
             await api.registry.call(request)
+
+
+async def test_the_core_group_may_be_an_empty_one_before_the_slash() -> None:
+    async with opened() as api:
+        document = {"apiVersion": "/v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+        created = await api.create(CONFIG_MAPS, document, "default")
+        assert created["apiVersion"] == "v1"

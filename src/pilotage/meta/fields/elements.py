@@ -57,6 +57,31 @@ def normalized(fields: Any) -> FieldSet:
     return result
 
 
+def ordered(fields: FieldSet) -> FieldSet:
+    """The set with its elements in the order in which Kubernetes writes them, which clients in Go can see."""
+    names = sorted(fields)
+    if len(names) > 1 and names[-1][0] in "kv":
+        names.sort(key=_rank)
+    unchanged, result = names == list(fields), {}
+    for element in names:
+        below = fields[element]
+        result[element] = ordered(below) if below else below
+        unchanged = unchanged and result[element] is below
+    return fields if unchanged else result
+
+
+@lru_cache(maxsize=4096)
+def _rank(element: str) -> tuple[str, list[Any]]:
+    """Items of a list are ordered by the values of their keys: numbers as numbers, before texts."""
+    if element[0] not in "kv":
+        return element, []
+    decoded = msgspec.json.decode(element[2:])
+    items = sorted(decoded.items()) if isinstance(decoded, dict) else [("", decoded)]
+    return element[0], [
+        (name, isinstance(item, str), item if isinstance(item, str | int | float) else "") for name, item in items
+    ]
+
+
 def _normalized(element: str) -> str:
     kind, text = element[:2], element[2:]
     if kind == "f:":

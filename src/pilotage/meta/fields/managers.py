@@ -102,7 +102,7 @@ def entry(manager: FieldManager, owned: Owned) -> Document:
     found["operation"], found["apiVersion"] = manager.operation, owned.api_version
     if owned.time:
         found["time"] = owned.time
-    found["fieldsType"], found["fieldsV1"] = "FieldsV1", owned.fields
+    found["fieldsType"], found["fieldsV1"] = "FieldsV1", elements.ordered(owned.fields)
     if manager.subresource:
         found["subresource"] = manager.subresource
     return found

@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Iterator, Sequence
 from itertools import count
+from typing import TYPE_CHECKING
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, required, too_long
@@ -16,6 +17,9 @@ from pilotage.rest.request import User
 from pilotage.server.strategies.checks.fields import validate_choice, validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.strategy import Strategy, copy_field
+
+if TYPE_CHECKING:
+    from cryptography.x509 import CertificateSigningRequest
 
 _USAGES = (
     "any",
@@ -231,9 +235,26 @@ def _request_problem(encoded: str) -> str:
         return ""
     try:
         request = x509.load_pem_x509_csr(block[0] + b"\n")
-        return "" if request.is_signature_valid else "x509: signature verification failed"
+        return "" if _is_signed(request) else "x509: signature verification failed"
     except ValueError as error:
         return f"x509: malformed certificate request: {error}"
+
+
+def _is_signed(request: CertificateSigningRequest) -> bool:
+    """Whether the signature is valid. That of SHA-1, which `cryptography` does not accept, is good enough for Go."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.hazmat.primitives.hashes import SHA1
+
+    key = request.public_key()
+    if not (isinstance(request.signature_hash_algorithm, SHA1) and isinstance(key, RSAPublicKey)):
+        return request.is_signature_valid
+    try:
+        key.verify(request.signature, request.tbs_certrequest_bytes, PKCS1v15(), SHA1())
+    except InvalidSignature:
+        return False
+    return True
 
 
 def _certificate_problem(encoded: str) -> str:

@@ -68,6 +68,7 @@ class Applier:
         if uid := metadata.get("uid"):
             message = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise info.conflict(request.name, message)
+        await Creator(self.context).check_allowed(request)
         response = await Creator(self.context).create_document(info, request, document, problems, tracked=True)
         return replace(response, warnings=(*response.warnings, *warnings))
 

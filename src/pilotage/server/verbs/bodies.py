@@ -223,6 +223,8 @@ def check_kind(document: Document, info: ResourceInfo, request: APIRequest) -> N
             )
             raise unrecognized(info, f"couldn't get version/kind; json parse error: {reason}", request.body)
     api_version, kind = document.get("apiVersion") or "", document.get("kind") or ""
+    if api_version.count("/") == 1:
+        api_version = api_version.removeprefix("/")  # written by clients that join an empty group and a version
     if not info.custom:
         _check_builtin_kind(api_version or info.gvk.api_version, kind or info.gvk.kind, info, request)
     elif not kind and request.verb is Verb.PATCH:

@@ -10,6 +10,7 @@ from pilotage.errors import AlreadyExists, ApiError
 from pilotage.meta.documents import Document, copied
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
+from pilotage.server.access.rbac import attributes_of
 from pilotage.server.admission import Attributes, Operation, ResourceAdmission
 from pilotage.server.context import RegistryContext
 from pilotage.server.offload import offload
@@ -38,6 +39,11 @@ class Creator:
         document, problems = await offload(len(request.body), bodies.read, request, info)
         meta.wipe(document["metadata"])
         return await self.create_document(info, request, document, problems)
+
+    async def check_allowed(self, request: APIRequest) -> None:
+        """Raise Forbidden unless the user of an apply or an update may create the object that it is for."""
+        if request.user.name:  # none: the program itself
+            await self.context.authorizer.check(replace(attributes_of(request), verb="create"))
 
     async def create_document(
         self,

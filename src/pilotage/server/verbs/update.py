@@ -6,14 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from pilotage.errors import ApiError, Cause, RevisionConflict
 from pilotage.meta.documents import Document, same
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records
-from pilotage.server.access.rbac import attributes_of
 from pilotage.server.admission import Attributes, Operation, ResourceAdmission
 from pilotage.server.context import RegistryContext
 from pilotage.server.offload import offload
@@ -73,8 +70,7 @@ class Updater:
         return await self.context.storage.get(self.context.key(info, request.namespace, request.name)) is None
 
     async def _create(self, info: ResourceInfo, request: APIRequest) -> Response:
-        if request.user.name:
-            await self.context.authorizer.check(replace(attributes_of(request), verb="create", name=""))
+        await Creator(self.context).check_allowed(request)
         document, problems = await offload(len(request.body), bodies.read, request, info)
         check_identity(info, request, document)
         if uid := document["metadata"].get("uid"):

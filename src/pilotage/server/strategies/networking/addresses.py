@@ -47,6 +47,8 @@ def _validate_parent(parent: Document | None, path: str) -> Iterator[Cause]:
 class ServiceCIDRStrategy(Strategy):
     """Ranges of addresses for Services, one of each family. A second family can be added, and nothing else."""
 
+    status_metadata = "reset"
+
     def validate(self, document: Document) -> Iterator[Cause]:
         return _validate_cidrs(_cidrs(document))
 
