@@ -47,8 +47,8 @@ def test_what_is_not_a_set_is_an_error(fields: object) -> None:
 
 
 def test_elements_are_in_the_order_of_kubernetes() -> None:
-    ports = {'k:{"port":443}': {}, 'k:{"port":80}': {"f:b": {}, "f:a": {}, ".": {}}, ".": {}}
-    fields = {"f:spec": {"f:ports": ports, "f:list": {'v:"b"': {}, 'v:"a"': {}}}, "f:data": {}}
+    ports: FieldSet = {'k:{"port":443}': {}, 'k:{"port":80}': {"f:b": {}, "f:a": {}, ".": {}}, ".": {}}
+    fields: FieldSet = {"f:spec": {"f:ports": ports, "f:list": {'v:"b"': {}, 'v:"a"': {}}}, "f:data": {}}
     assert json.dumps(elements.ordered(fields)) == json.dumps(
         {
             "f:data": {},
