@@ -210,7 +210,7 @@ async def test_a_function_that_renames_or_fails_changes_nothing(world: World) ->
         raise ValueError("no")
 
     for function in (create_or_patch, create_or_update):
-        with pytest.raises(InvalidDefinition, match="must not"):
+        with pytest.raises(InvalidDefinition, match="must stay"):
             await function(world.client, new_widget(world.namespace), mutate=rename)
         with pytest.raises(ValueError, match="no"):
             await function(world.client, new_widget(world.namespace), mutate=fail)

@@ -46,7 +46,7 @@ def _register_api(parts: Any) -> None:
     command.add_argument("--group", default="", help="the API group (default: group in [tool.pilotage])")
     command.add_argument("--plural", default="", help="the plural in lower case (default: derived from the kind)")
     command.add_argument("--short-names", default="", metavar="NAMES", help="short names for kubectl, by commas")
-    command.add_argument("--cluster-scoped", action="store_true", help="objects are in no namespace")
+    command.add_argument("--cluster-scoped", action="store_true", help="the kind is cluster-scoped")
     command.add_argument("--no-controller", action="store_true", help="add no controller")
     _finish_parser(command, _api)
 

@@ -103,7 +103,7 @@ class _Task:
     async def about(cls, client: Client, desired: Any, mutate: Mutate[Any] | None, owner: Owner | None) -> _Task:
         """The task for an object, which may leave its namespace to the client."""
         if not desired.metadata.name:
-            raise BadRequest(f"this {gvk_of(desired).kind} has no name, by which it could be found: set metadata.name")
+            raise BadRequest(f"this {gvk_of(desired).kind} has no name and cannot be looked up: set metadata.name")
         if namespace := await client.namespace_of(desired):
             desired.metadata.namespace = namespace
         return cls(client, desired, mutate, owner)
@@ -176,7 +176,7 @@ class _Task:
         if (name, namespace) != (self._name, self._namespace):
             raise InvalidDefinition(
                 f"the function changed the name of {gvk_of(obj).kind} {self._namespace}/{self._name} to "
-                f"{namespace}/{name}: it must not"
+                f"{namespace}/{name}: name and namespace must stay"
             )
 
     async def _has_status(self) -> bool:

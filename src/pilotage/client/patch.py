@@ -114,7 +114,7 @@ class _Base(Value, frozen=True):
     def documents(self, after: Object | None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Both states as whole documents, with the fields that no class knows in both or in neither."""
         if after is None:
-            raise InvalidDefinition("a patch made of a difference needs the changed object, not only its name")
+            raise InvalidDefinition("merge_from needs the changed object, not only its name")
         origin = objects.origin_of(after) or self.origin
         return _own(objects.read(self.now)), _own(objects.read(objects.updated(after, origin)))
 

@@ -124,7 +124,7 @@ class DynamicRESTMapper(RESTMapper):
         try:
             await self._discover(limited=False)
         except PilotageError as error:
-            _log.warning("Discovery failed; the next lookup of something unknown asks again", error=str(error))
+            _log.warning("Discovery failed, retrying at the next lookup of an unknown kind", error=str(error))
 
     async def _discover_at_open(self) -> None:
         try:
@@ -132,7 +132,7 @@ class DynamicRESTMapper(RESTMapper):
                 await self._discover(limited=False)
         except (PilotageError, TimeoutError) as error:
             reason = str(error) or f"no answer within {OPENING_SECONDS:.0f} s"
-            _log.warning("Discovery failed; the next lookup of something unknown asks again", error=reason)
+            _log.warning("Discovery failed, retrying at the next lookup of an unknown kind", error=reason)
 
     def _hint(self) -> str:
         if self._background is None or self._background.done():

@@ -223,7 +223,7 @@ class Session(Value, frozen=True):
                 target,
                 "",
                 name,
-                f'{kind} "{name}" lives in a namespace, and none is given: pass namespace=…, set metadata.namespace, '
+                f'{kind} "{name}" is namespaced, and no namespace is given: pass namespace=…, set metadata.namespace, '
                 "or use client.with_namespace(…)",
             )
         return chosen

@@ -273,4 +273,4 @@ class Writer:
 def _whole(obj: Object) -> None:
     """Refuse what a type checker would refuse too: the rest of the object would be written as if it were empty."""
     if isinstance(obj, PartialObjectMetadata):
-        raise BadRequest(f"only the metadata of this {obj.kind} is here: patch it, or read it whole to write it")
+        raise BadRequest(f"this {obj.kind} has metadata only and cannot be written: patch it, or read the whole object")

@@ -108,7 +108,7 @@ class EventBroadcaster:
         if self._closed or len(self._waiting) >= self._options.waiting:
             self.dropped += 1
             if not self._closed and self.dropped == 1:
-                _log.warning("Dropping events, too many wait to be written", waiting=len(self._waiting))
+                _log.warning("Dropping events: too many wait to be written", waiting=len(self._waiting))
             return
         self._waiting.append(occurrence)
         if self._writer is not None:

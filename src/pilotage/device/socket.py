@@ -143,7 +143,7 @@ def _open_lock(lock: str) -> int:
     os.close(descriptor)
     raise SocketUnavailable(
         f"the lock file {lock} is not safe: it must be a regular file of uid {os.geteuid()} or root with one link; "
-        "find out who created it, then remove it"
+        "check which process created it, then remove it"
     )
 
 
@@ -158,7 +158,7 @@ def _check_replaceable(place: str) -> None:
         raise SocketUnavailable(f"{place} is {what} and is not replaced: remove it, or use another path")
     if info.st_uid not in _trusted():
         raise SocketUnavailable(
-            f"{place} is a socket of uid {info.st_uid} and is not replaced: find out who created it, then remove it"
+            f"{place} is a socket of uid {info.st_uid} and is not replaced: check its owner, then remove it"
         )
     if _is_live(place):
         raise SocketUnavailable(f"another server listens on {place} without its lock: stop it, or use another path")

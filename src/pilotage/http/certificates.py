@@ -95,7 +95,7 @@ def check_pair(certificate: Certificate) -> None:
 
     loaded = x509.load_pem_x509_certificate(certificate.certificate)
     if loaded.public_key() != _load_key(certificate).public_key():
-        raise ValueError("the key is not that of the certificate")
+        raise ValueError("the key does not match the certificate")
 
 
 def _issue(name: str, issuer: Certificate | None, names: Sequence[str], now: datetime, until: datetime) -> Certificate:

@@ -348,7 +348,7 @@ class Manager:
         InvalidDefinition if no controller is for its kind, AlreadyStarted if the manager has started with all objects.
         """
         if self._lifecycle.launched and not self.beginning.only:
-            raise AlreadyStarted("run_once comes too late: the manager has started with all objects; create another")
+            raise AlreadyStarted("run_once must be called before the manager is started; create another manager")
         controllers = reconcilers_of(kind, [entry.runnable for entry in self._lifecycle.groups.entries()])
         await self.cluster.client.get(kind, name, namespace=namespace)
         self.beginning.begin_with(kind, name, namespace, controllers if self._lifecycle.launched else ())

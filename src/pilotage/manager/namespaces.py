@@ -47,7 +47,7 @@ class NamespaceSelection:
             await self.informer.wait_for_sync()
             while True:
                 self._changed.clear()
-                log.info("Namespaces of the cache", namespaces=sorted(self._selected))
+                log.info("Cached namespaces changed", namespaces=sorted(self._selected))
                 self._cache.set_namespaces(sorted(self._selected))
                 self._set.set()
                 await self._changed.wait()

@@ -58,7 +58,7 @@ def gvk_of(kind: Kind | Object) -> GroupVersionKind:
     if info is None:
         name = getattr(kind, "__name__", type(kind).__name__)
         raise InvalidDefinition(
-            f"{name} is not a kind that a client can ask for: give a Resource class named with @resource(group=…, "
+            f"{name} is not a kind: give a Resource class named with @resource(group=…, "
             "version=…), a GroupVersionKind, or metadata_only(…) of either"
         )
     gvk: GroupVersionKind = info.gvk

@@ -41,7 +41,7 @@ def check(operations: Sequence[Operation], max_value_bytes: int) -> int:
                     " can be stored under one key: make it smaller, or split it over several objects"
                 )
     if len(operations) > 1 and len({operation.key for operation in operations}) < len(operations):
-        raise StorageError("a key stands in two operations of one commit: a commit may name each key once")
+        raise StorageError("a key is in two operations of one commit: use each key once")
     return size
 
 
@@ -83,4 +83,4 @@ def _check_key(key: str) -> None:
         try:
             key.encode()
         except UnicodeEncodeError as error:
-            raise StorageError(f"the key {key!r} is not text that UTF-8 can hold (a lone surrogate)") from error
+            raise StorageError(f"the key {key!r} cannot be encoded as UTF-8 (it has a lone surrogate)") from error

@@ -476,7 +476,7 @@ async def test_a_history_that_cannot_be_made_shorter_stops_no_watch(
         await here.toggle(50)
         assert len(await watch.kinds(51)) == 51
         assert await here.watch().kinds(1) == ["ADDED"]
-        assert "cannot compact the storage" in caplog.text
+        assert "Cannot compact the storage" in caplog.text
 
 
 async def test_a_hub_that_fails_to_start_again_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:

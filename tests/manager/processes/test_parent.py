@@ -51,7 +51,7 @@ class Program:
         seen: set[int] = set()
         while len(seen) < count:
             found = await self.line()
-            if found["message"] == "Members of the shards" and found["members"] == count:
+            if found["message"] == "Shard members changed" and found["members"] == count:
                 seen.add(found["process"])
 
     async def get(self, server: str, path: str) -> tuple[int, str]:

@@ -114,7 +114,7 @@ def test_plain_words_mean_what_they_mean_to_kubectl(text: str, value: Any) -> No
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: 1\na: 2", r"the key 'a' is there twice \(line 2, column 1\)"),
+        ("a: 1\na: 2", r"the key 'a' is duplicated \(line 2, column 1\)"),
         ("1: a", "the key 1 is not a string: put it in quotes"),
         ("y: a", "the key True is not a string"),
         ("? [a]\n: b", "is not a string"),
@@ -123,9 +123,9 @@ def test_plain_words_mean_what_they_mean_to_kubectl(text: str, value: Any) -> No
         ("a: 9223372036854775808", "does not fit into 64 bits"),
         ("a: &x 1", "anchors and aliases are not allowed here"),
         ("a: *x", "anchors and aliases are not allowed here"),
-        ("a: !!python/object/apply:os.system [echo]", "means nothing in JSON"),
-        ("a: !!binary aGk=", "means nothing in JSON"),
-        ("!!set {a}", "means nothing in JSON"),
+        ("a: !!python/object/apply:os.system [echo]", "has no meaning in JSON: remove it"),
+        ("a: !!binary aGk=", "has no meaning in JSON: remove it"),
+        ("!!set {a}", "has no meaning in JSON: remove it"),
         ("a: !!int x", "is not of the type int"),
         ("a: [", "not YAML: .*line 2"),
         ("a: b: c", "not YAML"),

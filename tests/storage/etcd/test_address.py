@@ -40,7 +40,7 @@ def test_an_address_is_read(url: str, address: EtcdAddress) -> None:
         ("etcd://a?x=1", "unknown parameter 'x'; there are ca, cert, key"),
         ("etcd://a?ca", "is not NAME=VALUE"),
         ("etcd://a?tls=1", "tls is true or false, not '1'"),
-        ("etcd://a?key=k", "of no use without cert=FILE"),
+        ("etcd://a?key=k", "needs cert=FILE"),
     ],
 )
 def test_a_wrong_address_is_explained(url: str, complaint: str) -> None:

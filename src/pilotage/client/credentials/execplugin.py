@@ -51,7 +51,7 @@ class ExecPlugin:
             )
         if self.api_version not in VERSIONS:
             raise InvalidDefinition(
-                f"{self.where}: exec has apiVersion {self.api_version!r}; known are {' and '.join(VERSIONS)}: "
+                f"{self.where}: exec has apiVersion {self.api_version!r}; supported are {' and '.join(VERSIONS)}: "
                 "update the plugin, or what wrote the kubeconfig"
             )
         if self.interactive_mode == "Always":

@@ -179,7 +179,7 @@ def _entries(path: str, document: Mapping[str, Any], plural: str, singular: str)
 def _credentials(user: NamedEntry, cluster: NamedEntry) -> Credentials:
     if user.content.get("username") or user.content.get("password"):
         raise user.wrong(
-            "username", "API servers have no user names and passwords any more: use a token or certificate"
+            "username", "basic authentication was removed from Kubernetes: use a token or a client certificate"
         )
     if user.content.get("auth-provider"):
         raise user.wrong(
@@ -197,7 +197,7 @@ def _certificate(user: NamedEntry) -> ClientCertificate | None:
     cert_file, key_file = user.path("client-certificate"), user.path("client-key")
     cert_data, key_data = user.data("client-certificate-data"), user.data("client-key-data")
     if bool(cert_file or cert_data) != bool(key_file or key_data):
-        raise user.wrong("client-certificate", "and client-key go together, and only one of them is there")
+        raise user.wrong("client-certificate", "and client-key must be set together, and only one of them is set")
     if not cert_file and not cert_data:
         return None
     return ClientCertificate(cert_file, key_file, cert_data, key_data)

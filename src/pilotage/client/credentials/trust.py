@@ -123,4 +123,4 @@ def _load(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
 
 
 def _no_password() -> str:
-    raise ValueError("the client key is encrypted, and there is no way to enter its password: decrypt it")
+    raise ValueError("the client key is encrypted, and its password cannot be entered here: decrypt it")

@@ -176,7 +176,7 @@ class FakeProvider:
                 if not await devices.heartbeat([gpu.name for gpu in fakes.present]):
                     await self._register(inventory, fakes)
             except (ApiError, ConnectionLost) as error:
-                _log.warning("cannot send a heartbeat", error=error)
+                _log.warning("Cannot send a heartbeat", error=error)
             await asyncio.sleep(HEARTBEAT_SECONDS)
 
     async def _changes(self, inventory: Inventory, fakes: FakeGPUs) -> None:
@@ -198,7 +198,7 @@ class FakeProvider:
             elif stored is not None:
                 await inventory.remove(stored)
         except (ConnectionLost, ServiceUnavailable, TooManyRequests) as error:
-            _log.warning("cannot write a change of a fake GPU", gpu=gpu.name, change=change.value, error=error)
+            _log.warning("Cannot write a change of a fake GPU", gpu=gpu.name, change=change.value, error=error)
 
 
 class FakeTelemetry:
@@ -217,7 +217,7 @@ class FakeTelemetry:
                 try:
                     await report(self.read())
                 except (ApiError, ConnectionLost) as error:
-                    _log.warning("cannot report telemetry", error=error)
+                    _log.warning("Cannot report telemetry", error=error)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(TELEMETRY_SECONDS):
                         await wanted.wait()

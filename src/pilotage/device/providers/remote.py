@@ -45,7 +45,7 @@ class RemoteAccess:
             await self._devices.v1alpha1.gpus.report_telemetry(items)
         except MethodNotSupported:  # NVIDIA's servers do not have the service
             self._reports = False
-            _log.info("the server does not support telemetry, none is reported", target=str(self._devices.target))
+            _log.info("The server does not support telemetry, none is reported", target=str(self._devices.target))
 
     def telemetry_wanted(self) -> asyncio.Event:
         return self._never

@@ -86,7 +86,7 @@ class CacheWatcher:
         except (ApiError, RPCError):
             raise
         except Exception as error:
-            _log.exception("cannot encode an event, closing the watch")
+            _log.exception("Cannot encode an event, closing the watch")
             raise encoding_error() from error
 
     async def _send(self, metadata: Mapping[str, str] | None) -> None:
@@ -229,7 +229,7 @@ class CacheWatcher:
     def _evict(self, behind: int, why: str) -> None:
         metrics.EVICTIONS.labels().inc()
         metrics.DROPPED.labels().inc(behind)
-        _log.warning("closing a slow watch", behind=behind, reason=why)
+        _log.warning("Closing a slow watch", behind=behind, reason=why)
         self.end(Gone(f"the watch {why} and was closed so that no event is missed unnoticed; list again"))
 
     def _bookmark(self, version: int, annotations: dict[str, str]) -> bytes:

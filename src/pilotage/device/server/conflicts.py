@@ -26,7 +26,7 @@ class ConditionConflicts:
         for kind, owner in ignored:
             if self._is_due((name, kind, provider), now):
                 _log.warning(
-                    "ignored a condition that belongs to another provider",
+                    "Ignored a condition that belongs to another provider",
                     name=name,
                     type=kind,
                     owner=owner,

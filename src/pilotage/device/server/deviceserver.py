@@ -164,7 +164,7 @@ class DeviceServer:
                     handlers, host=target.host, port=target.port, ssl=ssl, options=chosen, admit=access.admit
                 )
             await stack.enter_async_context(server)
-            _log.info("listening", target=target)
+            _log.info("Listening", target=target)
         for listener in options.listeners:
             await stack.enter_async_context(serve(handlers, sock=listener, options=chosen, admit=access.admit))
 

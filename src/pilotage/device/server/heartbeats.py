@@ -92,7 +92,7 @@ class HeartbeatMonitor:
                     await self._check(provider, found, loop.time())
                 except Exception as error:  # such as a full storage: the other providers are still checked
                     _log.exception(
-                        "cannot update the state of a provider, retrying",
+                        "Cannot update the state of a provider, retrying",
                         seconds=RETRY_SECONDS,
                         provider=provider,
                         error=error,
@@ -119,7 +119,7 @@ class HeartbeatMonitor:
             raise
         if had_conditions and found.lost:
             found.marked = True
-            _log.warning("provider lost, its conditions are set to Unknown", provider=provider, seconds=self._timeout)
+            _log.warning("Provider lost, its conditions are set to Unknown", provider=provider, seconds=self._timeout)
             metrics.PROVIDER_STATE.labels(provider).set(0)
             metrics.HEARTBEAT_TIMEOUTS.labels(provider).inc()
         elif found.lost:  # it may have come back in the meantime
@@ -134,7 +134,7 @@ class HeartbeatMonitor:
                     await self._on_noted(provider, False)
             except Exception as error:
                 _log.exception(
-                    "cannot delete the note of a provider, retrying",
+                    "Cannot delete the stored state of a provider, retrying",
                     seconds=RETRY_SECONDS,
                     provider=provider,
                     error=error,
@@ -157,7 +157,7 @@ class HeartbeatMonitor:
 
     def _record(self, provider: str, found: _Provider) -> None:
         if found.lost:
-            _log.info("provider is alive again", provider=provider)
+            _log.info("Provider is alive again", provider=provider)
             metrics.PROVIDER_STATE.labels(provider).set(1)
             self._wake.set()  # its deadline may be the earliest now
         found.last_seen, found.lost, found.marked = asyncio.get_running_loop().time(), False, False

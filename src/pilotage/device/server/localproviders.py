@@ -74,9 +74,9 @@ class LocalProviders:
             except Exception as error:
                 if loop.time() - began > 2 * LONGEST_PAUSE:  # it ran without failure
                     pause = FIRST_PAUSE
-                _log.exception("provider failed, restarting it", provider=provider.name, error=error, pause=pause)
+                _log.exception("Provider failed, restarting it", provider=provider.name, error=error, pause=pause)
             else:
-                _log.info("provider ended", provider=provider.name)
+                _log.info("Provider ended", provider=provider.name)
                 return
             await asyncio.sleep(pause * (1 + self._random.random() / 5))
             pause = min(2 * pause, LONGEST_PAUSE)

@@ -213,15 +213,15 @@ class WatchCache:
                     self._publish([LoggedEvent(event) for event in batch])
                     await self._compact_history()
             except Compacted as error:
-                _log.error("storage was compacted past the watch cache, closing all watches", error=error)
+                _log.error("Storage was compacted past the watch cache, closing all watches", error=error)
                 self._end_all(Gone("the server's watch cache was restarted; list again"))
                 restart = True
             except StorageError as error:
-                _log.info("watch cache stopped, its storage is closed", reason=error)
+                _log.info("Watch cache stopped, its storage is closed", reason=error)
                 self.close()
                 return
             except Exception:
-                _log.exception("watch cache failed, closing all watches and restarting")
+                _log.exception("Watch cache failed, closing all watches and restarting")
                 self._end_all(Gone("the server's watch cache has failed and was restarted; list again"))
                 await asyncio.sleep(_RESTART_SECONDS)
                 restart = True
@@ -257,7 +257,7 @@ class WatchCache:
                 del self._live[subscription]
                 continue
             except Exception:  # it cannot be encoded: end the watch, never skip an event
-                _log.exception("cannot encode an event, closing the watch")
+                _log.exception("Cannot encode an event, closing the watch")
                 del self._live[subscription]
                 subscription.end(encoding_error())
                 continue
@@ -296,7 +296,7 @@ class WatchCache:
             try:
                 await self.storage.compact(revision)
             except StorageError as error:  # such as a full disk: events are still sent
-                _log.warning("cannot compact the storage", error=error)
+                _log.warning("Cannot compact the storage", error=error)
 
 
 class _Current:

@@ -226,7 +226,7 @@ class ShardMember:
             after = self._ownership
         if after.wanted != before.wanted:
             _MEMBERS.labels(self.group).set(len(members))
-            log.info("Members of the shards", group=self.group, members=len(members))
+            log.info("Shard members changed", group=self.group, members=len(members))
         if after != before:
             self.changed()
 

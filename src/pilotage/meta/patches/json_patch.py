@@ -189,7 +189,7 @@ def _copy(target: _Target, operation: PatchOperation) -> None:
 
 def _test(target: _Target, operation: PatchOperation) -> None:
     if not same(target.get(operation.path), operation.value):
-        raise _does_not_apply(operation.path, len(operation.path), "holds another value than the test expects")
+        raise _does_not_apply(operation.path, len(operation.path), "has another value than the test expects")
 
 
 _OPERATIONS: dict[str, Callable[[_Target, PatchOperation], None]] = {
@@ -215,7 +215,7 @@ def _step(value: Any, path: Pointer, depth: int) -> Any:
 def _index(path: Pointer, depth: int, highest: int) -> int:
     step = path[depth]
     if not _INDEX.fullmatch(step):
-        raise _does_not_apply(path, depth, "is in a list, and its last part is no index")
+        raise _does_not_apply(path, depth, "is in a list, and its last part is not an index")
     index = int(step)
     if index < 0:  # counted from the end
         index += highest + 1

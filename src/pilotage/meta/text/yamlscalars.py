@@ -41,7 +41,7 @@ def tagged_value(tag: str, text: str) -> Any:
     """The value of a word with a tag (`!!str 5`). ValueError if it is not of that type, or the tag is not JSON's."""
     name = _TAGS.get(tag)
     if name is None:
-        raise ValueError(f"the tag {tag[:64]} means nothing in JSON")
+        raise ValueError(f"the tag {tag[:64]} has no meaning in JSON: remove it")
     if name == "str":
         return text
     value = plain_value(text)

@@ -221,7 +221,7 @@ class _Reader:
 
     def _note_duplicate(self, event: yaml.Event, key: str) -> None:
         if self.duplicates is None:
-            raise _refused(event, f"the key {_shown(key)} is there twice")
+            raise _refused(event, f"the key {_shown(key)} is duplicated")
         if len(self.duplicates) < _MAX_DUPLICATES:
             line = event.start_mark.line + 1 if event.start_mark is not None else 0
             self.duplicates.append(f'line {line}: key "{key[:100]}" already set in map')
@@ -257,7 +257,7 @@ def _merge(event: yaml.Event, value: Any) -> dict[str, Any]:
 
 def _check_tag(event: Any, allowed: tuple[str, ...]) -> None:
     if event.tag is not None and event.tag not in allowed:
-        raise _refused(event, f"the tag {event.tag[:64]} means nothing in JSON")
+        raise _refused(event, f"the tag {event.tag[:64]} has no meaning in JSON: remove it")
 
 
 def _refused(event: yaml.Event, message: str) -> DecodeError:

@@ -150,7 +150,7 @@ def _fail_by_policy(invocation: WebhookInvocation, failure: CallFailed) -> None:
     """Raise InternalError, unless the webhook may fail."""
     if not invocation.hook.ignores_failures:
         raise internal_error(str(failure)) from failure
-    log.warning("The failure of a webhook is ignored, by its failure policy", error=str(failure))
+    log.warning("Failed to call a webhook, ignored by its failure policy", error=str(failure))
 
 
 def _dynamic(context: PluginContext) -> DynamicAdmission:

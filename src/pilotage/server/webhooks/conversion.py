@@ -140,7 +140,7 @@ def _objects(answer: Document, version: str, uid: str) -> list[Any]:
 def _checked(original: Document, found: Any, kind: GroupVersionKind, index: int) -> Document:
     """A converted object with the metadata of the original, except for labels and annotations."""
     if not isinstance(found, dict):
-        raise _Problem(f"returned invalid object at index {index}: it is no object")
+        raise _Problem(f"returned invalid object at index {index}: it is not an object")
     for name, wanted, got in (
         ("groupVersion", kind.api_version, found.get("apiVersion") or ""),
         ("kind", original["kind"], found.get("kind") or ""),

@@ -110,5 +110,5 @@ def _parameters(url: str, query: str) -> dict[str, str]:
     if values.get("tls", "true") not in ("true", "false"):
         raise StorageError(f"{url!r}: tls is true or false, not {values['tls']!r}")
     if "key" in values and "cert" not in values:
-        raise StorageError(f"{url!r}: key={values['key']} is of no use without cert=FILE")
+        raise StorageError(f"{url!r}: key={values['key']} needs cert=FILE")
     return values

@@ -108,7 +108,7 @@ class Mirror:
             except (ConnectionLost, RPCError, StorageError) as error:
                 failures = 1 if self._established else failures + 1
                 if failures == 1 and self.broken is None:
-                    _log.warning("Watch of etcd ended, and is started again", error=error)
+                    _log.warning("Watch of etcd ended, restarting it", error=error)
                 self._client.fail_over(member)
                 await asyncio.sleep(pause(failures))
             except Exception as error:  # without the watch, every read would wait in vain

@@ -34,7 +34,7 @@ def refuse_newer(path: str, version: int, needs: str) -> None:
     if version > newest_format():
         raise StorageBroken(
             f"{path} has format {version}, and this Pilotage knows formats up to {newest_format()}. Nothing was"
-            f" changed in it: use Pilotage {needs} or newer, or restore a backup that was made before the upgrade"
+            f" changed in it: use Pilotage {needs} or newer, or restore a backup made before the upgrade"
         )
 
 

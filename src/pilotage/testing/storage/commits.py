@@ -135,7 +135,7 @@ async def what_cannot_be_stored_is_refused(storage: Storage) -> None:
         try:
             await storage.commit(*operations)
         except RevisionConflict as error:
-            raise AssertionError(f"{error!r}, where no condition was at stake") from error
+            raise AssertionError(f"{error!r}, although the commit has no condition") from error
         except StorageError:
             continue
         else:

@@ -185,7 +185,7 @@ def duration(text: str) -> float:
 def _validation(text: str) -> str:
     found = {"true": "Strict", "strict": "Strict", "warn": "Warn", "false": "Ignore", "ignore": "Ignore"}.get(text)
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is none of strict, warn and ignore")
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of strict, warn, ignore")
     return found
 
 

@@ -24,7 +24,7 @@ def add_get(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--watch-only", action="store_true", help="print only changes, until Ctrl-C")
     parser.add_argument("--output-watch-events", action="store_true", help="print the type of each change")
     parser.add_argument("--sort-by", default="", metavar="PATH", help="the order: the value at a path, .spec.size")
-    parser.add_argument("--no-headers", action="store_true", help="no line of headings")
+    parser.add_argument("--no-headers", action="store_true", help="do not print headings")
     parser.add_argument("--show-labels", action="store_true", help="a column with all labels")
     parser.add_argument("--show-kind", action="store_true", help="names with their kind")
     parser.add_argument("--show-managed-fields", action="store_true", help="managedFields in JSON and YAML")
@@ -34,7 +34,7 @@ def add_get(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--chunk-size", type=count, default=500, metavar="N", help="objects in one request (default: 500; 0: all)"
     )
-    parser.add_argument("--ignore-not-found", action="store_true", help="an object that does not exist is no error")
+    parser.add_argument("--ignore-not-found", action="store_true", help="do not fail if an object does not exist")
 
 
 GET = Command(
@@ -88,7 +88,7 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
 
 def add_api_resources(parser: argparse.ArgumentParser) -> None:
     flags.output(parser, "wide, json, yaml, name (default: a table)")
-    parser.add_argument("--no-headers", action="store_true", help="no line of headings")
+    parser.add_argument("--no-headers", action="store_true", help="do not print headings")
     parser.add_argument("--api-group", default=None, metavar="GROUP", help="only resources of this group")
     parser.add_argument(
         "--namespaced", action="store_true", default=None, help="only with a namespace, or (--namespaced=false) without"
@@ -102,7 +102,7 @@ def add_events(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--for", dest="about", default="", metavar="TYPE/NAME", help="only events about this object")
     parser.add_argument("-w", "--watch", action="store_true", help="then print each new one, until Ctrl-C")
     parser.add_argument("--types", action="append", default=[], metavar="TYPES", help="only Normal or Warning ones")
-    parser.add_argument("--no-headers", action="store_true", help="no line of headings")
+    parser.add_argument("--no-headers", action="store_true", help="do not print headings")
     flags.output(parser, "json, yaml, name (default: a table)")
     flags.namespace(parser)
     flags.everywhere(parser)

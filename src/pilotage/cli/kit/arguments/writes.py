@@ -24,7 +24,9 @@ def add_apply(parser: argparse.ArgumentParser) -> None:
     flags.output(parser, flags.OBJECT_FORMATS)
     flags.namespace(parser)
     flags.field_manager(parser)
-    parser.add_argument("--prune", action="store_true", help="delete what was applied before and is no longer there")
+    parser.add_argument(
+        "--prune", action="store_true", help="delete what was applied before and is no longer in the files"
+    )
     parser.add_argument("-l", "--selector", default="", metavar="LABELS", help="what --prune may delete, by labels")
     parser.add_argument("--all", action="store_true", help="--prune may delete all objects of the applied kinds")
     parser.add_argument("--force-conflicts", action="store_true", help="take over fields that another program has set")
@@ -72,7 +74,7 @@ def add_delete(parser: argparse.ArgumentParser) -> None:
         choices=("background", "foreground", "orphan", "true", "false"),
         default="background",
         metavar="HOW",
-        help="what becomes of dependents: background, foreground or orphan (default: background)",
+        help="how dependents are deleted: background, foreground or orphan (default: background)",
     )
     parser.add_argument(
         "--grace-period", type=int, default=-1, metavar="SECONDS", help="seconds to terminate (default: the kind's own)"
@@ -88,13 +90,13 @@ def add_delete(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=duration, default=0.0, metavar="TIME", help="how long to wait: 30s, 5m (default: no limit)"
     )
-    parser.add_argument("--ignore-not-found", action="store_true", help="an object that does not exist is no error")
+    parser.add_argument("--ignore-not-found", action="store_true", help="do not fail if an object does not exist")
     flags.dry_run(parser)
 
 
 def add_reconcile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--all", dest="every_object", action="store_true", help="all objects, also those that have not changed"
+        "--all", dest="every_object", action="store_true", help="print all objects, also those that have not changed"
     )
 
 
@@ -161,7 +163,7 @@ def add_annotate(parser: argparse.ArgumentParser) -> None:
 
 def _add_pairs(parser: argparse.ArgumentParser, form: str, what: str) -> None:
     flags.resources(parser, f"{form}: KEY- removes")
-    parser.add_argument("--overwrite", action="store_true", help="replace values that are there")
+    parser.add_argument("--overwrite", action="store_true", help="replace existing values")
     parser.add_argument("--list", action="store_true", help=f"print the {what}")
     parser.add_argument("--all", action="store_true", help="all objects of the type in the namespace")
     flags.filename(parser, "the objects")

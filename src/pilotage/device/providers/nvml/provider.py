@@ -73,5 +73,5 @@ async def _heartbeats(devices: ProviderAccess, fleet: Fleet) -> None:
         try:
             await devices.heartbeat(list(fleet.devices))
         except (ApiError, ConnectionLost) as error:
-            _log.warning("cannot send a heartbeat", error=error)
+            _log.warning("Cannot send a heartbeat", error=error)
         await asyncio.sleep(HEARTBEAT_SECONDS)

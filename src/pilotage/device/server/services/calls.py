@@ -64,11 +64,11 @@ def handled(call: Call, allows: Allows, *, kind: str = "unary", audited: bool = 
         raise rpc_error(BadRequest(str(error))) from error
     except StorageError as error:
         outcome.code = Code.UNAVAILABLE
-        _log.warning("storage unavailable", method=call.name, error=error)
+        _log.warning("Storage unavailable", method=call.name, error=error)
         raise rpc_error(ServiceUnavailable("the server's storage is unavailable; retry")) from error
     except Exception as error:
         outcome.code = Code.INTERNAL
-        _log.exception("call failed with an internal error", method=call.name)
+        _log.exception("Call failed with an internal error", method=call.name)
         raise RPCError(Code.INTERNAL, "internal error; the server's log has the reason") from error
     except BaseException:
         outcome.code = Code.CANCELLED
