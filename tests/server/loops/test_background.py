@@ -12,9 +12,8 @@ from pilotage.errors import Forbidden, NotFound, StorageError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.server.context import RegistryContext
-from pilotage.server.loops import history as histories
-from pilotage.server.loops.events import EVENT_LIFETIME, last_seen
-from pilotage.server.loops.history import HISTORY_COMMITS, HISTORY_SECONDS, HistoryCompaction
+from pilotage.server.loops import rounds
+from pilotage.server.loops.rounds import EVENT_LIFETIME, HISTORY_COMMITS, HISTORY_SECONDS, HistoryCompaction, last_seen
 from pilotage.storage.interface import Operation, Put, Snapshot
 from pilotage.storage.memory import MemoryStorage
 from pilotage.testing.loop import VirtualLoop
@@ -170,7 +169,7 @@ async def test_history_is_kept_for_a_while() -> None:
 
 async def test_no_more_than_so_much_history_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert HISTORY_COMMITS == 100_000
-    monkeypatch.setattr(histories, "HISTORY_COMMITS", 5)
+    monkeypatch.setattr(rounds, "HISTORY_COMMITS", 5)
     storage = MemoryStorage()
     for _ in range(20):
         await storage.commit(Put("a", b""))

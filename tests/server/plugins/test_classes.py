@@ -10,8 +10,8 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.admission import Attributes, Operation
-from pilotage.server.plugins.nodes import TaintNodesByCondition
 from pilotage.server.plugins.plugin import PluginContext
+from pilotage.server.plugins.pods import TaintNodesByCondition
 from pilotage.storage.memory import MemoryStorage
 
 from ..registries import Api

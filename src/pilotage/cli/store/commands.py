@@ -16,7 +16,7 @@ from pilotage.cli.terminal import GREEN, standard_error, standard_output
 from pilotage.cluster.cluster import Cluster
 from pilotage.meta.text import yamltext
 from pilotage.server.encryption import encrypted
-from pilotage.server.loops.events import EVENTS
+from pilotage.server.loops.rounds import EVENTS
 from pilotage.server.strategies.events import LIFETIME
 from pilotage.storage import Storage, open_storage, url_without_password
 from pilotage.storage.archive import read_archive, restore_archive, write_archive

@@ -6,6 +6,7 @@ lacks them is opened, so that they cost few revisions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -15,8 +16,8 @@ import msgspec
 from pilotage.errors import RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.server import records
+from pilotage.server.access.rbac import GROUP
 from pilotage.server.bootstrap.owners import set_owner
-from pilotage.server.bootstrap.roles import roles
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.aggregation import CLUSTER_ROLES, aggregated
 from pilotage.storage.interface import Operation, Put
@@ -25,6 +26,13 @@ _DATA = Path(__file__).parent / "data" / "cluster.json"
 _NOW = "<now>"
 _UID = "<uid>"
 _AT_ONCE = 100  # an etcd allows 128 operations in a commit, unless it is configured otherwise
+_ROLES_DATA = Path(__file__).parent / "data" / "roles.json"
+_KINDS = {
+    "clusterroles": "ClusterRole",
+    "clusterrolebindings": "ClusterRoleBinding",
+    "roles": "Role",
+    "rolebindings": "RoleBinding",
+}
 
 
 class _Row(msgspec.Struct):
@@ -56,7 +64,7 @@ async def create_cluster_objects(context: RegistryContext) -> None:
 def _roles() -> dict[str, bytes]:
     """What is stored of the roles and bindings, by the key below the tenant's prefix."""
     found: dict[str, bytes] = {}
-    for collection, document in roles():
+    for collection, document in _bootstrap_roles():
         set_owner(document, "kube-apiserver", _NOW)
         found |= _stored(collection, document)
     while changed := aggregated({key: found[key] for key in found if key.startswith(CLUSTER_ROLES)}):
@@ -78,3 +86,16 @@ def _stored(collection: str, document: Document) -> dict[str, bytes]:
     metadata |= {"uid": _UID, "creationTimestamp": _NOW}
     namespace = f"{metadata['namespace']}/" if "namespace" in metadata else ""
     return {f"{collection}{namespace}{metadata['name']}": records.encode(document)}
+
+
+def _bootstrap_roles() -> Iterator[tuple[str, Document]]:
+    """The roles and bindings, each with the prefix of its key."""
+    rows: dict[str, list[Document]] = msgspec.json.decode(_ROLES_DATA.read_bytes())
+    for resource, kind in _KINDS.items():
+        for row in rows[resource]:
+            metadata: Document = {"name": row.pop("name")}
+            if "namespace" in row:
+                metadata["namespace"] = row.pop("namespace")
+            metadata["annotations"] = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
+            metadata["labels"] = {"kubernetes.io/bootstrapping": "rbac-defaults", **row.pop("labels", {})}
+            yield f"{GROUP}/{resource}/", {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, **row}

@@ -14,15 +14,13 @@ from pilotage.errors import Compacted, StorageError
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.aggregation import aggregate_roles
 from pilotage.server.loops.contents import ContentsCreator
-from pilotage.server.loops.events import expire_events
 from pilotage.server.loops.flowschemas import FlowSchemaChecker
 from pilotage.server.loops.garbage.collection import Collector
-from pilotage.server.loops.history import HistoryCompaction
 from pilotage.server.loops.pods import PodRemover
 from pilotage.server.loops.progress import LogLoop, Note
 from pilotage.server.loops.protection import Protector
 from pilotage.server.loops.quotas import QuotaCounter
-from pilotage.server.loops.storage import check_storage
+from pilotage.server.loops.rounds import HistoryCompaction, check_storage, expire_events
 from pilotage.server.loops.termination import Terminator
 from pilotage.server.loops.typechecking import PolicyTypeChecker
 from pilotage.tasks import loop_is_ending

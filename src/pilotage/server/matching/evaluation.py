@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pilotage.errors import InvalidDefinition
+from pilotage.meta.documents import Document
 from pilotage.rest.request import User
-from pilotage.schema.cel.admission.evaluation import AdmissionExpression, AuthorizerDecision, Decisions, Question
+from pilotage.schema.cel.admission.evaluation import (
+    AdmissionExpression,
+    AuthorizerDecision,
+    Decisions,
+    Question,
+    expression_of,
+)
 from pilotage.schema.cel.expression import EvaluationError
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.rules import AccessAttributes
@@ -65,3 +73,27 @@ def _access(question: Question, user: User) -> AccessAttributes:
         question.name,
         question.namespace,
     )
+
+
+class ConditionsError(Exception):
+    """Conditions that cannot be evaluated, with a failure policy that fails the request for it."""
+
+
+async def matches_conditions(
+    conditions: Sequence[Document], evaluator: Evaluator, variables: Mapping[str, Any], *, fail: bool
+) -> bool:
+    """Whether all conditions are true. One that is false decides, whatever others fail with.
+
+    Raises ConditionsError where one fails and none is false, if `fail`; else that is no match.
+    """
+    problems: list[str] = []
+    for condition in conditions:
+        text = condition["expression"]
+        try:
+            if await evaluator.evaluate(expression_of(text), variables) is False:
+                return False
+        except (EvaluationError, InvalidDefinition) as error:
+            problems.append(f"expression '{text}' resulted in error: {error}")
+    if problems and fail:
+        raise ConditionsError(problems[0] if len(problems) == 1 else f"[{', '.join(dict.fromkeys(problems))}]")
+    return not problems

@@ -40,7 +40,7 @@ _ALL = (
     _Row("LimitRanger", module="limits", resources=(_PODS, _CLAIMS), phases="mutate validate"),
     _Row("ServiceAccount", module="serviceaccounts", resources=(_PODS,), phases="mutate validate"),
     _Row("NodeRestriction", default=False, implemented=False),
-    _Row("TaintNodesByCondition", module="nodes", resources=(GroupResource("", "nodes"),)),
+    _Row("TaintNodesByCondition", module="pods", resources=(GroupResource("", "nodes"),)),
     _Row("AlwaysPullImages", default=False, module="pods", resources=(_PODS,)),
     _Row("ImagePolicyWebhook", default=False, implemented=False),
     _Row(

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server.admission import Attributes, Operation
-from pilotage.server.plugins import podresources
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
-from pilotage.server.strategies.pods.containers.resources import Amounts
+from pilotage.server.strategies.pods.containers.resources import Amounts, parsed, pod_total
 from pilotage.server.strategies.pods.surroundings import containers
 
 _LIMIT_RANGES = "core/limitranges/"
@@ -80,7 +79,7 @@ def limit_problems(resource: str, document: Document, limit_range: Document) -> 
     """What a LimitRange does not allow about a Pod or a claim."""
     spec = section(document, "spec")
     if resource == "persistentvolumeclaims":
-        requests = podresources.parsed((spec.get("resources") or {}).get("requests"))
+        requests = parsed((spec.get("resources") or {}).get("requests"))
         for limit in _limits(limit_range, "PersistentVolumeClaim"):
             yield from _minimum(limit, "PersistentVolumeClaim", requests, {})
             yield from _maximum(limit, "PersistentVolumeClaim", requests, None)
@@ -89,17 +88,17 @@ def limit_problems(resource: str, document: Document, limit_range: Document) -> 
         if limit.get("type") == "Container":
             for container in containers(spec, ("containers", "initContainers")):
                 resources = container.get("resources") or {}
-                requests = podresources.parsed(resources.get("requests"))
-                yield from _problems(limit, "Container", requests, podresources.parsed(resources.get("limits")))
+                requests = parsed(resources.get("requests"))
+                yield from _problems(limit, "Container", requests, parsed(resources.get("limits")))
         elif limit.get("type") == "Pod":
-            requests, limits = podresources.pod_total(spec, "requests"), podresources.pod_total(spec, "limits")
+            requests, limits = pod_total(spec, "requests"), pod_total(spec, "limits")
             yield from _problems(limit, "Pod", requests, limits)
 
 
 def _problems(limit: Document, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
     yield from _minimum(limit, kind, requests, limits)
     yield from _maximum(limit, kind, requests, limits)
-    for name, ratio in podresources.parsed(limit.get("maxLimitRequestRatio")).items():
+    for name, ratio in parsed(limit.get("maxLimitRequestRatio")).items():
         head = f"{name} max limit to request ratio per {kind} is {ratio}, but"
         request, upper = requests.get(name), limits.get(name)
         if request is None or request == Quantity("0"):
@@ -111,7 +110,7 @@ def _problems(limit: Document, kind: str, requests: Amounts, limits: Amounts) ->
 
 
 def _minimum(limit: Document, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
-    for name, minimum in podresources.parsed(limit.get("min")).items():
+    for name, minimum in parsed(limit.get("min")).items():
         head, request, upper = f"minimum {name} usage per {kind} is {minimum}", requests.get(name), limits.get(name)
         if request is None:
             yield f"{head}.  No request is specified"
@@ -123,7 +122,7 @@ def _minimum(limit: Document, kind: str, requests: Amounts, limits: Amounts) -> 
 
 def _maximum(limit: Document, kind: str, requests: Amounts, limits: Amounts | None) -> Iterator[str]:
     """`limits` is None where only requests count."""
-    for name, maximum in podresources.parsed(limit.get("max")).items():
+    for name, maximum in parsed(limit.get("max")).items():
         head, request = f"maximum {name} usage per {kind} is {maximum}", requests.get(name)
         upper = limits.get(name) if limits is not None else request
         if upper is None:

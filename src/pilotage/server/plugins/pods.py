@@ -1,4 +1,4 @@
-"""Plugins that complete new Pods: priority, tolerations, runtime class, pull policy."""
+"""Plugins that complete new Pods (priority, tolerations, runtime class, pull policy) and new Nodes (a taint)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from pilotage.meta.documents import Document
 from pilotage.server.admission import Attributes, Operation
-from pilotage.server.plugins.nodes import NOT_READY
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
 from pilotage.server.strategies.pods.surroundings import containers
 
@@ -14,6 +13,7 @@ _PRIORITY_CLASSES = "scheduling.k8s.io/priorityclasses/"
 _RUNTIME_CLASSES = "node.k8s.io/runtimeclasses/"
 _TOLERATION_SECONDS = 300
 _UNREACHABLE = "node.kubernetes.io/unreachable"
+NOT_READY = "node.kubernetes.io/not-ready"
 
 
 class Priority(Plugin):
@@ -182,3 +182,15 @@ class AlwaysPullImages(Plugin):
             return
         for container in containers(section(attributes.new, "spec")):
             container["imagePullPolicy"] = "Always"
+
+
+class TaintNodesByCondition(Plugin):
+    """A new Node has the taint `not-ready`, until a controller removes it."""
+
+    async def mutate(self, attributes: Attributes) -> None:
+        if attributes.subresource or attributes.operation is not Operation.CREATE:
+            return
+        spec = section(attributes.new, "spec")
+        taints = list(spec.get("taints") or ())
+        if not any(one.get("key") == NOT_READY and one.get("effect") == "NoSchedule" for one in taints):
+            spec["taints"] = [*taints, {"key": NOT_READY, "effect": "NoSchedule"}]

@@ -91,8 +91,7 @@ class MutatingAdmissionPolicy(_PolicyPlugin):
     ) -> tuple[bool, list[str]]:
         """Make the mutations of a policy: whether they change anything, and which cannot be made."""
         from pilotage.schema.cel.expression import EvaluationError  # with CEL
-        from pilotage.server.matching.conditions import ConditionsError, matches_conditions
-        from pilotage.server.matching.evaluation import Evaluator
+        from pilotage.server.matching.evaluation import ConditionsError, Evaluator, matches_conditions
         from pilotage.server.policies.evaluation import Evaluation
         from pilotage.server.policies.mutation import MutationError, mutated
 

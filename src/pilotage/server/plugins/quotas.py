@@ -11,9 +11,9 @@ from pilotage.meta.kinds import GroupResource
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation
-from pilotage.server.plugins import podresources, quotausage
+from pilotage.server.plugins import quotausage
 from pilotage.server.plugins.plugin import QUOTAS, Plugin, PluginContext, forbidden
-from pilotage.server.strategies.pods.containers.resources import Amounts
+from pilotage.server.strategies.pods.containers.resources import Amounts, parsed
 from pilotage.storage.interface import Entry, Put
 
 _UPDATED = (quotausage.PODS, quotausage.SERVICES, quotausage.CLAIMS)
@@ -45,7 +45,7 @@ class ResourceQuota(Plugin):
     async def _charge(self, attributes: Attributes, resource: GroupResource, entry: Entry) -> Put | None:
         """The write that charges an object to one quota; None if it does not count. Raises Forbidden."""
         quota, new, old = records.decode(entry.value), attributes.new or {}, attributes.old
-        hard = podresources.parsed((quota.get("spec") or {}).get("hard"))
+        hard = parsed((quota.get("spec") or {}).get("hard"))
         requested = {name: amount for name, amount in quotausage.usage(resource, new).items() if name in hard}
         if (not requested and resource != quotausage.PODS) or not quotausage.is_in_scope(quota, resource, new):
             return None
@@ -91,7 +91,7 @@ async def current_usage(context: PluginContext, quota: Document) -> Amounts:
     """What is used of a quota: by its status, or counted if the status is not about its limits yet."""
     hard, status = (quota.get("spec") or {}).get("hard") or {}, quota.get("status") or {}
     if status.get("hard") == hard:
-        return podresources.parsed(status.get("used"))
+        return parsed(status.get("used"))
     return await counted_usage(context, quota)
 
 

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
 from pilotage.meta.scalars.quantity import Quantity
-from pilotage.server.plugins import podresources
 from pilotage.server.strategies.checks.resourcenames import HUGE_PAGES
 from pilotage.server.strategies.pods.affinity import pod_terms
-from pilotage.server.strategies.pods.containers.resources import Amounts
+from pilotage.server.strategies.pods.containers.resources import Amounts, parsed, pod_total
 from pilotage.server.strategies.pods.surroundings import containers
 
 PODS = GroupResource("", "pods")
@@ -61,8 +60,8 @@ def _pod_usage(pod: Document) -> Amounts:
     if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return {}  # it has finished, and uses nothing
     spec = pod.get("spec") or {}
-    requests, limits = podresources.pod_total(spec, "requests"), podresources.pod_total(spec, "limits")
-    for name, amount in podresources.parsed(spec.get("overhead")).items():
+    requests, limits = pod_total(spec, "requests"), pod_total(spec, "limits")
+    for name, amount in parsed(spec.get("overhead")).items():
         requests[name] = requests[name] + amount if name in requests else amount
         if name in limits:
             limits[name] = limits[name] + amount
@@ -92,7 +91,7 @@ def _service_usage(spec: Document) -> Amounts:
 
 def _claim_usage(claim: Document) -> Amounts:
     spec, metadata = claim.get("spec") or {}, claim["metadata"]
-    storage = podresources.parsed((spec.get("resources") or {}).get("requests")).get("storage", Quantity(0))
+    storage = parsed((spec.get("resources") or {}).get("requests")).get("storage", Quantity(0))
     amounts: Amounts = {"requests.storage": storage}
     annotated = (metadata.get("annotations") or {}).get("volume.beta.kubernetes.io/storage-class")
     if name := annotated or spec.get("storageClassName"):
@@ -117,8 +116,8 @@ def missing_resources(pod: Document, names: Iterable[str]) -> str:
     missing: dict[str, list[str]] = {}
     for container in containers(spec, ("containers", "initContainers")):
         resources = container.get("resources") or {}
-        limits = podresources.parsed(resources.get("limits"))
-        has = _compute(podresources.parsed(resources.get("requests")), limits)
+        limits = parsed(resources.get("limits"))
+        has = _compute(parsed(resources.get("requests")), limits)
         for name in sorted(_REQUIRED.intersection(names) - has.keys()):
             missing.setdefault(name, []).append(container.get("name", ""))
     parts = [f"{name} for: {','.join(containers)}" for name, containers in sorted(missing.items())]
@@ -161,7 +160,7 @@ def _matches(scope: Document, pod: Document) -> bool:
 
 
 def _is_best_effort(spec: Document) -> bool:
-    totals = [podresources.pod_total(spec, part) for part in ("requests", "limits")]
+    totals = [pod_total(spec, part) for part in ("requests", "limits")]
     return not any(amounts.get(name) for amounts in totals for name in ("cpu", "memory"))
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from pilotage.meta.documents import Document
 from pilotage.schema.cel.expression import EvaluationError
-from pilotage.server.matching.conditions import ConditionsError, matches_conditions
-from pilotage.server.matching.evaluation import Evaluator
+from pilotage.server.matching.evaluation import ConditionsError, Evaluator, matches_conditions
 from pilotage.server.policies.evaluation import Evaluation
 from pilotage.server.policies.policy import Policy
 

@@ -68,8 +68,7 @@ class Dispatcher:
         return WebhookInvocation(hook, match)
 
     async def _fulfils(self, hook: Hook, attributes: Attributes, match: Match, objects: VersionedObjects) -> bool:
-        from pilotage.server.matching.conditions import ConditionsError, matches_conditions  # with CEL
-        from pilotage.server.matching.evaluation import Evaluator
+        from pilotage.server.matching.evaluation import ConditionsError, Evaluator, matches_conditions  # with CEL
 
         new, old = await objects.at(match)
         variables = {"object": new, "oldObject": old, "request": admission_request(attributes, match)}

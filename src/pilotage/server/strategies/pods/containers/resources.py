@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
@@ -12,6 +12,7 @@ from pilotage.server.strategies.checks.resourcenames import HUGE_PAGES
 Amounts = dict[str, Quantity]
 Kind = Literal["limits", "requests"]
 _COMPUTE = ("cpu", "memory")
+_ZERO = Quantity(0)
 
 
 def default_quantities(quantities: Document | None) -> None:
@@ -120,4 +121,19 @@ def _raise(target: Amounts, least: Amounts) -> None:
             target[name] = amount
 
 
-_ZERO = Quantity(0)
+def parsed(amounts: Mapping[str, Any] | None) -> dict[str, Quantity]:
+    """Amounts as quantities; what is not one is left out, because validation refuses it."""
+    found: dict[str, Quantity] = {}
+    for name, text in (amounts or {}).items():
+        try:
+            found[name] = Quantity(str(text))
+        except ValueError:
+            continue
+    return found
+
+
+def pod_total(spec: Document, part: Kind) -> Amounts:
+    """The `requests` or `limits` of a whole Pod: its own take precedence over the sum of its containers."""
+    sums = total(spec, part)
+    own = parsed((spec.get("resources") or {}).get(part))
+    return sums | {name: amount for name, amount in own.items() if name in ("cpu", "memory")}

@@ -1,0 +1,78 @@
+"""Loops that do their work every so often: Events expire, history is compacted, a failed storage is detected."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from pilotage.errors import RevisionConflict, StorageError
+from pilotage.meta.documents import Document
+from pilotage.meta.scalars import times
+from pilotage.server import records
+from pilotage.server.context import RegistryContext
+from pilotage.server.strategies.events import LIFETIME
+from pilotage.storage.interface import Delete
+
+EVENTS = "core/events/"
+EVENT_LIFETIME = timedelta(seconds=LIFETIME)
+_ROUND_SECONDS = 30.0
+HISTORY_SECONDS = 300.0
+"""How long history is kept for watches to resume from."""
+HISTORY_COMMITS = 100_000
+"""More than this is not kept, however young: history takes memory."""
+_CHECK_SECONDS = 5.0
+
+
+async def expire_events(context: RegistryContext) -> None:
+    """Events go an hour after they were last seen."""
+    while True:
+        await asyncio.sleep(_ROUND_SECONDS)
+        now = context.clock()
+        for entry in (await context.storage.list(context.prefix + EVENTS)).entries:
+            if last_seen(records.decode(entry.value), now) < now - EVENT_LIFETIME:
+                with suppress(RevisionConflict):  # it was seen again
+                    await context.commit(Delete(entry.key, expected=entry.revision))
+
+
+def last_seen(event: Document, now: datetime) -> datetime:
+    """The newest of the times in an event; what lies in the future is no time at which it was seen."""
+    series = event.get("series") or {}
+    texts = [event["metadata"]["creationTimestamp"], series.get("lastObservedTime")]
+    texts += [event.get(key) for key in ("lastTimestamp", "eventTime")]
+    seen = (times.parse(text) for text in texts if text)
+    return max((time for time in seen if time <= now), default=now)
+
+
+class HistoryCompaction:
+    """Forgets history that is old, or too much."""
+
+    def __init__(self, context: RegistryContext) -> None:
+        self._storage = context.storage
+        self._marks: deque[tuple[float, int]] = deque()
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(_ROUND_SECONDS)
+            target = self.target(loop.time())
+            if target > self._storage.oldest:
+                await self._storage.compact(target)
+
+    def target(self, now: float) -> int:
+        """The revision before which everything may be forgotten, as of `now`."""
+        revision = self._storage.revision
+        self._marks.append((now, revision))
+        target = max(self._storage.oldest, revision - HISTORY_COMMITS)
+        while self._marks and self._marks[0][0] <= now - HISTORY_SECONDS:
+            target = max(target, self._marks.popleft()[1])
+        return target
+
+
+async def check_storage(context: RegistryContext) -> None:
+    """Find out that the storage has failed, though no request needs it: the storage then logs why, once."""
+    while True:
+        await asyncio.sleep(_CHECK_SECONDS)
+        with suppress(StorageError):
+            await context.storage.check()
