@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,15 @@ def multi_mutating_handler(*handlers: AdmissionHandler) -> TypedHandler:
 
     The first that denies the request ends it, and no patch is sent. Warnings are collected.
     """
+    return _one_after_the_other(handlers, mutating=True)
+
+
+def multi_validating_handler(*handlers: AdmissionHandler) -> TypedHandler:
+    """Validating handlers, all of which must allow the request: the first that denies it ends it."""
+    return _one_after_the_other(handlers, mutating=False)
+
+
+def _one_after_the_other(handlers: Sequence[AdmissionHandler], *, mutating: bool) -> TypedHandler:
     calls = [awaited(handler) for handler in handlers]
 
     async def handle(request: AdmissionRequest) -> AdmissionResponse:
@@ -27,29 +36,11 @@ def multi_mutating_handler(*handlers: AdmissionHandler) -> TypedHandler:
             response: AdmissionResponse = await call(request)
             if not response.allowed:
                 return response
-            patches += response.patches
             warnings += response.warnings
             annotations |= response.audit_annotations
-            if response.patches:
+            if mutating and response.patches:
+                patches += response.patches
                 request = replace(request, object=json_patch.apply(request.object, list(response.patches)))
         return AdmissionResponse(True, allowed().status, patches, warnings, annotations)
-
-    return handle
-
-
-def multi_validating_handler(*handlers: AdmissionHandler) -> TypedHandler:
-    """Validating handlers, all of which must allow the request: the first that denies it ends it."""
-    calls = [awaited(handler) for handler in handlers]
-
-    async def handle(request: AdmissionRequest) -> AdmissionResponse:
-        warnings: list[str] = []
-        annotations: dict[str, str] = {}
-        for call in calls:
-            response: AdmissionResponse = await call(request)
-            if not response.allowed:
-                return response
-            warnings += response.warnings
-            annotations |= response.audit_annotations
-        return AdmissionResponse(True, allowed().status, (), warnings, annotations)
 
     return handle

@@ -14,8 +14,8 @@ from .processes import serving
 
 PATIENT = """
 import pilotage.http.server as server
-from pilotage.http.limits import Limits
-server.Limits = lambda: Limits(grace_seconds=3600)
+from pilotage.http.limits import HTTPLimits
+server.HTTPLimits = lambda: HTTPLimits(grace_seconds=3600)
 """
 """A server that waits for running requests longer than any test does."""
 

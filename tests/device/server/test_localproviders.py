@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from pilotage.device.providers.interface import ProviderAccess
-from pilotage.device.server.localproviders import FIRST_PAUSE, LONGEST_PAUSE, LocalProviders
+from pilotage.device.server.localproviders import BACKOFF, LocalProviders
 from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
 from pilotage.meta.models import Condition, ObjectMeta
 
@@ -65,9 +65,9 @@ async def test_one_that_fails_is_started_again_and_again_ever_more_slowly() -> N
         tasks.start([provider])
         await provider.running.wait()
         pauses = [later - earlier for earlier, later in zip(provider.starts, provider.starts[1:], strict=False)]
-        assert FIRST_PAUSE <= pauses[0] <= 1.2 * FIRST_PAUSE
-        assert all(one <= 1.2 * LONGEST_PAUSE for one in pauses)
-        assert pauses[-1] >= LONGEST_PAUSE
+        assert BACKOFF.first <= pauses[0] <= 1.2 * BACKOFF.first
+        assert all(one <= 1.2 * BACKOFF.limit for one in pauses)
+        assert pauses[-1] >= BACKOFF.limit
         await tasks.close()
 
 

@@ -10,10 +10,12 @@ from pilotage.client.client import Client
 from pilotage.device.providers.interface import Provider
 from pilotage.device.server.registry import Caller, DeviceRegistry
 from pilotage.device.telemetry import Telemetry
+from pilotage.reflector.backoff import BackoffManager
+from pilotage.rest.listing import BackoffOptions
 from pilotage.telemetry.logs import logger
 
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 30.0
+BACKOFF = BackoffOptions(first=1.0, limit=30.0, jitter=0.2, reset_after=60.0)
+"""The waits before a failed provider is started again; one that has run for `reset_after` begins with the first."""
 _log = logger("pilotage.device.providers")
 
 
@@ -66,17 +68,14 @@ class LocalProviders:
 
     async def _run(self, provider: Provider) -> None:
         access = LocalAccess(self._registry, provider.name)
-        loop, pause = asyncio.get_running_loop(), FIRST_PAUSE
+        backoff = BackoffManager(BACKOFF, self._random)
         while True:
-            began = loop.time()
             try:
                 await provider.run(access)
             except Exception as error:
-                if loop.time() - began > 2 * LONGEST_PAUSE:  # it ran without failure
-                    pause = FIRST_PAUSE
+                pause = backoff.next_wait(asyncio.get_running_loop().time())
                 _log.exception("Provider failed, restarting it", provider=provider.name, error=error, pause=pause)
             else:
                 _log.info("Provider ended", provider=provider.name)
                 return
-            await asyncio.sleep(pause * (1 + self._random.random() / 5))
-            pause = min(2 * pause, LONGEST_PAUSE)
+            await asyncio.sleep(pause)
