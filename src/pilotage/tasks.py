@@ -24,6 +24,14 @@ def frames_of(task: asyncio.Task[Any]) -> list[FrameType]:
     return frames
 
 
+async def cancel_all(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel tasks, of which there may be none, and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
+
+
 def loop_is_ending() -> bool:
     """Whether every task of the running loop is being cancelled, as `asyncio.run` does at its end."""
     return all(task.cancelling() for task in asyncio.all_tasks())

@@ -11,6 +11,7 @@ from pilotage.errors import PilotageError, Timeout
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
 from pilotage.rest import Transport
+from pilotage.tasks import cancel_all
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue.limiters import BucketRateLimiter
 
@@ -61,8 +62,7 @@ class DynamicRESTMapper(RESTMapper):
         finally:
             self._loop = self._transport = None
             if self._background is not None:
-                self._background.cancel()
-                await asyncio.gather(self._background, return_exceptions=True)
+                await cancel_all(self._background)
                 self._background = None
 
     async def lookup(self, what: GroupVersionKind | GroupVersionResource | str) -> RESTMapping:

@@ -18,7 +18,7 @@ from pilotage.cluster.series import FINISH_SECONDS, EventSeries, SeriesRecord
 from pilotage.errors import AlreadyExists, ApiError, ConnectionLost, NotFound, PilotageError
 from pilotage.rest import APIRequest, PatchType, Transport, Verb
 from pilotage.rest.refusal import MissingPermission, refused
-from pilotage.tasks import loop_is_ending
+from pilotage.tasks import cancel_all, loop_is_ending
 from pilotage.telemetry.logs import logger
 
 _log = logger("pilotage.events")
@@ -99,8 +99,7 @@ class EventWriter:
             _log.warning("Events were not written in time", waiting=len(self._waiting) + 1)
         finally:
             self._is_stopped = True
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await cancel_all(self._task)
 
     def wake(self) -> None:
         if self._task is None:

@@ -21,6 +21,7 @@ from pilotage.manager.groups import Groups
 from pilotage.manager.runnables import AnyRunnable, Group, name_of
 from pilotage.manager.shutdown import PROGRESS, Grace, Shutdown, ShutdownProgress, notify
 from pilotage.manager.work import WorkTracker
+from pilotage.tasks import cancel_all
 from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:
@@ -296,5 +297,4 @@ class Lifecycle:
 async def _cancel(task: asyncio.Task[None] | None) -> None:
     """Cancel a task and wait for its end."""
     if task is not None and not task.done():
-        task.cancel()
-        await asyncio.wait([task])
+        await cancel_all(task)

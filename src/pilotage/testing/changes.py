@@ -10,6 +10,7 @@ from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import PilotageError
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest import APIRequest, ListOptions, Transport, TransportWrapper, Verb
+from pilotage.tasks import cancel_all
 
 
 class ReadTransport(TransportWrapper):
@@ -46,10 +47,7 @@ class Changes:
             yield
         finally:
             stop()
-            for task in self._watches.values():
-                task.cancel()
-            if self._watches:
-                await asyncio.wait(self._watches.values())
+            await cancel_all(*self._watches.values())
 
     def clear(self) -> None:
         """Forget the changes so far."""

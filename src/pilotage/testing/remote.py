@@ -32,6 +32,7 @@ from pilotage.rest import (
     Verb,
     WatchEvent,
 )
+from pilotage.tasks import cancel_all
 from pilotage.testing.environment import Environment, loop_clock
 from pilotage.testing.remoteloop import RemoteLoop
 
@@ -105,8 +106,7 @@ class Remote:
             yield
         finally:
             stop()
-            collector.cancel()
-            await asyncio.wait([collector])
+            await cancel_all(collector)
             await self._delete_all(is_bare=not collects)
 
     @property

@@ -21,6 +21,7 @@ from pilotage.manager.manager import Manager
 from pilotage.manager.processes.child import process_number
 from pilotage.manager.runs.schedule import every
 from pilotage.manager.signals import handled
+from pilotage.tasks import cancel_all
 from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:
@@ -137,8 +138,7 @@ class Program:
         try:
             await manager.start()
         finally:
-            announcing.cancel()
-            await asyncio.wait([announcing])
+            await cancel_all(announcing)
 
     async def _announce(self, manager: Manager) -> None:
         """Show that caches are filled, and log when the program works."""

@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from pilotage.cli.serve.credentials import Clock, ServerCredentials, utc_now
 from pilotage.http import certificates, tls
+from pilotage.tasks import cancel_all
 
 RENEWAL_CHECK_SECONDS = 86400.0
 """How often a server checks whether its certificate must be renewed."""
@@ -34,8 +35,7 @@ class ServingCertificate:
         try:
             yield
         finally:
-            checking.cancel()
-            await asyncio.wait([checking])
+            await cancel_all(checking)
 
     async def _check_periodically(self) -> None:
         while True:

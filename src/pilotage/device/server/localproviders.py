@@ -12,6 +12,7 @@ from pilotage.device.server.registry import Caller, DeviceRegistry
 from pilotage.device.telemetry import Telemetry
 from pilotage.reflector.backoff import BackoffManager
 from pilotage.rest.listing import BackoffOptions
+from pilotage.tasks import cancel_all
 from pilotage.telemetry.logs import logger
 
 BACKOFF = BackoffOptions(first=1.0, limit=30.0, jitter=0.2, reset_after=60.0)
@@ -62,9 +63,7 @@ class LocalProviders:
 
     async def close(self) -> None:
         """Stop the providers and wait until they have ended. May be called again."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_all(*self._tasks)
 
     async def _run(self, provider: Provider) -> None:
         access = LocalAccess(self._registry, provider.name)

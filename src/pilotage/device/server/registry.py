@@ -50,6 +50,7 @@ from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Delete, Put, Storage
+from pilotage.tasks import cancel_all
 
 _DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _READS = (Verb.GET, Verb.LIST, Verb.WATCH)
@@ -172,7 +173,7 @@ class DeviceRegistry:
             self.gate.start()
             stack.callback(self.gate.stop)
             await self._restore()
-            stack.push_async_callback(_cancel, asyncio.create_task(self.heartbeats.run(), name="supervision"))
+            stack.push_async_callback(cancel_all, asyncio.create_task(self.heartbeats.run(), name="supervision"))
             self._exits = stack.pop_all()
         return self
 
@@ -376,8 +377,3 @@ class _Transport:
 
 def _name(body: bytes) -> str:
     return str(msgspec.json.decode(body)["metadata"].get("name", ""))
-
-
-async def _cancel(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)

@@ -33,6 +33,7 @@ from pilotage.server import records
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.watch import BOOKMARK_SECONDS
 from pilotage.storage.interface import Entry, Event, Storage, Watch
+from pilotage.tasks import cancel_all
 from pilotage.telemetry.logs import logger
 
 _RESTART_SECONDS = 1.0
@@ -116,8 +117,7 @@ class WatchCache:
     async def __aexit__(self, *error: object) -> None:
         self.close()
         if self._reader is not None:
-            self._reader.cancel()
-            await asyncio.gather(self._reader, return_exceptions=True)
+            await cancel_all(self._reader)
 
     def close(self) -> None:
         """End all watches without an error, and refuse new ones: the server is shutting down."""

@@ -32,6 +32,7 @@ from pilotage.manager.errors import LeaderElectionLost
 from pilotage.meta.scalars.times import Clock, MicroTime, system_clock
 from pilotage.rest import Fence
 from pilotage.rest.refusal import MissingPermission
+from pilotage.tasks import cancel_all
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import REGISTRY
 
@@ -206,8 +207,7 @@ class LeaderElector:
             await self._withdraw()
             raise
         finally:
-            watching.cancel()
-            await asyncio.wait([watching])
+            await cancel_all(watching)
         self._begin_leading()
 
     async def _withdraw(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from pilotage.errors import ConnectionLost, StorageBroken, StorageError, StorageUnavailable
 from pilotage.grpc.outgoingcall import OutgoingCall
 from pilotage.grpc.rpc import RPCError
+from pilotage.tasks import cancel_all
 from pilotage.telemetry.logs import logger
 
 from ..interface import Entry, Event
@@ -91,8 +92,7 @@ class Mirror:
     async def close(self) -> None:
         self.watchers.close()
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+            await cancel_all(self._task)
         self._end_waits(StorageError("the storage is closed"))
 
     async def _run(self) -> None:
@@ -119,8 +119,7 @@ class Mirror:
         try:
             await asyncio.wait([watch])
         except asyncio.CancelledError:
-            watch.cancel()
-            await asyncio.wait([watch])
+            await cancel_all(watch)
             raise
         if watch.cancelled():
             raise StorageUnavailable("it was too slow", sent=False)

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from contextvars import ContextVar, Token
 
 from pilotage.errors import FutureRevision, StorageBroken, StorageError, StorageFull, StorageUnavailable
+from pilotage.tasks import cancel_all
 from pilotage.telemetry.logs import logger
 
 from ..history import MAX_HISTORY_BYTES, History
@@ -130,10 +131,7 @@ class EtcdStorage(HistoryStorage):
         self._closed = True
         await self._idle.wait()
         await self._mirror.close()
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await cancel_all(*self._tasks)
         await self._remove_slots()
         await self._client.close()
 
