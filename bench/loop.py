@@ -69,7 +69,7 @@ async def events(port: int) -> None:
         async def flow() -> None:
             async with HTTPClient("127.0.0.1", port) as control:
                 await control.request("GET", "/start")
-            await informer.reached(OBJECTS + EVENTS, timeout=120)
+            await informer.wait_for_version(OBJECTS + EVENTS, timeout=120)
             await manager.run_until_idle(timeout=60)
 
         figure = await measured_async("events through watch, cache, queue, reconcile", EVENTS, flow)

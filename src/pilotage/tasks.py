@@ -18,7 +18,7 @@ def frames_of(task: asyncio.Task[Any]) -> list[FrameType]:
     frames = list[FrameType]()
     coroutine: object = task.get_coro()
     while (frame := getattr(coroutine, "cr_frame", None)) is not None:
-        if frame.f_code is not OwnedTasks._owned.__code__:  # it is in every task of such a group
+        if frame.f_code is not OwnedTasks._run_owned.__code__:  # it is in every task of such a group
             frames.append(frame)
         coroutine = getattr(coroutine, "cr_await", None)
     return frames
@@ -68,7 +68,7 @@ class OwnedTasks(asyncio.TaskGroup):
     def create_task(  # type: ignore[override]  # a plain group takes generators too, where Python still allows them
         self, coroutine: Coroutine[Any, Any, T], *, name: str | None = None, context: Context | None = None
     ) -> asyncio.Task[T]:
-        owned = self._owned(coroutine)
+        owned = self._run_owned(coroutine)
         try:
             task = super().create_task(owned, name=name, context=context)
         except RuntimeError:  # the group has ended
@@ -84,7 +84,7 @@ class OwnedTasks(asyncio.TaskGroup):
         task.add_done_callback(self._cancelled.discard)
         task.cancel()
 
-    async def _owned(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    async def _run_owned(self, coroutine: Coroutine[Any, Any, T]) -> T:
         try:
             return await coroutine
         except asyncio.CancelledError:

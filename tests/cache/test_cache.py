@@ -206,7 +206,7 @@ async def test_informers_of_several_namespaces_are_as_one() -> None:
         assert registration.has_synced
         assert informer.resource_version == "5"
         await until(lambda: informer.live)
-        await informer.reached(8, timeout=10)
+        await informer.wait_for_version(8, timeout=10)
         assert diary.heard == [("create", "a"), ("create", "c"), ("create", "d")]
         assert len(informer.list()) == 3
         assert informer.by_index("name", "c").names == ["c"]
@@ -216,7 +216,7 @@ async def test_informers_of_several_namespaces_are_as_one() -> None:
         assert not informer.undecodable
         assert informer.last_error is None
         with pytest.raises(TimeoutError):
-            await informer.released("uid-a", timeout=1)
+            await informer.wait_for_release("uid-a", timeout=1)
         registration.remove()
 
 

@@ -143,7 +143,7 @@ async def story(seed: int) -> None:
             await asyncio.sleep(server.random.random() * 4)
             server.write()
         server.calm = True
-        await made.reached(server.version, timeout=2000)
+        await made.wait_for_version(server.version, timeout=2000)
         expected = {name: objects.header(data).resource_version for name, data in server.state.items()}
         assert {one.metadata.name: one.metadata.resource_version for one in made.list()} == expected
         await until(lambda: ledger.versions == expected, 10)

@@ -131,7 +131,7 @@ async def test_what_happens_while_the_watch_is_broken_is_seen_with_few_requests(
             for number in range(6):
                 changed.data = {"number": str(number)}
                 await stage.direct.update(changed)
-                await made.reached(int(changed.metadata.resource_version), timeout=10)
+                await made.wait_for_version(int(changed.metadata.resource_version), timeout=10)
                 assert made.get("changed", namespace="default").data == {"number": str(number)}
             assert not made.live
             asked, spent = stage.proxy.statistics().requests - requests, time() - begin
@@ -217,7 +217,7 @@ async def test_a_line_that_comes_twice_is_delivered_once(tmp_path: Path) -> None
             await until(lambda: made.live, 10)
             await stage.create("one")
             two = await stage.create("two")
-            await made.reached(int(two.metadata.resource_version), timeout=10)
+            await made.wait_for_version(int(two.metadata.resource_version), timeout=10)
     assert diary.heard == [("create", "one"), ("create", "two")]
 
 

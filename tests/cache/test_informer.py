@@ -362,13 +362,13 @@ async def test_reached_waits_for_events_and_bookmarks() -> None:
     source = Scripted([page(version=5)], [[1.0, added("a", 7), 1.0, bookmark(9)]])
     loop = asyncio.get_running_loop()
     async with synced(source) as made:
-        await made.reached(5)
-        await made.reached(6, timeout=3)
+        await made.wait_for_version(5)
+        await made.wait_for_version(6, timeout=3)
         assert made.resource_version == "7"
-        await made.reached(9, timeout=3)
+        await made.wait_for_version(9, timeout=3)
         assert loop.time() < 2.1
         with pytest.raises(TimeoutError):
-            await made.reached(10, timeout=3)
+            await made.wait_for_version(10, timeout=3)
 
 
 async def test_a_delete_can_be_waited_for_by_uid() -> None:
@@ -377,12 +377,12 @@ async def test_a_delete_can_be_waited_for_by_uid() -> None:
     async with synced(source) as made:
         assert made.holds("uid-a")
         assert made.holds("uid-a", name="a", namespace="default")
-        await made.released("uid-a", name="a", namespace="default", timeout=3)
+        await made.wait_for_release("uid-a", name="a", namespace="default", timeout=3)
         await until(lambda: made.resource_version == "9")
         assert not made.holds("uid-a")
         assert made.holds("another", name="a", namespace="default")
         with pytest.raises(TimeoutError):
-            await made.released("another", timeout=1)
+            await made.wait_for_release("another", timeout=1)
 
 
 async def test_a_collection_that_is_looked_up_is_looked_up_until_it_is_there() -> None:

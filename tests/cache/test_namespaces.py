@@ -67,7 +67,7 @@ async def test_a_namespace_that_is_added_is_listed_and_reaches_handlers_and_inde
         assert await names(cache) == ["a/one", "b/one"]
         assert await names(cache, fields={"team": "b"}) == ["b/one"]
         two = await cluster.client.create(config_map("two", "b", team="b"))
-        await informer.reached(int(two.metadata.resource_version))
+        await informer.wait_for_version(int(two.metadata.resource_version))
         assert diary.heard[-1] == ("create", "two")
         await asyncio.sleep(1)
         assert cache.live

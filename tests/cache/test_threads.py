@@ -226,6 +226,6 @@ async def test_threads_read_from_an_informer_that_runs() -> None:
 
     with scene.reading(read, read):
         async with running(made):
-            await made.reached(last, timeout=60)
+            await made.wait_for_version(last, timeout=60)
     assert scene.failures == []
     assert scene.reads > 0

@@ -68,11 +68,11 @@ async def test_an_informer_follows_what_happens(world: World, streaming: bool) -
         after = await create(world, "after", data={"k": "w"})
         after.data["k"] = "v"
         await world.client.update(after)
-        await made.reached(int(after.metadata.resource_version))
+        await made.wait_for_version(int(after.metadata.resource_version))
         assert made.get("after", namespace=world.namespace).data == {"k": "v"}
         assert sorted(made.by_index("k", "v").names) == ["after", "before"]
         await world.client.delete(after)
-        await made.released(after.metadata.uid, name="after", namespace=world.namespace)
+        await made.wait_for_release(after.metadata.uid, name="after", namespace=world.namespace)
         with pytest.raises(NotFound):
             made.get("after", namespace=world.namespace)
         late = Diary()
@@ -122,7 +122,7 @@ async def test_an_informer_of_metadata_keeps_nothing_else(world: World) -> None:
         assert (found.gvk, found.metadata.labels) == (GVK, {"app": "web"})
         assert b"much" not in next(iter(made.stores[world.namespace].items())).data
         late = await create(world, "late", labels={"app": "web"})
-        await made.reached(int(late.metadata.resource_version))
+        await made.wait_for_version(int(late.metadata.resource_version))
         assert made.find("late", namespace=world.namespace) is not None
 
 

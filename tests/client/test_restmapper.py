@@ -47,7 +47,7 @@ class Server(Recorder):
 @pytest.mark.virtual_time
 async def test_it_knows_everything_when_it_is_attached() -> None:
     mapper = DynamicRESTMapper()
-    async with mapper.attached(Server(WIDGET, seconds=1), immediate=False):
+    async with mapper.attach(Server(WIDGET, seconds=1), immediate=False):
         assert mapper.kind_for("wi") == WIDGET.gvk
         assert mapper.rest_mapping(WIDGET.gvk) == WIDGET
 
@@ -55,7 +55,7 @@ async def test_it_knows_everything_when_it_is_attached() -> None:
 @pytest.mark.virtual_time
 async def test_a_miss_asks_in_the_background_and_a_later_lookup_finds_it() -> None:
     mapper, server = DynamicRESTMapper(), Server(WIDGET, seconds=1)
-    async with mapper.attached(server, immediate=False):
+    async with mapper.attach(server, immediate=False):
         server.served.append(GADGET)
         with pytest.raises(NoMatch, match=r'resource type "gadgets"; discovery is running again: `await .*lookup'):
             mapper.kind_for("gadgets")
@@ -69,7 +69,7 @@ async def test_a_miss_asks_in_the_background_and_a_later_lookup_finds_it() -> No
 @pytest.mark.virtual_time
 async def test_lookup_waits_for_the_server() -> None:
     mapper, server = DynamicRESTMapper(), Server(WIDGET, seconds=1)
-    async with mapper.attached(server, immediate=False):
+    async with mapper.attach(server, immediate=False):
         server.served.append(GADGET)
         assert await mapper.lookup("ga") == GADGET
         assert await mapper.lookup(WIDGET.gvk) == WIDGET
@@ -82,7 +82,7 @@ async def test_lookup_waits_for_the_server() -> None:
 @pytest.mark.virtual_time
 async def test_a_server_that_answers_without_waiting_is_asked_within_the_lookup() -> None:
     mapper, server = DynamicRESTMapper(), Server()
-    async with mapper.attached(server, immediate=True):
+    async with mapper.attach(server, immediate=True):
         server.served.append(WIDGET)
         assert mapper.kind_for("widgets") == WIDGET.gvk
         server.seconds = 1  # now it waits after all
@@ -97,7 +97,7 @@ async def test_misses_ask_no_more_often_than_the_limit_allows() -> None:
     seconds = 0.0
     limiter: BucketRateLimiter[None] = BucketRateLimiter(1.0, 2, clock=lambda: seconds)
     mapper, server = DynamicRESTMapper(limiter=limiter), Server()
-    async with mapper.attached(server, immediate=True):
+    async with mapper.attach(server, immediate=True):
         opened = server.discoveries
         for _ in range(10):
             with pytest.raises(NoMatch):
@@ -112,7 +112,7 @@ async def test_misses_ask_no_more_often_than_the_limit_allows() -> None:
 @pytest.mark.virtual_time
 async def test_lookups_that_must_wait_for_the_limit_share_one_discovery() -> None:
     mapper, server = DynamicRESTMapper(limiter=BucketRateLimiter(0.1, 1)), Server(seconds=1)
-    async with mapper.attached(server, immediate=False):
+    async with mapper.attach(server, immediate=False):
         opened, began = server.discoveries, asyncio.get_running_loop().time()
         missed = await asyncio.gather(*(mapper.lookup(f"n{i}") for i in range(20)), return_exceptions=True)
         assert all(isinstance(one, NoMatch) for one in missed)
@@ -125,7 +125,7 @@ async def test_lookups_that_must_wait_for_the_limit_share_one_discovery() -> Non
 @pytest.mark.virtual_time
 async def test_a_discovery_that_began_before_is_not_taken_for_an_answer() -> None:
     mapper, server = DynamicRESTMapper(), Server(seconds=1)
-    async with mapper.attached(server, immediate=False):
+    async with mapper.attach(server, immediate=False):
         early = asyncio.create_task(mapper.discover())
         await asyncio.sleep(0.5)
         server.served.append(WIDGET)  # the discovery under way does not see it any more
@@ -137,7 +137,7 @@ async def test_a_discovery_that_began_before_is_not_taken_for_an_answer() -> Non
 @pytest.mark.virtual_time
 async def test_an_older_answer_does_not_replace_a_newer_one() -> None:
     mapper, server = DynamicRESTMapper(), Server()
-    async with mapper.attached(server, immediate=True):
+    async with mapper.attach(server, immediate=True):
         server.seconds = 1
         late = asyncio.create_task(mapper.discover())
         await asyncio.sleep(0.5)
@@ -156,7 +156,7 @@ async def test_a_server_that_does_not_answer_does_not_prevent_the_opening(
     mapper, server = DynamicRESTMapper(), Server(WIDGET, seconds=60)
     if failure is not None:
         server.seconds, server.failure = 0, failure
-    async with mapper.attached(server, immediate=False):
+    async with mapper.attach(server, immediate=False):
         assert asyncio.get_running_loop().time() <= 5
         assert "Discovery failed" in caplog.text
         server.seconds, server.failure = 0, None
@@ -166,7 +166,7 @@ async def test_a_server_that_does_not_answer_does_not_prevent_the_opening(
 @pytest.mark.virtual_time
 async def test_no_discovery_goes_on_after_the_end() -> None:
     mapper, server = DynamicRESTMapper(), Server(WIDGET)
-    async with mapper.attached(server, immediate=False):
+    async with mapper.attach(server, immediate=False):
         server.seconds = 60
         with pytest.raises(NoMatch):
             mapper.kind_for("gadgets")
@@ -183,7 +183,7 @@ def test_it_may_be_attached_again_on_another_loop_whose_time_is_earlier() -> Non
     async def misses(after: float) -> int:
         await asyncio.sleep(after)
         before = server.discoveries
-        async with mapper.attached(server, immediate=True):
+        async with mapper.attach(server, immediate=True):
             for _ in range(10):
                 with pytest.raises(NoMatch):
                     mapper.kind_for("nothing")
@@ -194,7 +194,7 @@ def test_it_may_be_attached_again_on_another_loop_whose_time_is_earlier() -> Non
 
 async def test_a_lookup_in_a_thread_waits_for_the_server() -> None:
     mapper, server = DynamicRESTMapper(), Server(WIDGET, seconds=0.01)
-    async with mapper.attached(server, immediate=False):
+    async with mapper.attach(server, immediate=False):
         server.served.append(GADGET)
         assert await asyncio.to_thread(mapper.kind_for, "gadgets") == GADGET.gvk
         server.failure = ConnectionLost("refused")

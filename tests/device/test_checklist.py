@@ -238,7 +238,7 @@ async def test_the_newest_generation_can_do_all_of_it_over_the_socket(folder: Pa
 
 
 async def _drained(server: DeviceServer) -> bool:
-    await server.watch_cache.ended(5)
+    await server.watch_cache.wait_ended(5)
     return server.watch_cache.subscribers == 0
 
 

@@ -173,7 +173,7 @@ async def test_clients_that_die_in_the_middle_of_a_stream_leave_none_behind(tmp_
         assert server.watch_cache.subscribers == 8
         descriptors = len(os.listdir("/proc/self/fd"))
         os.kill(pid, signal.SIGKILL)
-        await server.watch_cache.ended(10)
+        await server.watch_cache.wait_ended(10)
         assert server.watch_cache.subscribers == 0
         async with asyncio.timeout(10):
             while len(os.listdir("/proc/self/fd")) > descriptors - 8:  # noqa: ASYNC110  # nobody tells when one closes

@@ -98,7 +98,7 @@ async def story(seed: int) -> int:
                 assert shown >= highest, "the cache went back"
                 highest = shown
         server.calm = True
-        await made.reached(server.version, timeout=2000)
+        await made.wait_for_version(server.version, timeout=2000)
         expected = {name: objects.header(data).resource_version for name, data in server.state.items()}
         assert {one.metadata.name: one.metadata.resource_version for one in made.list()} == expected
         assert made.statistics().handler_failures == 0, "a listener heard of an older state after a newer one"

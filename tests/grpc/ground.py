@@ -68,7 +68,7 @@ class Service:
         for at in range(int(number)):
             one = frame(str(at).encode().ljust(int(size)))
             while not outgoing.write([one]):
-                await outgoing.drained()
+                await outgoing.wait_drained()
 
     async def watch(self, call: Call, message: bytes, outgoing: Outgoing) -> None:
         await outgoing.open({"x-open": "yes"})
@@ -83,7 +83,7 @@ class Service:
     async def shout(self, call: Call, messages: AsyncIterator[bytes], outgoing: Outgoing) -> None:
         async for message in messages:
             while not outgoing.write([frame(message.upper())]):
-                await outgoing.drained()
+                await outgoing.wait_drained()
 
     async def until(self, *, hanging: int | None = None, cancelled: int | None = None) -> None:
         async with asyncio.timeout(10), self.changed:

@@ -224,7 +224,7 @@ async def test_a_stream_is_open_before_its_first_message() -> None:
             assert [await anext(messages), await anext(messages)] == [b"a", b"b"]
         await service.until(cancelled=1)
         async with asyncio.timeout(10):
-            await watcher.closed()
+            await watcher.wait_closed()
 
 
 @pytest.mark.parametrize(("number", "size"), [(1, 200_000), (3000, 1000), (0, 1), (5, 1_000_000)])
@@ -253,7 +253,7 @@ async def test_a_reader_who_pauses_stops_the_writer_and_loses_nothing() -> None:
                 if sent % 10 == 0:
                     await asyncio.sleep(0)
         assert 1 <= sent * 10_000 < 4 << 20
-        full = asyncio.ensure_future(watcher.drained())
+        full = asyncio.ensure_future(watcher.wait_drained())
         messages = aiter(incoming)
         for number in range(sent):
             assert await anext(messages) == number.to_bytes(4, "big") * 2500
@@ -378,7 +378,7 @@ async def test_what_waits_for_slow_readers_is_bounded_without_busy_waiting() -> 
         assert first.write([bytes(80_000)])
         assert not second.write([bytes(80_000)])
         async with asyncio.timeout(10):
-            await second.drained()  # comes back to try again, after a while: not at once
+            await second.wait_drained()  # comes back to try again, after a while: not at once
         assert not second.write([bytes(80_000)])
         await client.send(frames.reset(1, ErrorCode.CANCEL))
         await service.until(cancelled=1)

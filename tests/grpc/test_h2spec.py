@@ -42,7 +42,7 @@ async def answer(call: Call, messages: AsyncIterator[bytes], outgoing: Outgoing)
     async for _ in messages:
         pass
     while not outgoing.write([frame(b"answer")]):
-        await outgoing.drained()
+        await outgoing.wait_drained()
 
 
 async def test_the_server_holds_to_the_rules_of_http2(h2spec: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pilotage.webhook.completion import completed
+from pilotage.webhook.completion import complete
 
 
 async def test_a_cancelled_caller_waits_for_its_write() -> None:
@@ -17,7 +17,7 @@ async def test_a_cancelled_caller_waits_for_its_write() -> None:
         await may_end.wait()
         done = True
 
-    caller = asyncio.ensure_future(completed(write()))
+    caller = asyncio.ensure_future(complete(write()))
     await asyncio.sleep(0)
     caller.cancel()
     await asyncio.sleep(0)
@@ -34,6 +34,6 @@ async def test_results_and_errors_are_passed_on() -> None:
     async def succeed() -> int:
         return 3
 
-    assert await completed(succeed()) == 3
+    assert await complete(succeed()) == 3
     with pytest.raises(KeyError, match="oops"):
-        await completed(fail())
+        await complete(fail())

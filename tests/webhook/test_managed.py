@@ -63,7 +63,7 @@ async def test_a_new_authority_waits_until_the_api_server_trusts_it() -> None:
         clock.now += timedelta(days=1)
         await one.advance()
         assert one.state.next == state.next, "nothing was registered with the new bundle"
-        one.trusted(one.bundle)
+        one.record_trusted(one.bundle)
         clock.now += timedelta(minutes=59)
         await one.advance()
         assert one.state.next == state.next

@@ -187,20 +187,20 @@ class InformerGroup(Reads[T]):
         """The lowest resource version of all informers."""
         return min((one.resource_version for one in self.informers), key=lambda text: (len(text), text), default="")
 
-    async def reached(self, version: int, *, timeout: float | None = None) -> None:
+    async def wait_for_version(self, version: int, *, timeout: float | None = None) -> None:
         async with asyncio.timeout(timeout):
             for one in self.informers:
-                await one.reached(version)
+                await one.wait_for_version(version)
 
     def holds(self, uid: str, *, name: str = "", namespace: str = "", before: int | None = None) -> bool:
         return any(one.holds(uid, name=name, namespace=namespace, before=before) for one in self.informers)
 
-    async def released(
+    async def wait_for_release(
         self, uid: str, *, name: str = "", namespace: str = "", before: int | None = None, timeout: float | None = None
     ) -> None:
         async with asyncio.timeout(timeout):
             for one in self.informers:
-                await one.released(uid, name=name, namespace=namespace, before=before)
+                await one.wait_for_release(uid, name=name, namespace=namespace, before=before)
 
     @property
     def live(self) -> bool:

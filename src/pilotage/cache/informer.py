@@ -203,7 +203,7 @@ class Informer(Reads[T]):
         """How often the server was reset to a lower version: earlier versions cannot be waited for."""
         return self._progress.setbacks
 
-    async def reached(self, version: int, *, timeout: float | None = None) -> None:
+    async def wait_for_version(self, version: int, *, timeout: float | None = None) -> None:
         """Wait until every change up to a version is stored; raises TimeoutError after `timeout` seconds."""
         await self._progress.until(lambda: self._progress.number >= version, timeout)
 
@@ -217,7 +217,7 @@ class Informer(Reads[T]):
         data = self._store.get(namespace, name)
         return data is not None and _is_held(data, uid, before)
 
-    async def released(
+    async def wait_for_release(
         self, uid: str, *, name: str = "", namespace: str = "", before: int | None = None, timeout: float | None = None
     ) -> None:
         """Wait until `holds` is false for the same `name`, `namespace` and `before`; TimeoutError after `timeout`."""

@@ -47,7 +47,7 @@ class DynamicRESTMapper(RESTMapper):
         self._background: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def attached(self, transport: Transport, *, immediate: bool) -> AsyncIterator[None]:
+    async def attach(self, transport: Transport, *, immediate: bool) -> AsyncIterator[None]:
         """Ask this server from now on to the end of the block, which begins with a discovery.
 
         A server that does not answer in time does not prevent the opening: the next lookup that misses asks again.

@@ -307,7 +307,7 @@ class Cluster:
             transport = self._transport = TrackedTransport(FencedTransport(routed, self), self.writes, self.refusals)
             if isinstance(self._server, EmbeddedAPIServer):
                 self._server.registry.observe(self.writes.note)
-            mapper = self.rest_mapper.attached(transport, immediate=self._server.immediate)
+            mapper = self.rest_mapper.attach(transport, immediate=self._server.immediate)
             await exits.enter_async_context(mapper)
             await exits.enter_async_context(self._events.attach(transport))
             self._client = self._client_of(transport)

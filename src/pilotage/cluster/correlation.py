@@ -162,7 +162,7 @@ class Correlator:
 
     def correlate(self, occurrence: Occurrence) -> EventRecord | None:
         """The event to create, or whose count is raised; None where the object has had too many events."""
-        occurrence, key = self._combined(occurrence)
+        occurrence, key = self._combine(occurrence)
         last = self._records.get(key)
         if last is None:
             record = EventRecord(occurrence, self._names.next(occurrence), occurrence.time)
@@ -175,7 +175,7 @@ class Correlator:
         )
         return record if bucket.try_take(now) else None
 
-    def _combined(self, occurrence: Occurrence) -> tuple[Occurrence, Hashable]:
+    def _combine(self, occurrence: Occurrence) -> tuple[Occurrence, Hashable]:
         similar = self._similar.get(occurrence.similar)
         if similar is None or occurrence.time - similar.last > timedelta(seconds=SIMILAR_SECONDS):
             similar = self._similar.put(occurrence.similar, _Similar(occurrence.time))

@@ -110,9 +110,9 @@ class ReadBarrier:
         wanted = self._version
         try:
             async with asyncio.timeout(seconds):
-                await self.informer.reached(wanted)
+                await self.informer.wait_for_version(wanted)
                 for uid, (namespace, name, before, _) in [*self._outdated.items()]:
-                    await self.informer.released(uid, name=name, namespace=namespace, before=before)
+                    await self.informer.wait_for_release(uid, name=name, namespace=namespace, before=before)
                     self._outdated.pop(uid, None)
         except TimeoutError:
             raise self._stale(wanted, seconds) from None
@@ -120,7 +120,7 @@ class ReadBarrier:
     async def _wait_for_earlier_writes(self, seconds: float) -> None:
         wanted, self._before = self._before, 0
         try:
-            await self.informer.reached(wanted, timeout=seconds)
+            await self.informer.wait_for_version(wanted, timeout=seconds)
         except TimeoutError:
             if not self._selects:
                 self._before = wanted

@@ -304,11 +304,11 @@ class IncomingCall(Stream):
             return self.offer(frames[0])
         return not frames or self.offer(b"".join(frames))
 
-    async def drained(self) -> None:
+    async def wait_drained(self) -> None:
         await self.room()
         self._check_open()
 
-    async def closed(self) -> None:
+    async def wait_closed(self) -> None:
         await self._gone.wait()
 
     def _check_open(self) -> None:

@@ -103,10 +103,10 @@ class Outgoing(Protocol):
         until that part is sent. Raises RPCError (CANCELLED) after the end of the stream.
         """
 
-    async def drained(self) -> None:
+    async def wait_drained(self) -> None:
         """Wait until `write` may succeed. Raises RPCError (CANCELLED) after the end of the stream."""
 
-    async def closed(self) -> None:
+    async def wait_closed(self) -> None:
         """Wait until the caller ends the call."""
 
 

@@ -89,7 +89,7 @@ class ReviewFilter:
             if user is None:
                 return text_response(401, "Unauthorized")
             path, verb = request.target.partition("?")[0], request.method.lower()
-            allowed = await self._allowed(user, path, verb)
+            allowed = await self._authorize(user, path, verb)
         except (ApiError, ConnectionLost, TimeoutError) as error:
             log.error("Authentication failed", error=str(error) or type(error).__name__, path=request.target)
             return text_response(500, "Authentication failed")
@@ -110,7 +110,7 @@ class ReviewFilter:
             self._tokens.put(key, found, TOKEN_SECONDS)
         return found.info
 
-    async def _allowed(self, user: UserInfo, path: str, verb: str) -> bool:
+    async def _authorize(self, user: UserInfo, path: str, verb: str) -> bool:
         if self._decisions is None:
             self._decisions = Answers(asyncio.get_running_loop().time)
         extra = tuple(sorted((name, tuple(values)) for name, values in user.extra.items()))

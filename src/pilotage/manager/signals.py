@@ -59,7 +59,7 @@ class _Handlers:
             previous = signal.getsignal(number)
             if previous is signal.SIG_IGN:
                 continue  # ignored by the parent process (nohup): keep it so
-            signal.signal(number, self._arrived)
+            signal.signal(number, self._on_signal)
             self._previous[number] = previous
 
     def restore(self) -> None:
@@ -68,7 +68,7 @@ class _Handlers:
                 signal.signal(number, previous)
         self._previous = {}
 
-    def _arrived(self, number: int, frame: object) -> None:
+    def _on_signal(self, number: int, frame: object) -> None:
         """Between two instructions of the main thread, also while the loop is blocked."""
         self._received += 1
         if self._received == 2:

@@ -108,7 +108,7 @@ class Calls:
         return fault
 
     @contextmanager
-    def recorded(self, *, everything: bool) -> Iterator[Writes]:
+    def record(self, *, everything: bool) -> Iterator[Writes]:
         recorder = (Writes(), everything)
         self._recorders.append(recorder)
         try:

@@ -165,7 +165,7 @@ class Environment:
         Not among them: what the test writes with `env.client`, writes that failed, and, unless `everything` is asked
         for, recorded events and leases.
         """
-        with self._calls.recorded(everything=everything) as writes:
+        with self._calls.record(everything=everything) as writes:
             yield writes
 
     def fail(

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def completed(write: Coroutine[Any, Any, T]) -> T:
+async def complete(write: Coroutine[Any, Any, T]) -> T:
     """Await a write to its end, also if the caller is cancelled meanwhile.
 
     A write that was sent may take effect at any time later. Before the object is deleted, its answer must be there.

@@ -16,7 +16,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.unstructured import Unstructured
 from pilotage.webhook.addresses import WebhookAddress, with_bundle
 from pilotage.webhook.admission import CREATE, AdmissionRequest, AdmissionResponse, denied
-from pilotage.webhook.completion import completed
+from pilotage.webhook.completion import complete
 from pilotage.webhook.declarations import Declaration, RegistrationOptions, WebhookRule
 from pilotage.webhook.registration import FIELD_OWNER
 
@@ -39,7 +39,7 @@ async def wait_called(client: Client, declaration: Declaration, address: Webhook
     probe = _probe(declaration)
     document = probe.document(with_bundle(address.client_config(PATH), bundle))
     try:
-        await completed(client.apply(Unstructured(document), field_owner=FIELD_OWNER, force=True))
+        await complete(client.apply(Unstructured(document), field_owner=FIELD_OWNER, force=True))
         await _wait_refused(client, probe.name)
     finally:
         with suppress(NotFound):

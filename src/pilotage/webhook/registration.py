@@ -13,7 +13,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured
 from pilotage.telemetry.logs import logger
 from pilotage.webhook.addresses import WebhookAddress, with_bundle
-from pilotage.webhook.completion import completed
+from pilotage.webhook.completion import complete
 from pilotage.webhook.conversion.declaration import DEFINITION
 
 log = logger("pilotage.webhook")
@@ -81,7 +81,7 @@ class WebhookRegistration:
         if version and self._applied.get(key) == (document, version):
             return False
         applied = Unstructured(copied(document))
-        await completed(self._client.apply(applied, field_owner=FIELD_OWNER, force=True))
+        await complete(self._client.apply(applied, field_owner=FIELD_OWNER, force=True))
         self._applied[key] = document, applied.metadata.resource_version
         return applied.metadata.resource_version != version
 

@@ -167,7 +167,7 @@ class Running:
         if self._environment.local is None and self._options.register:
             await self._wait_called([each for each in changed if isinstance(each, Declaration)], bundle)
         if isinstance(self._source, ManagedCertificates):
-            self._source.trusted(bundle)
+            self._source.record_trusted(bundle)
 
     async def _wait_called(self, changed: list[Declaration], bundle: bytes) -> None:
         if probe.PATH not in self._contents.endpoints:

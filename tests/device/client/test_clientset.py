@@ -286,7 +286,7 @@ async def test_an_informer_can_be_made_of_gpus() -> None:
         await informer.wait_for_sync()
         assert informer.get("gpu-0").spec.uuid == "GPU-gpu-0"
         made = await devices.v1alpha1.gpus.create(gpu("gpu-1"))
-        await informer.reached(int(made.metadata.resource_version), timeout=10)
+        await informer.wait_for_version(int(made.metadata.resource_version), timeout=10)
         assert [one.metadata.name for one in informer.list()] == ["gpu-0", "gpu-1"]
         running.cancel()
 
@@ -315,7 +315,7 @@ async def test_an_informer_is_back_within_a_second_and_lists_what_has_changed() 
             async with serving(gpu("gpu-1"), target=target):
                 async with asyncio.timeout(1.5), device.connect(target) as other:
                     version = (await other.v1alpha1.gpus.list()).resource_version
-                    await informer.reached(int(version))
+                    await informer.wait_for_version(int(version))
                 assert [one.metadata.name for one in informer.list()] == ["gpu-1"]
             running.cancel()
 

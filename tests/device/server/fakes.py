@@ -188,10 +188,10 @@ class Out:
         self._more.set()
         return True
 
-    async def drained(self) -> None:
+    async def wait_drained(self) -> None:
         await self._drained.wait()
 
-    async def closed(self) -> None:
+    async def wait_closed(self) -> None:
         await asyncio.Event().wait()
 
     def drain(self, room: int = 1 << 30) -> None:

@@ -439,7 +439,7 @@ async def test_closing_ends_all_watches_well_and_begins_no_more() -> None:
         await here.toggle(1)
         await settled()
         here.watch_cache.close()
-        await here.watch_cache.ended(1)
+        await here.watch_cache.wait_ended(1)
         assert here.watch_cache.subscribers == 0
         assert (await quick.task, await slow.task) == (None, None)
         assert isinstance(await here.watch().task, ServiceUnavailable)

@@ -50,9 +50,9 @@ def test_a_key_is_not_begun_while_another_member_owns_it_in_its_own_view() -> No
 def test_a_member_has_expired_when_it_was_not_seen_to_change_for_its_duration() -> None:
     observations = Observations()
     first, renewed = Member("a", "1", duration=15), Member("a", "2", duration=15)
-    assert observations.expired([first], 100) == []
-    assert observations.expired([first], 115) == []
-    assert observations.expired([first], 115.1) == [first]
-    assert observations.expired([renewed], 116) == []
-    assert observations.expired([renewed], 131) == []
-    assert observations.expired([renewed], 131.1) == [renewed]
+    assert observations.observe([first], 100) == []
+    assert observations.observe([first], 115) == []
+    assert observations.observe([first], 115.1) == [first]
+    assert observations.observe([renewed], 116) == []
+    assert observations.observe([renewed], 131) == []
+    assert observations.observe([renewed], 131.1) == [renewed]

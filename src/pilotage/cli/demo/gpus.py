@@ -121,7 +121,7 @@ class DemoGPUs:
 async def _wait_until_idle(manager: Manager, gpu: GPU) -> None:
     """Wait until the operator has received the GPU that another client wrote, and is idle."""
     for informer in await manager.cache.informers_for(GPU):
-        await informer.reached(int(gpu.metadata.resource_version), timeout=IDLE_SECONDS)
+        await informer.wait_for_version(int(gpu.metadata.resource_version), timeout=IDLE_SECONDS)
     await manager.run_until_idle(timeout=IDLE_SECONDS)
 
 

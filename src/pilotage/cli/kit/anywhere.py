@@ -76,11 +76,11 @@ class Anywhere:
             if command.name not in CREATORS:
                 await check_tenant(storage, tenant)
             async with _stored(storage, tenant, writes=command.writes) as transport:
-                yield await _opened(transport, options, "default", storage)
+                yield await _open(transport, options, "default", storage)
             return
         kubeconfig, context = _chosen(options, "kubeconfig"), _chosen(options, "context")
         async with _served(kubeconfig, context) as (transport, namespace):
-            yield await _opened(transport, options, namespace, "")
+            yield await _open(transport, options, namespace, "")
 
 
 def _storage(options: argparse.Namespace) -> str:
@@ -134,7 +134,7 @@ async def _served(kubeconfig: str, context: str) -> AsyncIterator[tuple[Transpor
         yield transport, found.namespace or "default"
 
 
-async def _opened(transport: Transport, options: argparse.Namespace, namespace: str, storage: str) -> CommandSession:
+async def _open(transport: Transport, options: argparse.Namespace, namespace: str, storage: str) -> CommandSession:
     from pilotage.cli.kit.logfile import log_file_of
     from pilotage.cli.kit.session import CommandSession
     from pilotage.cli.terminal import standard_error, standard_output

@@ -50,7 +50,7 @@ async def with_reconcilers(
     interruption = Interruption(deadline, how.terminal.line, _print_report)
     with _failures() as failures:
         try:
-            left = await _managed(cluster, how, work, failures, interruption)
+            left = await _run_managed(cluster, how, work, failures, interruption)
         except ManagerStopped:
             is_stored = work.done.is_set() and work.error is None
             raise Interrupted(_INTERRUPTED if is_stored else "interrupted") from None
@@ -69,7 +69,7 @@ def _print_report(message: str) -> None:
     print_error(Interrupted(message))
 
 
-async def _managed(
+async def _run_managed(
     cluster: Cluster, how: Reconciling, work: _Work, failures: _Failures, interruption: Interruption
 ) -> tuple[str, ...]:
     """Run the command, which starts when webhooks and caches are ready, and the reconcilers; what is left of their

@@ -176,7 +176,7 @@ class Tool:
             waits = command.name == "wait" or _watches(options)
             async with self._reading(url if exists or waits else "memory:", options) as session:
                 return await run(session, options)
-        async with self._opened(url, options) as cluster:
+        async with self._open(url, options) as cluster:
             transport = PrintingTransport(cluster.transport, cluster.registry)
             session = await self._session(transport, options)
             if self.setup is None or getattr(options, "no_reconcile", False):
@@ -243,11 +243,11 @@ class Tool:
             if found is not None:
                 yield await self._session(found, options)
                 return
-        async with self._opened(url, options) as cluster:
+        async with self._open(url, options) as cluster:
             yield await self._session(PrintingTransport(cluster.transport, cluster.registry), options)
 
     @asynccontextmanager
-    async def _opened(self, url: str, options: argparse.Namespace) -> AsyncIterator[Cluster]:
+    async def _open(self, url: str, options: argparse.Namespace) -> AsyncIterator[Cluster]:
         """The storage with the server's work, and the kinds installed."""
         from pilotage.cluster import Cluster
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.run.flags import Flags
-from pilotage.cli.serve.server import ServeOptions, check_servable, served
+from pilotage.cli.serve.server import ServeOptions, check_servable, serve_cluster
 from pilotage.cli.terminal import Terminal
 from pilotage.client import config
 from pilotage.cluster import Cluster
@@ -63,7 +63,7 @@ def _remote(flags: Flags) -> RunEnvironment:
 
 
 @asynccontextmanager
-async def connected(found: RunEnvironment, terminal: Terminal) -> AsyncIterator[None]:
+async def connect(found: RunEnvironment, terminal: Terminal) -> AsyncIterator[None]:
     """Open the cluster inside the block. Raises CommandError if a remote API server does not answer, or does not accept
     our credentials."""
     cluster = found.cluster
@@ -89,7 +89,7 @@ async def serving(cluster: Cluster, flags: Flags, kinds: Sequence[type[Resource]
     if flags.serve is None:
         yield
         return
-    async with served(cluster, _serve_options(flags)) as url:
+    async with serve_cluster(cluster, _serve_options(flags)) as url:
         log.info("Serving the API server", url=url)
         what = kinds[0].__resource__.plural if kinds else "namespaces"
         log.info(f"Try: kubectl --kubeconfig {flags.serve_kubeconfig} get {what} --all-namespaces")

@@ -11,7 +11,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.interruption import Interruption
 from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.program.target import Target
-from pilotage.cli.run.environment import RunEnvironment, connected, environment_of, serving
+from pilotage.cli.run.environment import RunEnvironment, connect, environment_of, serving
 from pilotage.cli.run.flags import Flags, check_manager_target, manager_options
 from pilotage.cli.run.objects import AppliedObjects
 from pilotage.cli.terminal import Terminal
@@ -67,7 +67,7 @@ class Program:
                 if self.interruption is not None:
                     self.interruption.observe(manager)
                 log.info(f"Running {self.target.name} on {found.description}")
-                await exits.enter_async_context(connected(found, self.terminal))
+                await exits.enter_async_context(connect(found, self.terminal))
                 await exits.enter_async_context(manager)
                 await self._install(manager)
                 await self.target.setup(manager)

@@ -81,7 +81,7 @@ async def serve(options: ServeOptions) -> None:
                 )
             )
             with progress.working("Creating certificates"):
-                url = await exits.enter_async_context(served(cluster, options))
+                url = await exits.enter_async_context(serve_cluster(cluster, options))
             where = f"{shown} at {output.styled(url, BOLD)}"
             output.line(f"{output.styled('serving', GREEN)} {where}; press Ctrl-C to stop")
             output.line(f"{output.styled('try:', DIM)} kubectl --kubeconfig {options.kubeconfig} get namespaces")
@@ -97,7 +97,7 @@ def check_servable(options: ServeOptions) -> None:
 
 
 @asynccontextmanager
-async def served(cluster: Cluster, options: ServeOptions) -> AsyncIterator[str]:
+async def serve_cluster(cluster: Cluster, options: ServeOptions) -> AsyncIterator[str]:
     """Serve an embedded cluster over HTTPS inside the block, at the URL, and write the kubeconfig for it."""
     async with AsyncExitStack() as exits:
         credentials = load_or_create(options.credentials or default_path(options.storage, options.tenant))

@@ -11,7 +11,7 @@ from pathlib import Path
 from pilotage.cli.errors import CommandError
 from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.store.check import problems
-from pilotage.cli.store.objects import apply_objects, exported
+from pilotage.cli.store.objects import apply_objects, export_objects
 from pilotage.cli.terminal import GREEN, standard_error, standard_output
 from pilotage.cluster.cluster import Cluster
 from pilotage.meta.text import yamltext
@@ -27,7 +27,7 @@ _SQLITE = "sqlite:"
 
 async def backup(options: argparse.Namespace) -> None:
     _check_there(options.storage)
-    async with _opened(options.storage) as storage:
+    async with _open(options.storage) as storage:
         try:
             descriptor = os.open(options.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
@@ -51,7 +51,7 @@ async def restore(options: argparse.Namespace) -> None:
             archive = read_archive(file, str(options.file))
     except OSError as error:
         raise CommandError(f"cannot read {options.file}: {error.strerror}") from error
-    async with _opened(options.storage, first_revision=archive.revision + 1) as storage:
+    async with _open(options.storage, first_revision=archive.revision + 1) as storage:
         revision = await restore_archive(storage, archive, _lifetime)
     _done(f"restored {len(archive.puts)} entries; the storage is at revision {revision}")
 
@@ -63,7 +63,7 @@ def _lifetime(key: str) -> int:
 
 async def check(options: argparse.Namespace) -> int:
     _check_there(options.storage)
-    async with _opened(options.storage) as storage:
+    async with _open(options.storage) as storage:
         readable = encrypted(storage, options.encryption_keys) if options.encryption_keys else storage
         snapshot = await storage.list("")
         found = [problem async for problem in problems(readable, snapshot.entries)]
@@ -81,7 +81,7 @@ async def check(options: argparse.Namespace) -> int:
 async def export(options: argparse.Namespace) -> None:
     _check_there(options.storage)
     async with _cluster(options) as cluster:
-        documents = await exported(cluster.client, options.namespace)
+        documents = await export_objects(cluster.client, options.namespace)
     if documents:
         standard_output().line(yamltext.write_all(documents).rstrip("\n"))
 
@@ -110,13 +110,13 @@ async def shrink(options: argparse.Namespace) -> None:
 
 async def rotate_keys(options: argparse.Namespace) -> None:
     _check_there(options.storage)
-    async with _opened(options.storage) as storage:
+    async with _open(options.storage) as storage:
         count = await encrypted(storage, options.encryption_keys).rotate()
     _done(f"encrypted {count} values again")
 
 
 @asynccontextmanager
-async def _opened(url: str, *, first_revision: int = 1) -> AsyncIterator[Storage]:
+async def _open(url: str, *, first_revision: int = 1) -> AsyncIterator[Storage]:
     with standard_error().working(f"Opening {url_without_password(url)}"):
         if url.startswith(_SQLITE) and first_revision > 1:
             path = url.removeprefix(_SQLITE)

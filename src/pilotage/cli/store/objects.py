@@ -39,7 +39,7 @@ _NOT_EXPORTED = ("Event", "Lease", "ComponentStatus", "IPAddress", "Endpoints")
 _STATUS_OF_SERVER = ("CustomResourceDefinition", "Namespace")
 
 
-async def exported(client: Client, namespace: str = "") -> list[Document]:
+async def export_objects(client: Client, namespace: str = "") -> list[Document]:
     """All objects that a program or a person has created, in the order in which they can be created again."""
     await client.rest_mapper.discover()
     found: list[Document] = []

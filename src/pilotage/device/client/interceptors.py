@@ -123,18 +123,18 @@ class LatencyLog:
         """The last error of refused streams, by method."""
 
     async def unary(self, call: Invocation, proceed: Invoke) -> Reply:
-        return await self._timed("RPC finished", call, proceed)
+        return await self._measure("RPC finished", call, proceed)
 
     async def stream(self, call: Invocation, proceed: Open) -> Incoming:
         try:
-            opened = await self._timed("Stream opened", call, proceed, refused=self._refused.get(call.method))
+            opened = await self._measure("Stream opened", call, proceed, refused=self._refused.get(call.method))
         except RPCError as error:
             self._refused[call.method] = error.code
             raise
         self._refused.pop(call.method, None)
         return opened
 
-    async def _timed(
+    async def _measure(
         self,
         message: str,
         call: Invocation,

@@ -61,13 +61,13 @@ class ReplayLibrary:
         return supported
 
     def wait(self, seconds: float) -> DeviceEvent | None:
-        event = self._happened()
+        event = self._take_event()
         if event is None and seconds > 0:
             self._sleep(seconds)
-            event = self._happened()
+            event = self._take_event()
         return event
 
-    def _happened(self) -> DeviceEvent | None:
+    def _take_event(self) -> DeviceEvent | None:
         """The next event that has happened by now."""
         events = self._recording.events
         while events and (self._loop or self._next < len(events)):

@@ -203,7 +203,7 @@ class CacheWatcher:
         for piece in _pieces(frames):
             deadline = self._now() + self._watch_cache.options.drain_seconds
             while not self._ended and not self.out.write(piece):
-                if not await self._pause(self.out.drained(), deadline) and not self._ended:
+                if not await self._pause(self.out.wait_drained(), deadline) and not self._ended:
                     self._evict(
                         self._watch_cache.log.end - self.place,
                         f"has read nothing for {self._watch_cache.options.drain_seconds:g} s",

@@ -172,7 +172,7 @@ class DeviceServer:
         self.health.shut_down()
         await tasks.close()
         watch_cache.close()
-        await watch_cache.ended(_STREAMS_SECONDS)
+        await watch_cache.wait_ended(_STREAMS_SECONDS)
 
 
 def _targets(options: DeviceServerOptions) -> list[Target]:

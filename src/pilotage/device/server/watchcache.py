@@ -125,7 +125,7 @@ class WatchCache:
         for subscription in list(self._subscriptions):
             subscription.end(None)
 
-    async def ended(self, seconds: float) -> None:
+    async def wait_ended(self, seconds: float) -> None:
         """Wait until no watch is open, at most `seconds`."""
         deadline = asyncio.get_running_loop().time() + seconds
         while self._subscriptions and asyncio.get_running_loop().time() < deadline:
@@ -148,7 +148,7 @@ class WatchCache:
         The limits apply to `caller`; `metadata` is sent before the first event.
         """
         subscription = CacheWatcher(self, request, generation, out)
-        with self._admitted(subscription, caller):
+        with self._admit(subscription, caller):
             await subscription.run(metadata)
 
     def added(self, entry: Entry, generation: str) -> bytes:
@@ -174,7 +174,7 @@ class WatchCache:
         self._live[subscription] = None
 
     @contextmanager
-    def _admitted(self, subscription: CacheWatcher, caller: str) -> Iterator[None]:
+    def _admit(self, subscription: CacheWatcher, caller: str) -> Iterator[None]:
         options = self.options
         if self._closed:
             raise ServiceUnavailable("the server is shutting down", details=StatusDetails(retry_after_seconds=1))

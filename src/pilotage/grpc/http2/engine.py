@@ -296,7 +296,7 @@ class Engine(ABC, Generic[S]):
 
     def _receive_block(self, stream_id: int, block: bytes, ended: bool) -> None:
         self._blocks += 1
-        fields = self._decoded(block)  # also for a closed stream: HPACK's table must stay in step with the peer's
+        fields = self._decode(block)  # also for a closed stream: HPACK's table must stay in step with the peer's
         stream = self.streams.get(stream_id)
         if stream is not None:
             if stream.peer_ended:
@@ -310,7 +310,7 @@ class Engine(ABC, Generic[S]):
             if not self._client:  # a client receives the rest of calls that it has cancelled
                 raise ProtocolViolation(ErrorCode.STREAM_CLOSED, f"HEADERS on stream {stream_id}, which is closed")
 
-    def _decoded(self, block: bytes) -> Fields:
+    def _decode(self, block: bytes) -> Fields:
         if _RESIZES.match(block):
             raise ProtocolViolation(ErrorCode.COMPRESSION_ERROR, "too many updates of the header table size")
         if len(block) > self.bounds.header_bytes:  # before decoding, which takes time in proportion

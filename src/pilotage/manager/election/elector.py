@@ -257,7 +257,7 @@ class LeaderElector:
                 async with self._tenure.remaining():
                     await self._renew_once()
         except TimeoutError:
-            raise self._lost(self._tenure.end_reason()) from None
+            raise self._end_leadership(self._tenure.end_reason()) from None
         finally:
             self._leading = False
             _MASTER.labels(self._lock.name).set(0)
@@ -313,13 +313,15 @@ class LeaderElector:
         while True:
             await asyncio.sleep(self._timings.retry_period)
             if hindrance := self._tenure.hindrance():
-                raise self._lost(hindrance)
+                raise self._end_leadership(hindrance)
             outcome = await self._try()
             if outcome is _Try.HELD:
                 return
             if outcome is _Try.TAKEN:
                 preferred = self._observed.preferred_holder if self._observed is not None else ""
-                raise self._lost(f"the API server prefers {preferred}" if preferred else f"it is held by {self.leader}")
+                raise self._end_leadership(
+                    f"the API server prefers {preferred}" if preferred else f"it is held by {self.leader}"
+                )
 
     async def _try(self) -> _Try:
         """One attempt to acquire or renew the lease."""
@@ -418,7 +420,7 @@ class LeaderElector:
         now = MicroTime.of(self._clock())
         return replace(record, holder_identity="", lease_duration_seconds=1, acquire_time=now, renew_time=now)
 
-    def _lost(self, why: str) -> LeaderElectionLost:
+    def _end_leadership(self, why: str) -> LeaderElectionLost:
         self._leading = False
         log.error("Leader election lost", lease=self._lock.name, reason=why)
         return LeaderElectionLost(f"leader election lost: {self._lock.name}: {why}")

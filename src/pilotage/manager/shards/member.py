@@ -214,7 +214,7 @@ class ShardMember:
 
     async def _read(self) -> None:
         members = list(await self._store.members())
-        for expired in self._observations.expired(members, self._now()):
+        for expired in self._observations.observe(members, self._now()):
             if expired.name != self._ownership.me and await self._store.remove(expired):
                 log.info("Took over from a member whose lease has expired", group=self.group, member=expired.name)
                 members.remove(expired)

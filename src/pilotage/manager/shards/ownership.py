@@ -86,7 +86,7 @@ class Observations:
     def __init__(self) -> None:
         self._seen: dict[str, tuple[str, float]] = {}
 
-    def expired(self, members: Collection[Member], now: float) -> list[Member]:
+    def observe(self, members: Collection[Member], now: float) -> list[Member]:
         """Note what was read at `now`, and return the members whose lease has expired."""
         before, self._seen = self._seen, {}
         found: list[Member] = []

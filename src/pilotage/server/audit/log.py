@@ -111,7 +111,7 @@ class _File:
         self._path = path
         self._options = options
         self._clock = clock
-        self._stream = self._opened()
+        self._stream = self._open_stream()
 
     def write(self, lines: list[bytes]) -> None:
         for line in lines:
@@ -125,7 +125,7 @@ class _File:
     def close(self) -> None:
         self._stream.close()
 
-    def _opened(self) -> BinaryIO:
+    def _open_stream(self) -> BinaryIO:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         stream = os.fdopen(descriptor, "ab", buffering=64 * 1024)
@@ -137,7 +137,7 @@ class _File:
         try:
             os.replace(self._path, self._backup_path())
         finally:
-            self._stream = self._opened()
+            self._stream = self._open_stream()
         for old in self._backups()[: -self._options.max_backups or None] if self._options.max_backups else ():
             old.unlink(missing_ok=True)
 

@@ -156,9 +156,9 @@ class HTTPHandler:
             await offload(len(incoming.body), note_request, audit, request, info)
             request = structs.replace(request, annotations=audit.annotations)
         with with_warnings(info.warnings):
-            return await self._metrics.measured(request, self._served(incoming, request, info, audit))
+            return await self._metrics.measure(request, self._serve(incoming, request, info, audit))
 
-    async def _served(
+    async def _serve(
         self, incoming: http.HTTPRequest, request: APIRequest, info: ResourceInfo, audit: Audit | None
     ) -> http.HTTPResponse | http.StreamingResponse:
         """The answer to a request for a resource."""
@@ -175,7 +175,7 @@ class HTTPHandler:
             if audit is not None and audit.level is Level.REQUEST_RESPONSE:
                 shown = body if asked.media == JSON else renderer.plain().page(page)
                 await offload(len(shown), note_object, audit, shown, 200)
-            return await self._sent(incoming, 200, asked, body, page.warnings)
+            return await self._response(incoming, 200, asked, body, page.warnings)
         result = await self._registry.call(request, info)
         if result.code == 204:
             return http.HTTPResponse(204, [], b"")
@@ -184,9 +184,9 @@ class HTTPHandler:
         if audit is not None:
             shown = body if asked.media == JSON else renderer.plain().object(result.body)
             await offload(len(shown), note_object, audit, shown, result.code)
-        return await self._sent(incoming, result.code, asked, body, result.warnings)
+        return await self._response(incoming, result.code, asked, body, result.warnings)
 
-    async def _sent(
+    async def _response(
         self, incoming: http.HTTPRequest, code: int, asked: ResponseFormat, body: bytes, warnings: tuple[str, ...]
     ) -> http.HTTPResponse:
         """An answer, compressed if it is large and the client can read it so."""

@@ -50,7 +50,7 @@ class ServerMetrics:
         self._counted: set[str] = set()
         process.register(self._registry)
 
-    async def measured(
+    async def measure(
         self, request: APIRequest, answer: Awaitable[http.HTTPResponse | http.StreamingResponse]
     ) -> http.HTTPResponse | http.StreamingResponse:
         """Count a request while it is answered."""

@@ -43,9 +43,9 @@ class QuotaCounter(LogLoop):
         while bool(self._quotas) == (self._reader is self._all):
             for namespace in sorted(dirty):
                 await self._status.refresh(namespace)
-            dirty = self._touched(await self._reader.next())
+            dirty = self._collect_touched(await self._reader.next())
 
-    def _touched(self, events: Iterable[Event]) -> set[str]:
+    def _collect_touched(self, events: Iterable[Event]) -> set[str]:
         """The namespaces with quotas in which something has changed besides what was charged to a quota."""
         touched: set[str] = set()
         for event in events:

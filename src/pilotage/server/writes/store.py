@@ -31,7 +31,7 @@ async def create(context: RegistryContext, info: ResourceInfo, request: APIReque
     key = context.key(info, request.namespace, name)
     while True:
         # Before the name is looked up, as in Kubernetes: an address that is taken, or a failed conversion, comes first.
-        _, value, operations = await _stored_form(context, info, document, None, dry_run=request.write.dry_run)
+        _, value, operations = await _prepare_stored(context, info, document, None, dry_run=request.write.dry_run)
         existing = await context.storage.get(key)
         if existing is not None:
             raise info.already_exists(name, terminating=records.terminating(existing.value))
@@ -67,7 +67,7 @@ async def update(
     fences: Sequence[Fence] = (),
 ) -> bytes:
     """Replace an object, or remove it if its last finalizer went. Returns its bytes. Raises RevisionConflict."""
-    document, value, operations = await _stored_form(context, info, document, entry, dry_run=dry_run)
+    document, value, operations = await _prepare_stored(context, info, document, entry, dry_run=dry_run)
     revision = entry.revision
     if dry_run:
         data = await _reread(context, value, info, revision)
@@ -94,7 +94,7 @@ async def storable(context: RegistryContext, document: Document, info: ResourceI
     return await context.converter.run(lambda: records.storable(document, info))
 
 
-async def _stored_form(
+async def _prepare_stored(
     context: RegistryContext, info: ResourceInfo, document: Document, own: Entry | None, *, dry_run: bool
 ) -> tuple[Document, bytes, list[Operation]]:
     """The object with what it has alone among all others, its bytes, and what the commit has to include for that.

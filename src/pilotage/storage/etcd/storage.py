@@ -253,7 +253,7 @@ class EtcdStorage(HistoryStorage):
         if self._next is None:
             self._next = asyncio.create_task(self._ask(), name="etcd revision")
             self._tasks.add(self._next)
-            self._next.add_done_callback(self._asked)
+            self._next.add_done_callback(self._finish_asking)
         asking = self._next
         seconds = self._client.timeouts.total
         if not (await asyncio.wait([asking], timeout=seconds))[0]:  # it waits for an earlier one, which has failed
@@ -265,7 +265,7 @@ class EtcdStorage(HistoryStorage):
             raise self._is_closed()
         asking.result()
 
-    def _asked(self, task: asyncio.Task[None]) -> None:
+    def _finish_asking(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # every reader may have been cancelled, so that none retrieves it

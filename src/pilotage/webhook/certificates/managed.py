@@ -71,7 +71,7 @@ class ManagedCertificates:
     def bundle(self) -> bytes:
         return self.state.bundle
 
-    def trusted(self, bundle: bytes) -> None:
+    def record_trusted(self, bundle: bytes) -> None:
         """The API server has this bundle in all registrations now."""
         if self._trusted is None or self._trusted[0] != bundle:
             self._trusted = (bundle, self._clock())

@@ -54,7 +54,7 @@ async def _edit(session: CommandSession, options: argparse.Namespace, each: Sele
         text, failure, last = write(old), "", ""
         while True:
             before = f"{_HEAD}{failure}{text}"
-            after = await _edited(file, before)
+            after = await _run_editor(file, before)
             if not _content(after).strip() or _content(after) == _content(before):
                 if not failure:
                     session.errors.line("Edit cancelled, no changes made.")
@@ -68,7 +68,7 @@ async def _edit(session: CommandSession, options: argparse.Namespace, each: Sele
                 failure = _comment(each, error)
 
 
-async def _edited(file: Path, text: str) -> str:
+async def _run_editor(file: Path, text: str) -> str:
     """What a user makes of a text in an editor."""
     editor = os.environ.get("KUBE_EDITOR") or os.environ.get("EDITOR") or "vi"
 

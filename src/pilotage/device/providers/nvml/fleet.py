@@ -71,7 +71,7 @@ class Fleet:
                 own = (condition for condition in gpu.status.conditions if condition.type in TYPES)
                 device.history = adopted(own, self._booted)
 
-    def opened(self, shown: Shown) -> list[str]:
+    def match_listed(self, shown: Shown) -> list[str]:
         """Match the GPUs that the opened library lists with the known ones. Returns the names of removed GPUs.
 
         Removed are GPUs of an earlier run that are no longer listed, and GPUs that were replaced by another. A GPU that

@@ -93,7 +93,7 @@ class NVMLMonitor:
         self._say("silent", silent)
         stored = await self._inventory.stored()
         self._fleet.remember(stored)
-        for name in self._fleet.opened(shown):
+        for name in self._fleet.match_listed(shown):
             if name in stored and await self._inventory.remove(stored[name]):
                 _log.info("GPU removed", gpu=name)
 
@@ -150,9 +150,9 @@ class NVMLMonitor:
             if error.driver_gone:
                 raise
             self._say("events", f"cannot wait for events: {error}")
-            self._events.failed(now)
+            self._events.record_failure(now)
             return SOMETHING  # a GPU may be lost: the next poll finds it
-        self._events.succeeded()
+        self._events.record_success()
         return event
 
     async def _handle(self, event: DeviceEvent) -> None:
@@ -235,9 +235,9 @@ class _EventTurns:
     def open_at(self, now: float) -> bool:
         return self.telling and now >= self.closed_until
 
-    def failed(self, now: float) -> None:
+    def record_failure(self, now: float) -> None:
         self.failures = min(self.failures + 1, 6)
         self.closed_until = now + 2.0**self.failures
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         self.failures = 0

@@ -118,4 +118,4 @@ def _reflect(generation: Generation, allows: Allows) -> BidiHandler:
 
 async def _write(out: Outgoing, message: bytes) -> None:
     while not out.write([message]):
-        await out.drained()
+        await out.wait_drained()

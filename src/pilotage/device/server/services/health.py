@@ -80,7 +80,7 @@ class HealthService:
             if status is not sent:
                 sent = status
                 while not out.write([frame(health.encode_response(status))]):
-                    await out.drained()
+                    await out.wait_drained()
             if not self._alive:
                 return
             await changed.wait()

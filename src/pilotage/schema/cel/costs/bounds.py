@@ -127,10 +127,10 @@ class _Estimate:
         if not collects:
             self.value(node.result, variables)
             return NO_SIZE
-        return self._collected(over, made)
+        return self._collect(over, made)
 
     def _step(self, step: Expr, accumulator: str, variables: dict[str, SizedValue]) -> SizedValue:
-        """What one iteration adds to the result. The accumulator itself has no size here: `_collected` counts it."""
+        """What one iteration adds to the result. The accumulator itself has no size here: `_collect` counts it."""
         match step:
             case CallExpression("_+_", (Ident(name), MakeList((item,))), _) if name == accumulator:
                 return self.value(item, variables)
@@ -141,7 +141,7 @@ class _Estimate:
                 return NO_SIZE
         return self.value(step, variables)
 
-    def _collected(self, over: SizedValue, made: SizedValue) -> SizedValue:
+    def _collect(self, over: SizedValue, made: SizedValue) -> SizedValue:
         entries = min(ITERATIONS, over.most.entries)
         # The engine limits all iterations together, and so the number of lists of this length.
         lists = min(self._rounds, ITERATIONS / max(entries, 1.0))

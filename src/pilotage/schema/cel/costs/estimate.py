@@ -157,7 +157,7 @@ class _Walk:
             return Part(cost + 1, DYN, None, parts[0].size, parts[0].entry)
         if name == "_?._":
             return self._optional_field(node, parts, cost)
-        kind, matched = self._resolved(node, parts)
+        kind, matched = self._resolve(node, parts)
         if name == "_?_:_":
             return _conditional(kind, parts)
         if name in ("_&&_", "_||_"):
@@ -179,7 +179,7 @@ class _Walk:
         kind = kind if kind.name == "optional_type" else optional_of(kind)
         return Part(cost + 1, kind, None, type_size(kind))
 
-    def _resolved(self, node: CallExpression, parts: list[Part]) -> tuple[CELType, list[Signature]]:
+    def _resolve(self, node: CallExpression, parts: list[Part]) -> tuple[CELType, list[Signature]]:
         """The type of the result of a call, and the declarations that fit the types of its arguments."""
         if node.function.startswith("format.") and node.function != "format.named":
             return CELType("kubernetes.NamedFormat"), []
