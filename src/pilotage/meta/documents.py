@@ -68,3 +68,10 @@ def make_whole(value: Any) -> None:
                 value[key] = int(item)
         elif isinstance(item, dict | list):
             make_whole(item)
+
+
+def is_condition_true(document: Document, kind: str) -> bool:
+    """Whether the status of an object has a condition of this type that is true."""
+    status = document.get("status")
+    conditions = status.get("conditions") if isinstance(status, dict) else None
+    return any(each.get("type") == kind and each.get("status") == "True" for each in conditions or ())

@@ -12,6 +12,7 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
+from pilotage.meta.documents import is_condition_true
 from pilotage.meta.validation.names import dns_1123_subdomain
 from pilotage.schema.definition.approval import approval_causes
 from pilotage.schema.definition.conversion import ca_bundle_causes, conversion_causes
@@ -122,7 +123,7 @@ def definition_update_causes(definition: Any, old: Any) -> list[Cause]:
     found: list[Cause] = []
     spec, before = definition.get("spec") or {}, old.get("spec") or {}
     immutable: list[tuple[str, ...]] = [("group",), ("names", "plural")]
-    if _is_established(old):
+    if is_condition_true(old, "Established"):
         immutable = [("scope",), ("names", "kind"), *immutable]
     for path in immutable:
         value = _at(spec, path) or ""
@@ -288,12 +289,7 @@ def _schemas(definition: Any) -> dict[str, Any]:
 
 def _needs_ca_bundle(old: Any) -> bool:
     """Whether a definition that replaces `old` must have a CA bundle that can be loaded."""
-    return _is_established(old) and not list(ca_bundle_causes(old.get("spec") or {}))
-
-
-def _is_established(definition: Any) -> bool:
-    conditions = (definition.get("status") or {}).get("conditions") or []
-    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
+    return is_condition_true(old, "Established") and not list(ca_bundle_causes(old.get("spec") or {}))
 
 
 def _at(document: Any, path: tuple[str, ...]) -> Any:

@@ -24,6 +24,7 @@ from pilotage.server.access.reviewrules import (
 )
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.serviceaccounts import ISSUER, WrongAudience
+from pilotage.server.access.users import user_info
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.ownership.track import track_create
@@ -142,7 +143,7 @@ class Reviewer:
     async def _who(self, review: Document, request: APIRequest) -> None:
         del review["spec"]
         review["metadata"] = {"creationTimestamp": self._context.now()}
-        review["status"] = {"userInfo": _user_info(request.user)}
+        review["status"] = {"userInfo": user_info(request.user)}
 
     async def _token(self, review: Document, request: APIRequest) -> None:
         spec = review["spec"]
@@ -157,18 +158,7 @@ class Reviewer:
             review["status"] = {"user": {}, "error": error}
             return
         user, audiences = found
-        review["status"] = {"authenticated": True, "user": _user_info(user), "audiences": audiences}
-
-
-def _user_info(user: User) -> Document:
-    info: Document = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return info
+        review["status"] = {"authenticated": True, "user": user_info(user), "audiences": audiences}
 
 
 def _attributes(spec: Document, user: User) -> AccessAttributes:

@@ -15,6 +15,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.scalars.times import MicroTime
 from pilotage.rest.request import AuditAnnotations, User
 from pilotage.server.access.rules import AccessAttributes
+from pilotage.server.access.users import user_info
 from pilotage.server.audit.policy import API_VERSION, LEVEL_NAMES, AuditDecision, Level
 
 MAX_USER_AGENT = 1024
@@ -78,9 +79,9 @@ class Audit:
         yield "stage", stage
         yield "requestURI", self.incoming.target
         yield "verb", self.attributes.verb
-        yield "user", user_document(self.attributes.user)
+        yield "user", user_info(self.attributes.user)
         if self.impersonated is not None:
-            yield "impersonatedUser", user_document(self.impersonated)
+            yield "impersonatedUser", user_info(self.impersonated)
         if self.constraint:
             yield "authenticationMetadata", {"impersonationConstraint": self.constraint}
         yield "sourceIPs", list(source_addresses(self.incoming))
@@ -101,16 +102,6 @@ class Audit:
 
     def _shown(self, value: Any) -> Any:
         return without_managed_fields(value) if self.selection.omit_managed_fields else value
-
-
-def user_document(user: User) -> Document:
-    found: Document = {}
-    for key, value in (("username", user.name), ("uid", user.uid), ("groups", list(user.groups))):
-        if value:
-            found[key] = value
-    if user.extra:
-        found["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return found
 
 
 def source_addresses(incoming: http.HTTPRequest) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.rest.request import APIRequest, DeleteOptions, User
 from pilotage.server import records
+from pilotage.server.access.users import user_info
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.matching.criteria import Match
 from pilotage.server.resources import ResourceInfo
@@ -39,23 +40,10 @@ def admission_request(attributes: Attributes, match: Match) -> Document:
         if value:
             request[field] = value
     request["operation"] = attributes.operation.value
-    request["userInfo"] = user_info(attributes.user)
+    request["userInfo"] = user_info(attributes.user if attributes.user.name else IN_PROCESS)
     request["dryRun"] = attributes.dry_run
     request["options"] = _options(attributes)
     return request
-
-
-def user_info(user: User) -> Document:
-    """Who sends a request."""
-    user = user if user.name else IN_PROCESS
-    found: Document = {"username": user.name}
-    if user.uid:
-        found["uid"] = user.uid
-    if user.groups:
-        found["groups"] = list(user.groups)
-    if user.extra:
-        found["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return found
 
 
 def _kind(kind: GroupVersionKind) -> Document:

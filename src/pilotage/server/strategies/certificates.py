@@ -14,6 +14,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.scalars import times
 from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
 from pilotage.rest.request import User
+from pilotage.server.access.users import user_info
 from pilotage.server.strategies.checks.fields import validate_choice, validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.strategy import Strategy, copy_field
@@ -62,13 +63,7 @@ class CertificateSigningRequestStrategy(Strategy):
         spec = document["spec"]
         for key in ("username", "uid", "groups", "extra"):
             spec.pop(key, None)
-        identity = {
-            "username": user.name,
-            "uid": user.uid,
-            "groups": list(user.groups),
-            "extra": {key: list(values) for key, values in user.extra.items()},
-        }
-        spec |= {key: value for key, value in identity.items() if value}
+        spec |= user_info(user)
 
     def prepare_for_update(self, document: Document, old: Document) -> None:
         for part in ("spec", "status"):

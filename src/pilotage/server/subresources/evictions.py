@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from pilotage.errors import ApiError, Cause, Forbidden, Status, StatusDetails, TooManyRequests
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, is_condition_true
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.rest.request import APIRequest, DeleteOptions, Verb, WriteOptions
@@ -116,8 +116,7 @@ def _needs_no_budget(pod: Document) -> bool:
 
 def _ignores_budget(pod: Document, budget: Document) -> bool:
     """Whether a Pod that is not ready may go: nothing that is healthy is disrupted."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    if any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions):
+    if is_condition_true(pod, "Ready"):
         return False
     if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, is_condition_true
 from pilotage.meta.scalars import times
 from pilotage.server.tables import cells
 from pilotage.server.tables.cells import Cell, Printer, items, part, text
@@ -54,8 +54,8 @@ class _Summary:
         ):
             self.reason = "SchedulingGated"
         initializing = self._count_init_containers()
-        if not initializing or self._initialized():
-            self._count_containers()
+        if not initializing or is_condition_true(document, "Initialized"):
+            self._count_containers(is_ready=is_condition_true(document, "Ready"))
         if document["metadata"].get("deletionTimestamp"):
             if self._status.get("reason") == _NODE_LOST:
                 self.reason = "Unknown"
@@ -88,13 +88,7 @@ class _Summary:
             return True
         return False
 
-    def _initialized(self) -> bool:
-        return any(
-            condition.get("type") == "Initialized" and condition.get("status") == "True"
-            for condition in items(self._status, "conditions")
-        )
-
-    def _count_containers(self) -> None:
+    def _count_containers(self, *, is_ready: bool) -> None:
         # Restarts of init containers no longer matter, except of those that run beside the containers.
         self.restarts, self.last_restart = self._sidecar_restarts, self._sidecar_restart
         running = False
@@ -110,13 +104,7 @@ class _Summary:
                 running = True
                 self.ready += 1
         if self.reason == "Completed" and running:
-            self.reason = "Running" if self._is_ready() else "NotReady"
-
-    def _is_ready(self) -> bool:
-        return any(
-            condition.get("type") == "Ready" and condition.get("status") == "True"
-            for condition in items(self._status, "conditions")
-        )
+            self.reason = "Running" if is_ready else "NotReady"
 
     def _count_restarts(self, container: Document) -> None:
         self.restarts += container.get("restartCount", 0)
