@@ -17,20 +17,12 @@ from pilotage.schema.structural import StructuralSchema
 from pilotage.schema.structural.embedded import resource_causes
 from pilotage.schema.structural.node import Node, Tree
 from pilotage.schema.structural.validate import NON_VALIDATING, SCALARS
+from pilotage.schema.structural.values import TYPE_NAMES
 
 Schema = Mapping[str, Any]
 
 _RULES = "x-kubernetes-validations"
 _IGNORED = NON_VALIDATING - {_RULES}
-_TYPE_NAMES = {
-    str: "string",
-    int: "integer",
-    float: "number",
-    bool: "boolean",
-    list: "array",
-    dict: "object",
-    type(None): "null",
-}
 _FIELD_PATH = "fieldPath"
 _EMBEDDED = "x-kubernetes-embedded-resource"
 
@@ -68,7 +60,7 @@ def _broken_rules(node: Node, value: Any, at: str, *, resource: bool = False) ->
     """The rules that do not compile, at each part of the default that they are for."""
     for rule in node.schema.get(_RULES) or ():
         if problem := _problem(rule, node, resource=resource):
-            yield causes.invalid(at, node.type or _TYPE_NAMES[type(value)], f"rule compile error: {problem}")
+            yield causes.invalid(at, node.type or TYPE_NAMES[type(value)], f"rule compile error: {problem}")
     if isinstance(value, dict):
         for name, each in value.items():
             child = node.properties.get(name)

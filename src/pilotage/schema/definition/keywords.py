@@ -46,7 +46,7 @@ def places(schema: Schema, place: SchemaPosition) -> Iterator[tuple[Schema, Sche
     """A schema and all schemas in it, also those of allOf, anyOf, oneOf and not."""
     yield schema, place
     for name, child in (schema.get("properties") or {}).items():
-        yield from places(child, _property(schema, name, place, child))
+        yield from places(child, _property(name, place, child))
     for keyword in ("items", "additionalProperties"):
         child = schema.get(keyword)
         if isinstance(child, Mapping):
@@ -106,7 +106,7 @@ def _repetitions(schema: Schema, around: int | None) -> int | None:
     return None if around is None or limit is None else around * max(int(limit), 0)
 
 
-def _property(schema: Schema, name: str, place: SchemaPosition, child: Schema) -> SchemaPosition:
+def _property(name: str, place: SchemaPosition, child: Schema) -> SchemaPosition:
     below = place.below(f"{place.at}.properties[{name}]")
     if place.in_metadata:
         below = replace(below, metadata_path=(*place.metadata_path, name))

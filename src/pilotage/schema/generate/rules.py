@@ -18,13 +18,13 @@ _COUNTS = {
 
 def validations(tree: TypeDescription, correlated: bool) -> list[dict[str, Any]]:
     """The rules of a value. `correlated`: the server can find its old value, which transition rules need."""
-    found = [*_written(tree.markers, tree.place), *_implied(tree)]
+    found = [*_written(tree.markers), *_implied(tree)]
     for rule in found:
         _check(rule, correlated, tree.place)
     return [_document(rule) for rule in found]
 
 
-def _written(markers: Sequence[m.Marker], place: str) -> Iterator[m.Rule]:
+def _written(markers: Sequence[m.Marker]) -> Iterator[m.Rule]:
     for marker in markers:
         if isinstance(marker, m.Rule):
             yield marker

@@ -93,7 +93,7 @@ def member_of(
     elif not required:
         _set_absent(member)
     if schema.get("nullable"):
-        _set_nullable(member, schema)
+        _set_nullable(member)
     return member
 
 
@@ -126,7 +126,7 @@ def _set_absent(member: ModelField) -> None:
     member.optional = member.default == "None"
 
 
-def _set_nullable(member: ModelField, schema: Schema) -> None:
+def _set_nullable(member: ModelField) -> None:
     """`null` is a value of its own."""
     if member.default in ("[]", "{}"):
         member.default = "None"

@@ -25,7 +25,7 @@ NO_FIELD = "<nil>"
 """What Kubernetes writes for the field of an error that belongs to no field."""
 
 _INTEGERS = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
-_TYPE_NAMES: dict[type, str] = {
+TYPE_NAMES: dict[type, str] = {
     str: "string",
     int: "integer",
     float: "number",
@@ -57,7 +57,7 @@ def accepts(node: Node, kind: type) -> bool:
     """Whether the schema accepts values of this Python type. Whole floats are checked by `type_check`."""
     if kind is type(None):
         return node.nullable or not (node.type or node.int_or_string)
-    name = _TYPE_NAMES[kind]
+    name = TYPE_NAMES[kind]
     if node.int_or_string:
         return name in ("integer", "string")
     return not node.type or node.type == name or (node.type == "number" and name == "integer")
@@ -65,7 +65,7 @@ def accepts(node: Node, kind: type) -> bool:
 
 def type_check(node: Node, kind: type) -> Check:
     """Reports a value of the wrong type."""
-    wanted, found = node.type or "integer,string", _TYPE_NAMES[kind]
+    wanted, found = node.type or "integer,string", TYPE_NAMES[kind]
     format_name = _known_format(node)
     if format_name and kind not in (str, list, type(None)):
         wanted, found = format_name, _GO_FORMATS.get(kind, "")

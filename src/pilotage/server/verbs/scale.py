@@ -76,7 +76,7 @@ class Scaler:
             return document, warnings
 
         response = await Updater(self.context).change(info, _whole(request), next_state, view=_view(info, paths))
-        return _answer(info, response, paths)
+        return _answer(response, paths)
 
     async def _get(self, info: ResourceInfo, request: APIRequest, paths: ScalePaths) -> Response:
         entry = await self.context.entry(info, request)
@@ -85,7 +85,7 @@ class Scaler:
         if info.custom and not has_replicas(document, paths):
             problem = f'the spec replicas field "{shown_replicas_path(paths)}" does not exist'
             raise internal_error(problem)
-        return _answer(info, Response(data, warnings=info.warnings), paths)
+        return _answer(Response(data, warnings=info.warnings), paths)
 
     async def _apply(self, info: ResourceInfo, request: APIRequest, paths: ScalePaths) -> Response:
         """A Scale is applied as the part of the object that it stands for."""
@@ -99,7 +99,7 @@ class Scaler:
             applied = scaled(applied, paths, spec["replicas"])
         whole = replace(_whole(request), body=records.encode_plain(applied))
         response = await Applier(self.context).apply(info, whole, _view(info, paths))
-        return _answer(info, response, paths)
+        return _answer(response, paths)
 
 
 def _reader_of_body(info: ResourceInfo, request: APIRequest) -> NextScale:
@@ -182,6 +182,6 @@ def _whole(request: APIRequest) -> APIRequest:
     return replace(request, form=Form.OBJECT)
 
 
-def _answer(info: ResourceInfo, response: Response, paths: ScalePaths) -> Response:
+def _answer(response: Response, paths: ScalePaths) -> Response:
     document = records.decode(response.body)
     return replace(response, body=records.encode_plain(scale_of(document, paths)))

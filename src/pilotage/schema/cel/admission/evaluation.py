@@ -92,10 +92,6 @@ class AdmissionExpression:
         self._program = program
         self._fields: dict[str, UsedFields] = {name: used_fields(self._expr, name) for name in VARIABLES}
 
-    def uses(self, variable: str) -> bool:
-        """Whether the expression uses a variable."""
-        return self._fields[variable] != {}
-
     def fields_of(self, variable: str, known: Iterable[str]) -> list[str]:
         """The known fields of a variable that the expression uses."""
         fields = self._fields[variable]

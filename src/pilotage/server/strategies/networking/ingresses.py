@@ -54,7 +54,7 @@ class IngressStrategy(Strategy):
         was = old.get("spec") or {}
         secrets = any(dns_1123_subdomain(part["secretName"]) for part in was.get("tls") or () if part.get("secretName"))
         rules = any(
-            any(_validate_paths(rule.get("http"), "", _Known()))
+            any(_validate_paths(rule.get("http"), ""))
             for rule in was.get("rules") or ()
             if "*" in (rule.get("host") or "")
         )
@@ -116,10 +116,10 @@ def _validate_rule(rule: Document, path: str, known: _Known) -> Iterator[Cause]:
             yield invalid(f"{path}.host", host, _NO_ADDRESS)
         yield from _validate_host(host, f"{path}.host")
     if "*" not in host or not known.wildcard_rules:
-        yield from _validate_paths(rule.get("http"), f"{path}.http", known)
+        yield from _validate_paths(rule.get("http"), f"{path}.http")
 
 
-def _validate_paths(http: Document | None, path: str, known: _Known) -> Iterator[Cause]:
+def _validate_paths(http: Document | None, path: str) -> Iterator[Cause]:
     if http is None:
         return
     yield from validate_needed(http, path, "paths")
