@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
+from pilotage.meta.names import dns_1123_label, dns_1123_subdomain
 from pilotage.rest.request import APIRequest, User
 from pilotage.rest.transport import Transport, TransportWrapper
 
@@ -33,11 +34,19 @@ def implied_groups(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
     """The groups of a user of this name who is given these."""
     if name == ANONYMOUS.name:
         return tuple(dict.fromkeys((*groups, UNAUTHENTICATED)))
-    if not groups and name.startswith(SERVICE_ACCOUNT):
-        namespace, colon, _ = name.removeprefix(SERVICE_ACCOUNT).partition(":")
-        if colon:
-            return ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
+    if not groups and (account := service_account_of(name)):
+        return ("system:serviceaccounts", f"system:serviceaccounts:{account[0]}", AUTHENTICATED)
+    if UNAUTHENTICATED in groups:
+        return groups
     return tuple(dict.fromkeys((*groups, AUTHENTICATED)))
+
+
+def service_account_of(name: str) -> tuple[str, str] | None:
+    """Namespace and name of the service account whose user has this name; None if it is not one."""
+    if not name.startswith(SERVICE_ACCOUNT):
+        return None
+    namespace, _, account = name.removeprefix(SERVICE_ACCOUNT).partition(":")
+    return None if dns_1123_label(namespace) or dns_1123_subdomain(account) else (namespace, account)
 
 
 def impersonation_headers(user: User) -> list[tuple[str, str]]:

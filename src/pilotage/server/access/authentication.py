@@ -44,6 +44,10 @@ class Authenticator:
         signed = self._service_accounts is not None and self._service_accounts.claims(token) is not None
         return _digest(token) in self._users or signed
 
+    def has_token(self, headers: Headers) -> bool:
+        """Whether a request has a bearer token, whatever it is."""
+        return bool(_bearer_token(headers))
+
     async def user_of(self, headers: Headers, peer: Peer) -> User:
         """The user of a request. Raises Unauthorized."""
         token = _bearer_token(headers)
@@ -74,8 +78,8 @@ class Authenticator:
 
 
 def _bearer_token(headers: Headers) -> str:
-    scheme, _, token = headers.get("authorization").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
+    scheme, _, rest = headers.get("authorization").strip().partition(" ")
+    return rest.partition(" ")[0] if scheme.lower() == "bearer" else ""
 
 
 def _digest(token: str) -> bytes:

@@ -1,8 +1,8 @@
-"""Users of a server: service accounts, and whom a request asks to be (impersonation)."""
+"""Users of a server: service accounts, and the user that a request asks to act as."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -13,14 +13,12 @@ from pilotage.meta.documents import Document
 from pilotage.meta.text.gojson import quoted
 from pilotage.rest.request import User
 from pilotage.rest.users import AUTHENTICATED, SERVICE_ACCOUNT, implied_groups
-from pilotage.server.access.rules import AccessAttributes
 
 if TYPE_CHECKING:
     from pilotage.http.messages import Headers
 
 _PREFIX = "impersonate-"
 _EXTRA = "impersonate-extra-"
-_AUTHENTICATION = "authentication.k8s.io"
 
 
 def authenticated(user: User) -> User:
@@ -46,12 +44,12 @@ class BadImpersonation(BadRequest):
 
 
 def impersonated(headers: Headers) -> User | None:
-    """The user that a request impersonates; None if it does not. Raises BadRequest."""
+    """The user that a request impersonates, as it is asked for; None if it does not. Raises BadRequest."""
     names = [name for name, _ in headers if name.startswith(_PREFIX)]
     if not names:
         return None
     name, uid = headers.get("impersonate-user"), headers.get("impersonate-uid")
-    groups = headers.all("impersonate-group")
+    groups = tuple(headers.all("impersonate-group"))
     extra: dict[str, tuple[str, ...]] = {}
     for key, value in headers:
         if key.startswith(_EXTRA):
@@ -59,7 +57,7 @@ def impersonated(headers: Headers) -> User | None:
             extra[field] = (*extra.get(field, ()), value)
     if not name:
         raise BadImpersonation(_without_a_name(uid, groups, extra))
-    return User(name, implied_groups(name, groups), extra, uid)
+    return User(name, groups, extra, uid)
 
 
 def _without_a_name(uid: str, groups: Sequence[str], extra: Mapping[str, Sequence[str]]) -> str:
@@ -69,19 +67,3 @@ def _without_a_name(uid: str, groups: Sequence[str], extra: Mapping[str, Sequenc
     shown_extra = "map[string][]string{" + ", ".join(values) + "}" if extra else "map[string][]string(nil)"
     user = f'&user.DefaultInfo{{Name:"", UID:{quoted(uid)}, Groups:{shown_groups}, Extra:{shown_extra}}}'
     return f"requested {user} without impersonating a user name"
-
-
-def impersonation(user: User, target: User, asked_groups: Iterable[str]) -> Iterator[AccessAttributes]:
-    """What a user must be allowed in order to act as another one."""
-    if target.name.startswith(SERVICE_ACCOUNT):
-        namespace, _, account = target.name.removeprefix(SERVICE_ACCOUNT).partition(":")
-        yield AccessAttributes(user, "impersonate", "", "serviceaccounts", name=account, namespace=namespace)
-    else:
-        yield AccessAttributes(user, "impersonate", "", "users", name=target.name)
-    for group in asked_groups:
-        yield AccessAttributes(user, "impersonate", "", "groups", name=group)
-    if target.uid:
-        yield AccessAttributes(user, "impersonate", _AUTHENTICATION, "uids", name=target.uid)
-    for field, values in target.extra.items():
-        for value in values:
-            yield AccessAttributes(user, "impersonate", _AUTHENTICATION, "userextras", field, name=value)

@@ -17,8 +17,9 @@ from pilotage.http import messages as http
 from pilotage.meta.documents import Document
 from pilotage.rest import path, query
 from pilotage.rest.request import APIRequest, User
-from pilotage.rest.users import ANONYMOUS, SERVICE_ACCOUNT
+from pilotage.rest.users import ANONYMOUS
 from pilotage.server.access.authentication import Authenticator
+from pilotage.server.access.impersonation import Impersonation
 from pilotage.server.access.rbac import selected_name
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.users import impersonated
@@ -35,7 +36,6 @@ MAX_AUDIT_ID = 64
 _CHANCE = random.Random()  # noqa: S311 - the ids of requests are no secrets
 _DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reason"
 _DEPRECATED = "k8s.io/deprecated"
-_IMPERSONATION = "impersonate:user-info"
 LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
 """Subresources whose requests may last."""
 Answer = http.HTTPResponse | http.StreamingResponse
@@ -183,17 +183,13 @@ async def _authorization(audit: Audit, context: RegistryContext) -> None:
     """Note whom a request is sent on behalf of, and why it is allowed or not."""
     attributes = audit.attributes
     try:
-        target = impersonated(audit.incoming.headers)
+        wanted = impersonated(audit.incoming.headers)
+        acting = await Impersonation(context.authorizer).acting(attributes, wanted) if wanted is not None else None
     except ApiError:
         return  # it is refused before it is authorized
-    if target is not None:
-        audit.impersonated = target
-        constrained = AccessAttributes(
-            attributes.user, _IMPERSONATION, "authentication.k8s.io", "users", name=target.name
-        )
-        if not target.name.startswith(SERVICE_ACCOUNT) and (await context.authorizer.authorize(constrained)).allowed:
-            audit.constraint = _IMPERSONATION
-        attributes = structs.replace(attributes, user=target)
+    if acting is not None:
+        audit.impersonated, audit.constraint = acting.user, acting.constraint
+        attributes = structs.replace(attributes, user=acting.user)
     elif attributes.user is ANONYMOUS:
         return
     decision = await context.authorizer.authorize(attributes)

@@ -19,13 +19,14 @@ from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.meta.causes import internal_error
 from pilotage.rest import response
 from pilotage.rest.negotiation import JSON, PROTOBUF, ResponseFormat
-from pilotage.rest.request import APIRequest, Form, User, Verb
+from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.users import ANONYMOUS
 from pilotage.server import routes
 from pilotage.server.access.authentication import ADMIN, Authenticator
+from pilotage.server.access.impersonation import Impersonation
 from pilotage.server.access.rbac import AccessDenied, Authorizer
 from pilotage.server.access.rules import AccessAttributes
-from pilotage.server.access.users import BadImpersonation, impersonated, impersonation
+from pilotage.server.access.users import BadImpersonation, impersonated
 from pilotage.server.audit.events import Audit
 from pilotage.server.audit.policy import Level
 from pilotage.server.context import StorageRequest
@@ -87,6 +88,7 @@ class HTTPHandler:
         self._documents = DocumentHandler(registry, version(), own_paths)
         self._flows = Flows(registry.context.storage, registry.context.prefix, _loop_time)
         self._metrics = ServerMetrics(registry.context)
+        self._impersonation = Impersonation(registry.context.authorizer)
 
     async def __call__(self, incoming: http.HTTPRequest) -> http.HTTPResponse | http.StreamingResponse:
         """An `http.Handler`."""
@@ -128,8 +130,8 @@ class HTTPHandler:
     ) -> http.HTTPResponse | http.StreamingResponse:
         """The answer; the headers about its flow schema go into `flow` as soon as they are known."""
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
-        user = await self._user(incoming) if route not in OPEN else ANONYMOUS
-        attributes = attributes_of_path(incoming, user)
+        attributes = await self._attributes(incoming, route)
+        user = attributes.user
         if attributes.subresource not in LONG_RUNNING:
             flow += await self._flows.headers(attributes)
         if health := self._health_of(incoming):
@@ -204,15 +206,17 @@ class HTTPHandler:
     def _authorizer(self) -> Authorizer:
         return self._registry.context.authorizer
 
-    async def _user(self, incoming: http.HTTPRequest) -> User:
-        """Who sends the request, or whom it is sent on behalf of. Raises Unauthorized and Forbidden."""
+    async def _attributes(self, incoming: http.HTTPRequest, route: str) -> AccessAttributes:
+        """What a request does, and for which user. Raises Unauthorized and Forbidden."""
+        if route in OPEN and not self._authenticator.has_token(incoming.headers):
+            return attributes_of_path(incoming, ANONYMOUS)
         user = await self._authenticator.user_of(incoming.headers, incoming.peer)
-        target = impersonated(incoming.headers)
-        if target is None:
-            return user
-        for attributes in impersonation(user, target, incoming.headers.all("impersonate-group")):
-            await self._authorizer.check(attributes)
-        return target
+        attributes = attributes_of_path(incoming, user)
+        wanted = impersonated(incoming.headers)
+        if wanted is None:
+            return attributes
+        acting = await self._impersonation.acting(attributes, wanted)
+        return structs.replace(attributes, user=acting.user)
 
     async def _watch(
         self, request: APIRequest, info: ResourceInfo, asked: ResponseFormat, renderer: Renderer
