@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pilotage.rest.negotiation import (
     ACCEPT,
     LIST_ACCEPT,
+    NO_FORMS,
     PROTOBUF,
     YAML,
     ResponseFormat,
@@ -37,7 +38,7 @@ def test_the_first_that_can_be_served_wins() -> None:
     assert negotiate(f"{PROTOBUF},application/json") == ResponseFormat(PROTOBUF)
     assert negotiate(f"{PROTOBUF},application/json", messages=False) == ResponseFormat()
     assert negotiate(f"{PARTIAL},application/json") == ResponseFormat(form=Form.METADATA, kind="PartialObjectMetadata")
-    assert negotiate(f"{PARTIAL},application/yaml", forms=False) == ResponseFormat(YAML)
+    assert negotiate(f"{PARTIAL},application/yaml", forms=NO_FORMS) == ResponseFormat(YAML)
     assert negotiate(f"application/json;as=Nope;g=meta.k8s.io;v=v1,{TABLE}") == ResponseFormat(
         form=Form.TABLE, kind="Table"
     )

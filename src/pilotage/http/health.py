@@ -64,7 +64,7 @@ class HealthHandler:
             if asked.check not in results:
                 return text_response(404, "404 page not found\n")
             return (
-                text_response(200, "ok")
+                HTTPResponse(200, (("Content-Type", "text/plain; charset=utf-8"),), b"ok")
                 if passed
                 else text_response(500, f"internal server error: {self._shown(asked.check)}")
             )

@@ -32,7 +32,11 @@ FORMS = {
     "PartialObjectMetadataList": Form.METADATA,
 }
 """The kinds that an answer can be converted to, all of the group `meta.k8s.io`."""
+ALL_FORMS = frozenset(FORMS.values())
+NO_FORMS: frozenset[Form] = frozenset()
 _AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
+_OWN_DISCOVERY = _AGGREGATED | {"profile": "nopeer"}
+"""Without what other servers of the cluster serve; there are none."""
 _MAX_CLAUSES = 64
 _SHORT = 256
 """Characters of a header whose format is worth remembering: a program sends the same one with each request."""
@@ -66,18 +70,18 @@ def clauses(accept: str) -> list[Clause]:
     return sorted(parsed, key=lambda clause: (-clause.quality, clause.media == "*/*", clause.media.endswith("/*")))
 
 
-def negotiate(accept: str, *, messages: bool = True, forms: bool = True) -> ResponseFormat | None:
+def negotiate(accept: str, *, messages: bool = True, forms: frozenset[Form] = ALL_FORMS) -> ResponseFormat | None:
     """The format of the first alternative that can be served; None if none can.
 
-    `messages`: whether the object can be written as protobuf. `forms`: whether it can be converted to another kind. An
-    alternative that cannot be served is skipped, so `as=Unknown,application/json` is plain JSON.
+    `messages`: whether the object can be written as protobuf. `forms`: what it can be converted to.
+    An alternative that cannot be served is skipped, so `as=Unknown,application/json` is plain JSON.
     """
     if len(accept) > _SHORT:
         return _negotiated(accept, messages, forms)
     return _kept_format(accept, messages, forms)
 
 
-def _negotiated(accept: str, messages: bool, forms: bool) -> ResponseFormat | None:
+def _negotiated(accept: str, messages: bool, forms: frozenset[Form]) -> ResponseFormat | None:
     if not accept.strip():
         return ResponseFormat()
     for clause in clauses(accept):
@@ -92,7 +96,7 @@ def _negotiated(accept: str, messages: bool, forms: bool) -> ResponseFormat | No
 _kept_format = lru_cache(maxsize=256)(_negotiated)
 
 
-def _format(clause: Clause, media: str, *, messages: bool, forms: bool) -> ResponseFormat | None:
+def _format(clause: Clause, media: str, *, messages: bool, forms: frozenset[Form]) -> ResponseFormat | None:
     given = clause.parameters
     if given.get("stream", "watch") not in ("", "watch") or (given.get("stream") and media == YAML) or given.get("sv"):
         return None
@@ -101,7 +105,7 @@ def _format(clause: Clause, media: str, *, messages: bool, forms: bool) -> Respo
         return None if media == PROTOBUF and not messages else ResponseFormat(media, pretty=pretty)
     kind, version = given.get("as", ""), given.get("v", "")
     form = FORMS.get(kind)
-    if not forms or form is None or given.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
+    if form not in forms or form is None or given.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
         return None
     if form is Form.TABLE and media == PROTOBUF:
         return None  # it has no message
@@ -119,7 +123,7 @@ def aggregated_discovery(accept: str) -> str:
         for media in MEDIA_TYPES:
             if clause.media not in (media, "application/*", "*/*"):
                 continue
-            if clause.parameters == _AGGREGATED:
+            if clause.parameters in (_AGGREGATED, _OWN_DISCOVERY):
                 return media
             if not clause.parameters:
                 return ""

@@ -41,6 +41,9 @@ from pilotage.rest.users import impersonation_headers
 
 FREQUENT_BOOKMARKS = "pilotage-frequent-bookmarks"
 """The preference (RFC 7240) of a client that detects a dead connection by the bookmarks. Other servers ignore it."""
+_WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PARAMETERS = re.compile(rf"(?:\s*{_WORD}\s*=\s*(?:{_WORD}|\"(?:[^\"\\]|\\.)*\")\s*(?:;|\Z))*\s*")
+"""What may follow the semicolon after a media type."""
 _WATCH_PATH = re.compile(r"(/api/[^/]+|/apis/[^/]+/[^/]+)/watch(/.+)")
 _METHODS = {
     Verb.GET: "GET",
@@ -195,11 +198,11 @@ def parse(http: EncodedRequest) -> APIRequest:
         form=requested_form(headers.get("accept", "")) if not deleting else Form.OBJECT,
         options=_options(verb, query, headers),
         write=_write_options(query, queries.values(text, "dryRun")) if verb in _WRITES else WriteOptions(),
-        delete=_delete_options(query, http.body, _media(headers.get("content-type", "")))
+        delete=_delete_options(query, http.body, _media(headers.get("content-type", ""), verb))
         if deleting
         else DeleteOptions(),
         body=b"" if deleting else http.body,
-        content_type=_media(headers.get("content-type", "")) if verb in _WRITES else "",
+        content_type=_media(headers.get("content-type", ""), verb) if verb in _WRITES else "",
         user_agent=headers.get("user-agent", ""),
         parameters=query if subresource in _CONNECTIONS else {},
         fences=fence.parse_header(headers[fence.HEADER]) if fence.HEADER in headers else (),
@@ -388,8 +391,12 @@ def _boolean_text(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _media(content_type: str) -> str:
-    media = content_type.partition(";")[0].strip().lower()
-    if not media:
+def _media(content_type: str, verb: Verb) -> str:
+    """The media type of a body, as kube-apiserver reads the header: of a patch it compares the text."""
+    media, _, parameters = content_type.partition(";")
+    if verb is Verb.PATCH and media:
+        return media
+    media = media.strip().lower()
+    if not media or not _PARAMETERS.fullmatch(parameters):
         return content_type.strip()  # a header that names no media type is not a missing one
     return "" if media == JSON else media

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from pilotage.meta.names import dns_1123_label, dns_1123_subdomain
+from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
 from pilotage.rest.request import APIRequest, User
 from pilotage.rest.transport import Transport, TransportWrapper
 

@@ -35,6 +35,7 @@ _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _DATE_TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)([.,]\d+)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII
 )
+_LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 _GO_DURATION = re.compile(r"[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+")
 _WORDS_DURATION = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
 _NANOSECONDS = (
@@ -110,11 +111,16 @@ def _ip(version: int) -> Check:
         if len(text) > 45 or "%" in text:
             return False
         try:
-            return ipaddress.ip_address(text).version == version
+            return ipaddress.ip_address(_without_zeros(text)).version == version
         except ValueError:
             return False
 
     return check
+
+
+def _without_zeros(text: str) -> str:
+    """An IPv4 address without leading zeros, which Kubernetes reads as decimal digits."""
+    return _LEADING_ZEROS.sub("", text) if ":" not in text else text
 
 
 def _cidr(text: str) -> bool:
@@ -122,7 +128,7 @@ def _cidr(text: str) -> bool:
     if not slash or not bits.isascii() or not bits.isdigit() or len(text) > 49 or "%" in address:
         return False
     try:
-        ipaddress.ip_network(text, strict=False)
+        ipaddress.ip_network(_without_zeros(text), strict=False)
     except ValueError:
         return False
     return True

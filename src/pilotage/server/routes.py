@@ -77,7 +77,7 @@ def no_method() -> MethodNotSupported:
 
 
 def no_verb(info: ResourceInfo, verb: str) -> MethodNotSupported:
-    """The 405 for a custom resource that does not have a verb."""
+    """The 405 for a resource that does not have a verb."""
     message = f'{verb} is not supported on resources of kind "{info.group_resource}"'
     return MethodNotSupported(message, details=info.details())
 
@@ -95,10 +95,13 @@ def _check_custom(info: ResourceInfo, request: APIRequest, *, known: bool) -> No
 
 def _check_builtin(info: ResourceInfo, request: APIRequest, *, known: bool) -> None:
     wrong_scope = not _in_scope(info, request)
-    if not known or (wrong_scope and (request.name or not info.namespaced)):
+    only_created = info.verbs == (Verb.CREATE,)
+    if not known or (wrong_scope and (request.name or not info.namespaced or only_created)):
         raise no_resource()
-    if request.name and info.verbs == (Verb.CREATE,):
+    if request.name and only_created:
         raise no_resource()
+    if request.verb is Verb.WATCH and Verb.LIST in info.verbs and Verb.WATCH not in info.verbs:
+        raise no_verb(info, request.verb.value)
     verbs = _subresource_verbs(info.gvr, request.subresource) if request.subresource else info.verbs
     if wrong_scope or bool(request.name) != _wants_name(request) or request.verb not in verbs:
         raise no_method()

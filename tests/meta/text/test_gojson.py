@@ -87,3 +87,10 @@ def test_a_text_is_quoted_as_go_does_it() -> None:
 def test_the_scanner_stops_at_the_depth_that_go_allows() -> None:
     assert gojson.syntax_error(b"[" * 10_000 + b"]" * 10_000) == ""
     assert gojson.syntax_error(b"[" * 3_000_000) == "invalid character '[' exceeded max depth"
+
+
+def test_an_object_that_is_there_twice_has_the_members_of_both() -> None:
+    assert gojson.read_merged(b'{"a":{"k":1,"l":{"x":1}},"b":[1],"a":{"k":2,"l":{"y":2}},"b":[2]}') == {
+        "a": {"k": 2, "l": {"x": 1, "y": 2}},
+        "b": [2],
+    }

@@ -122,3 +122,15 @@ def test_a_key_of_a_megabyte_is_not_copied_for_each_value_below_it() -> None:
     assert caught.value.path.endswith("k[500000]")
     pairs = ",".join(f'"{index}":1,"{index}":2' for index in range(50_000))
     assert sum(map(len, jsontext.duplicate_fields(f'{{"{key}":{{{pairs}}}}}'))) < 100_000
+
+
+def test_fields_are_named_in_the_order_in_which_a_decoder_meets_them() -> None:
+    text = '{"z":1,"a":{"k":1,"x":2,"k":3},"l":[{"q":1},{"q":1,"q":2}],"y":1,"z":2}'
+    unknown, duplicate = ["y", "a.x", "gone"], ["z", "a.k", "l[1].q"]
+    assert jsontext.by_appearance(text, unknown, duplicate) == ["a.x", "a.k", "l[1].q", "y", "z", "gone"]
+
+
+def test_only_what_leads_to_a_wanted_field_is_visited() -> None:
+    key = "k" * 1_000_000
+    text = f'{{"{key}":[{"0," * 500_000}0],"b":1,"a":1,"a":2}}'
+    assert jsontext.by_appearance(text, ["b"], ["a"]) == ["b", "a"]

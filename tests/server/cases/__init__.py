@@ -17,6 +17,7 @@ from .namespaces import FINALIZING, NAMESPACE
 from .patching import BUILT_IN_PATCHES, JSON_PATCHES, MERGING
 from .paths import PATHS
 from .reading import PAGES, READING, SELECTING
+from .unusual import DOUBLED_FIELDS, MEDIA_TYPES, RARE_PATHS
 from .updating import BUILT_INS, NO_STATUS, STATUS, UPDATING
 from .versions import CLUSTER_SCOPED, EVOLUTION, VERSIONS
 from .watching import LEASES_WATCHED, WATCH_ERRORS, WATCHING
@@ -68,4 +69,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     CORNERS,
     FUZZED_CORNERS,
     REVIEWS,
+    DOUBLED_FIELDS,
+    MEDIA_TYPES,
+    RARE_PATHS,
 )

@@ -136,6 +136,15 @@ async def test_a_client_that_has_the_document_gets_no_second_copy(target: str, a
         assert (await ask(api, target, accept=accept, if_none_match='"other"')).status == 200
 
 
+async def test_a_client_with_an_old_hash_is_sent_to_the_document_that_is_served_now() -> None:
+    async with opened() as api:
+        index = json.loads((await ask(api, "/openapi/v3")).body)["paths"]
+        current = index["apis/apps/v1"]["serverRelativeURL"]
+        assert (await ask(api, current)).status == 200
+        moved = await ask(api, "/openapi/v3/apis/apps/v1?hash=OLD")
+        assert (moved.status, dict(moved.headers)["location"]) == (301, current)
+
+
 @pytest.mark.parametrize(
     "target", ["/openapi/v3/apis/none/v1", "/openapi/v3/api/v2", "/openapi", "/openapi/v3/apis/a/b/c"]
 )

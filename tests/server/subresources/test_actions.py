@@ -83,9 +83,9 @@ async def test_an_eviction_spends_the_budget() -> None:
         await running(api, app="web")
         await running(api, "c", app="web")
         await budget(api, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1, expectedPods=2)
-        await act(api, PODS, "a", "eviction", {"deleteOptions": {"dryRun": ["All"]}})
+        await act(api, PODS, "a", "eviction", {"metadata": {"name": "a"}, "deleteOptions": {"dryRun": ["All"]}})
         assert (await api.get(BUDGETS, "b", "default"))["status"]["disruptionsAllowed"] == 1, "a dry run spends nothing"
-        await act(api, PODS, "a", "eviction")
+        await act(api, PODS, "a", "eviction", {"metadata": {"name": "a"}})
         stored = await api.get(BUDGETS, "b", "default")
         status = stored["status"]
         assert "kube-apiserver" in [entry["manager"] for entry in stored["metadata"]["managedFields"]]
@@ -93,7 +93,7 @@ async def test_an_eviction_spends_the_budget() -> None:
         assert list(status["disruptedPods"]) == ["a"]
         assert status["conditions"][0]["reason"] == "InsufficientPods"
         with pytest.raises(TooManyRequests, match="violate the pod's disruption budget") as caught:
-            await act(api, PODS, "c", "eviction")
+            await act(api, PODS, "c", "eviction", {"metadata": {"name": "c"}})
         assert caught.value.status.details is not None
         [cause] = caught.value.status.details.causes
         assert cause.message == "The disruption budget b needs 1 healthy pods and has 2 currently"
@@ -104,10 +104,10 @@ async def test_a_budget_that_no_controller_has_seen_allows_nothing_yet() -> None
         await running(api, app="web")
         await budget(api)
         with pytest.raises(TooManyRequests) as caught:
-            await act(api, PODS, "a", "eviction")
+            await act(api, PODS, "a", "eviction", {"metadata": {"name": "a"}})
         assert caught.value.retry_after_seconds == 10
         await api.create(PODS, pod("waiting") | {"metadata": {"name": "waiting", "labels": {"app": "web"}}}, "default")
-        await act(api, PODS, "waiting", "eviction")
+        await act(api, PODS, "waiting", "eviction", {"metadata": {"name": "waiting"}})
         with pytest.raises(NotFound):
             await api.get(PODS, "waiting", "default")
 
@@ -118,7 +118,7 @@ async def test_a_pod_has_one_budget() -> None:
         await budget(api, "b")
         await budget(api, "c")
         with pytest.raises(ApiError, match="more than one PodDisruptionBudget") as caught:
-            await act(api, PODS, "a", "eviction")
+            await act(api, PODS, "a", "eviction", {"metadata": {"name": "a"}})
         assert caught.value.status.code == 500
 
 

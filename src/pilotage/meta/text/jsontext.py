@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -72,6 +74,32 @@ def duplicate_fields(data: bytes | str) -> list[str]:
         if len(found) == MAX_DUPLICATES:
             break
     return list(found)
+
+
+def by_appearance(data: bytes | str, unknown: Sequence[str], duplicate: Sequence[str]) -> list[str]:
+    """Paths of fields in the order in which a decoder reports them: a duplicate field where it is there again.
+
+    For text that `read` has accepted. A path that is not found comes last.
+    """
+    document = json.loads(data, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=str)
+    parents = {path[:at] for path in (*unknown, *duplicate) for at, sign in enumerate(path) if sign in ".["}
+    seen: dict[str, list[int]] = {path: [] for path in (*unknown, *duplicate)}
+    _place(document, "", parents, seen, itertools.count())
+    repeated, never = set(duplicate), sys.maxsize
+    return sorted(seen, key=lambda path: next(iter(seen[path][path in repeated :]), never))
+
+
+def _place(value: Any, path: str, parents: set[str], seen: dict[str, list[int]], numbers: Iterator[int]) -> None:
+    """Number the wanted paths in `seen`; only what is on the way to one of them is visited."""
+    if isinstance(value, _Pairs):
+        steps = ((f"{path}.{key[:_LONGEST_STEP]}" if path else key[:_LONGEST_STEP], item) for key, item in value)
+    else:
+        steps = ((f"{path}[{index}]", item) for index, item in enumerate(value))
+    for step, item in steps:
+        if step in seen:
+            seen[step].append(next(numbers))
+        if step in parents and isinstance(item, list):
+            _place(item, step, parents, seen, numbers)
 
 
 class _Pairs(list[tuple[str, Any]]):

@@ -175,6 +175,7 @@ def owner_references_causes(references: Sequence[Any], field: str = "metadata.ow
     for index, reference in enumerate(references):
         if len(found) >= MAX_CAUSES:
             break
+        reference = {} if reference is None else reference
         if not isinstance(reference, dict):
             found.append(causes.type_invalid(f"{field}[{index}]", reference, "must be an object"))
             continue

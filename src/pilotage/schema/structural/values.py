@@ -199,7 +199,7 @@ def _range_check(node: Node) -> Check | None:
         words = f"with format {name}" if name in _INTEGERS else "(default format)"
 
         def outside(value: float) -> bool:
-            return not low <= value <= high or (type(value) is float and not value.is_integer())
+            return not low <= value <= high or (type(value) is float and (value == low or not value.is_integer()))
 
     elif node.type == "number" and name == "float":
         words = "with format float"

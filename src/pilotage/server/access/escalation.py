@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pilotage.errors import ApiError, NotFound, StatusDetails
+from pilotage.errors import ApiError, Forbidden, NotFound, StatusDetails
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
-from pilotage.server.access.rbac import GROUP, MASTERS, Authorizer, forbidden
+from pilotage.server.access.rbac import GROUP, MASTERS, Authorizer
 from pilotage.server.access.rules import AccessAttributes, compact, uncovered
 from pilotage.server.admission import Attributes, Operation
 
@@ -86,6 +86,5 @@ class EscalationCheck:
             reason += f"; resolution errors: [{errors}]"
         group, _, resource = attributes.resource
         name = new["metadata"].get("name", "")
-        error = forbidden(AccessAttributes(user, "", group, resource))
         message = f'{GroupResource(group, resource)} "{name}" is forbidden: {reason}'
-        return type(error)(message, details=StatusDetails(name=name, group=group, kind=resource))
+        return Forbidden(message, details=StatusDetails(name=name, group=group, kind=resource))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from pilotage.meta.names import dns_1123_subdomain
+from pilotage.meta.validation.names import dns_1123_subdomain
 from pilotage.rest.request import User
 from pilotage.rest.users import implied_groups, service_account_of
 from pilotage.server.access.rbac import MASTERS, AccessDenied, Authorizer, forbidden

@@ -11,7 +11,7 @@ import msgspec
 from pilotage.errors import NotAcceptable
 from pilotage.http import messages as http
 from pilotage.meta.kinds import GroupVersion
-from pilotage.rest import negotiation
+from pilotage.rest import negotiation, query
 from pilotage.server import routes
 from pilotage.server.http import discovery
 from pilotage.server.http.formats import check_produced, format_of_document
@@ -26,6 +26,7 @@ _JSON_MEDIA = "application/json"
 JSON = ("content-type", _JSON_MEDIA)
 _NO_CACHE = ("cache-control", "no-cache, private")
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2"
+_V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3"
 _WHOLE = 1024 * 1024
 """Bytes of a document about everything, roughly."""
 _NOTHING = http.HTTPResponse(404, [], b"")
@@ -40,10 +41,11 @@ class DocumentHandler:
         self._version = version  # read once: there may be no file descriptor for it later
         self._other_paths = paths
 
-    async def find(self, route: str, headers: http.Headers) -> http.HTTPResponse | None:
+    async def find(self, route: str, incoming: http.HTTPRequest) -> http.HTTPResponse | None:
         """The document of a path; None if the path is not one of these."""
         if route.startswith("//"):
             return None
+        headers = incoming.headers
         parts = route.strip("/").split("/")
         match parts:
             case ["version"]:
@@ -54,7 +56,9 @@ class DocumentHandler:
             case ["api" | "apis", *_] if len(parts) <= 3:
                 return await self._discovery(parts, headers)
             case ["openapi", *_]:
-                return await self._openapi(parts, headers)
+                if incoming.target.partition("?")[0].endswith("/"):
+                    return _NOTHING if parts[1:2] == ["v3"] else None
+                return await self._openapi(parts, incoming)
         return None
 
     async def _paths(self) -> http.HTTPResponse:
@@ -98,7 +102,8 @@ class DocumentHandler:
                 return discovery.resources(mappings, GroupVersion(group, version), stored)
         return None
 
-    async def _openapi(self, parts: list[str], headers: http.Headers) -> http.HTTPResponse | None:
+    async def _openapi(self, parts: list[str], incoming: http.HTTPRequest) -> http.HTTPResponse | None:
+        headers = incoming.headers
         custom = await self._registry.custom_resources()
         match parts[1:]:
             case ["v2"]:
@@ -117,6 +122,12 @@ class DocumentHandler:
         if found is None:
             return _NOTHING
         content, digest = found
+        if not _takes_version_3(headers.get("accept")):
+            return http.HTTPResponse(406, [("vary", "Accept")], b"")
+        wanted_digest = query.parse(incoming.target.partition("?")[2]).get("hash", digest)
+        if wanted_digest != digest:  # an older version: the client is sent to the one that is served now
+            place = ("location", f"/{'/'.join(parts)}?hash={digest}")
+            return http.HTTPResponse(301, [JSON, _NO_CACHE, ("etag", f'"{digest}"'), place, ("vary", "Accept")], b"")
         return _tagged(headers, [JSON, _NO_CACHE, ("vary", "Accept")], content, digest)
 
     async def _version_2(self, custom: Sequence[ResourceInfo], headers: http.Headers) -> http.HTTPResponse:
@@ -136,6 +147,12 @@ def _prefers_protobuf(accept: str) -> bool:
     if accept.strip():
         raise NotAcceptable(f"only the following media types are accepted: {_JSON_MEDIA}, {protobuf.MEDIA}")
     return False
+
+
+def _takes_version_3(accept: str) -> bool:
+    """Whether a client takes JSON; one that asks for protobuf alone gets it, too."""
+    media = [clause.media for clause in negotiation.clauses(accept)]
+    return not media or any(each in (_JSON_MEDIA, "*/*", "application/*") or _V3_PROTOBUF in each for each in media)
 
 
 def _size(custom: Sequence[ResourceInfo]) -> int:

@@ -7,9 +7,10 @@ from urllib.parse import parse_qs
 
 from pilotage.errors import ApiError, NotAcceptable, Status, StatusDetails
 from pilotage.http.messages import Headers
-from pilotage.rest.negotiation import JSON, MEDIA_TYPES, PROTOBUF, YAML, ResponseFormat, negotiate
+from pilotage.rest.negotiation import ALL_FORMS, JSON, MEDIA_TYPES, NO_FORMS, PROTOBUF, YAML, ResponseFormat, negotiate
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.subresources.table import action_of
 
 STREAMS = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 _ONLY = "only the following media types are accepted: "
@@ -23,8 +24,9 @@ def format_of(headers: Headers, target: str, info: ResourceInfo, request: APIReq
     collection = request.verb in (Verb.LIST, Verb.WATCH)
     if not info.custom:
         check_produced(accept, (*MEDIA_TYPES, *STREAMS) if collection else MEDIA_TYPES)
-    stored = info.verbs != (Verb.CREATE,)  # what is answered and not stored, as a review, has no other forms
-    found = negotiate(accept, messages=not info.custom, forms=stored)
+    # What is answered and not stored, as a review or a token, has no columns.
+    forms = ALL_FORMS - {Form.TABLE} if info.verbs == (Verb.CREATE,) or action_of(request) else ALL_FORMS
+    found = negotiate(accept, messages=not info.custom, forms=forms)
     if found is None:
         raise NotAcceptable(_ONLY + ", ".join(MEDIA_TYPES))
     if request.verb is Verb.WATCH and found.media == YAML:
@@ -40,7 +42,7 @@ def format_of_document(headers: Headers, *, routed: bool) -> ResponseFormat:
     accept = headers.get("accept")
     if routed:
         check_produced(accept, MEDIA_TYPES)
-    found = negotiate(accept, forms=False)
+    found = negotiate(accept, forms=NO_FORMS)
     if found is None:
         raise NotAcceptable(_ONLY + ", ".join(MEDIA_TYPES))
     return replace(found, pretty=True) if is_pretty(headers, "") else found
@@ -48,7 +50,7 @@ def format_of_document(headers: Headers, *, routed: bool) -> ResponseFormat:
 
 def format_of_error(headers: Headers, target: str) -> ResponseFormat:
     """The format of an error: never converted to another kind, and JSON for people where nothing is acceptable."""
-    found = negotiate(headers.get("accept"), forms=False)
+    found = negotiate(headers.get("accept"), forms=NO_FORMS)
     if found is None:
         return ResponseFormat(pretty=True)
     return replace(found, pretty=True) if is_pretty(headers, target) else found

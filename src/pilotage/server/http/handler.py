@@ -143,7 +143,7 @@ class HTTPHandler:
         if route == "/metrics" and incoming.method == "GET":
             await self._authorizer.check(AccessAttributes(user, "get", path=route))
             return await self._metrics.page()
-        answer = await self._documents.find(route, incoming.headers)
+        answer = await self._documents.find(route, incoming)
         if answer is not None:
             if route not in OPEN:
                 await self._authorizer.check(AccessAttributes(user, incoming.method.lower(), path=route))

@@ -128,5 +128,5 @@ def _read(request: APIRequest, kind: GroupVersionKind) -> Document:
 
 def _check_name(request: APIRequest, document: Document, kind: str) -> None:
     name = document["metadata"].get("name", "")
-    if name and name != request.name:
+    if name != request.name and (name or kind == "Eviction"):
         raise BadRequest(f"name in URL does not match name in {kind} object")

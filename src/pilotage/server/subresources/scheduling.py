@@ -30,7 +30,9 @@ class Scheduling:
             entry = await self._context.entry(info, request)
             pod = records.internal(records.view(entry, info), info)
             if reason := _refusal(pod, binding):
-                raise _conflict(request.name, reason)
+                raise _conflict(request.name, reason, kind="pods/binding")
+            if reason := _wrong_uid(pod, binding):
+                raise _conflict(request.name, reason, kind="pods")
             bound = assigned(pod, binding, self._context.now())
             try:
                 await store.update(
@@ -53,9 +55,7 @@ def _problems(target: Document) -> list[Cause]:
 def _refusal(pod: Document, binding: Document) -> str:
     """Why a Pod cannot be assigned to a node; empty if it can."""
     metadata, spec = pod["metadata"], pod.get("spec") or {}
-    name, uid = metadata["name"], binding["metadata"].get("uid")
-    if uid and uid != metadata["uid"]:
-        return f"Precondition failed: UID in precondition: {uid}, UID in object meta: {metadata['uid']}"
+    name = metadata["name"]
     if metadata.get("deletionTimestamp"):
         return f"pod {name} is being deleted, cannot be assigned to a host"
     if spec.get("nodeName"):
@@ -65,9 +65,16 @@ def _refusal(pod: Document, binding: Document) -> str:
     return ""
 
 
-def _conflict(name: str, reason: str) -> Conflict:
-    details = StatusDetails(name=name, kind="pods/binding")
-    return Conflict(f'Operation cannot be fulfilled on pods/binding "{name}": {reason}', details=details)
+def _wrong_uid(pod: Document, binding: Document) -> str:
+    found, wanted = pod["metadata"]["uid"], binding["metadata"].get("uid")
+    if not wanted or wanted == found:
+        return ""
+    return f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+
+
+def _conflict(name: str, reason: str, *, kind: str) -> Conflict:
+    details = StatusDetails(name=name, kind=kind)
+    return Conflict(f'Operation cannot be fulfilled on {kind} "{name}": {reason}', details=details)
 
 
 def assigned(pod: Document, binding: Document, now: str) -> Document:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pilotage.errors import BadRequest
+from pilotage.errors import BadRequest, Conflict, StatusDetails
 from pilotage.meta.causes import invalid, invalid_error
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersionResource
@@ -74,7 +74,9 @@ class TokenRequests:
         if reference.get("uid") and reference["uid"] != uid:
             wanted = reference["uid"]
             reason = f"the UID in the bound object reference ({wanted}) does not match the UID in record. "
-            raise info.conflict(name, f"{reason}The object might have been deleted and then recreated")
+            text = f'{kind} "{name}": {reason}The object might have been deleted and then recreated'
+            details = StatusDetails(name=name, kind=kind)
+            raise Conflict(f"Operation cannot be fulfilled on {text}", details=details)
         if kind == "Pod" and (document.get("spec") or {}).get("serviceAccountName", "") != request.name:
             account = f'serviceaccount "{request.name}"'
             raise BadRequest(f"cannot bind token for {account} to pod running with different serviceaccount name.")

@@ -9,7 +9,6 @@ from typing import Annotated, Any, cast
 import msgspec
 
 from pilotage.errors import (
-    BadRequest,
     DecodeError,
     UnsupportedMediaType,
 )
@@ -31,10 +30,12 @@ from pilotage.server.verbs.refusals import (
     TYPE_META,
     excerpt,
     mismatch,
+    other_version,
     undecodable,
     unhandled,
     unrecognized,
 )
+from pilotage.server.verbs.registered import is_older, is_other_version
 from pilotage.types import builtin
 
 ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"
@@ -71,7 +72,17 @@ class _Entry(ManagedFieldsEntry):
     raw_fields: dict[str, Any] | None = msgspec.field(name="fieldsV1", default=None)  # type: ignore[assignment]
 
 
+class _Owner(OwnerReference):
+    """A reference in which fields may be missing: that is a cause, not a wrong type."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+
+
 class _Metadata(ObjectMeta):
+    owner_references: list[_Owner | None] = []  # type: ignore[assignment]
     managed_fields: list[_Entry] = []  # type: ignore[assignment]
 
 
@@ -163,9 +174,10 @@ def _decoded(request: APIRequest, info: ResourceInfo, problems: FieldProblems) -
     media = request.content_type or "application/json"
     if media == "application/json":
         document = gojson.read(request.body)
-        if request.write.field_validation != "Ignore":
+        if request.write.field_validation != "Ignore" or not info.custom:
             problems.duplicate = duplicate_fields(request.body, document)
-        return document
+        # A struct or a map of Go that is decoded twice has what is in both.
+        return gojson.read_merged(request.body) if problems.duplicate and not info.custom else document
     if media == YAML:
         from pilotage.meta.text import yamltext  # few bodies are: not worth an import
 
@@ -240,6 +252,10 @@ def _check_builtin_kind(api_version: str, kind: str, info: ResourceInfo, request
     if (api_version, kind) == (info.gvk.api_version, info.gvk.kind):
         return
     _check_api_version(api_version, info, request)
+    if kind == info.gvk.kind and is_other_version(api_version, info.gvk):
+        if is_older(api_version, kind) and (request.verb is Verb.PATCH or kind == "Eviction"):
+            return
+        raise other_version(api_version, info)
     gvk = GroupVersionKind.of(api_version, kind)
     if builtin.definition_name(gvk) is not None or (api_version, kind) == ("v1", "List"):
         version, group = gvk.version, info.gvk.group.partition(".")[0] or "core"
@@ -259,9 +275,7 @@ def _check_custom_kind(
     if api_version != expected:
         _check_api_version(api_version, info, request)
         if request.verb is not Verb.PATCH:
-            raise BadRequest(
-                f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
-            )
+            raise other_version(api_version, info)
         causes.append(invalid("apiVersion", api_version, f"must be {expected}"))
     if kind != info.gvk.kind:
         causes.append(invalid("kind", kind, f"must be {info.gvk.kind}"))
@@ -295,7 +309,7 @@ def normalize_metadata(document: Document, info: ResourceInfo, request: APIReque
         _retry_without_nulls(metadata, info, request)
     for part, known in _PARTS.items():
         for index, item in enumerate(metadata.get(part, ())):
-            for key in item.keys() - known:
+            for key in (item or {}).keys() - known:
                 del item[key]
                 problems.unknown.append(f"metadata.{part}[{index}].{key}")
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from pilotage.meta.text import gojson, jsontext
-from pilotage.rest.request import APIRequest
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.refusals import undecodable
 
@@ -27,13 +27,15 @@ class FieldProblems(msgspec.Struct):
     duplicate: list[str] = []
     repeated: list[str] = []
     """What the YAML reader says of keys that are there twice."""
+    operations: list[str] = []
+    """Fields of the operations of a JSON patch that are unknown, or given twice."""
 
     def report(self, request: APIRequest, info: ResourceInfo) -> list[str]:
         """The warnings to give. Raises BadRequest where the request asked to be strict."""
-        if not (self.unknown or self.duplicate or self.repeated):
+        if not (self.unknown or self.duplicate or self.repeated or self.operations):
             return []
         validation = request.write.field_validation
-        lines = self._custom_lines() if info.custom else self._builtin_lines()
+        lines = self.operations + (self._custom_lines() if info.custom else self._builtin_lines(request))
         if validation == "Ignore" or not (lines or self.repeated):
             return []
         if validation == "Strict":
@@ -47,11 +49,23 @@ class FieldProblems(msgspec.Struct):
         unknown = sorted(self.unknown, key=lambda path: (not path.startswith("metadata."), ".metadata." in path, path))
         return [*map(_duplicate, self.duplicate), *map(_unknown, unknown)]
 
-    def _builtin_lines(self) -> list[str]:
-        """What is inside an unknown field is not looked at."""
+    def _builtin_lines(self, request: APIRequest) -> list[str]:
+        """In the order of the body; of a patch first what is doubled in it, then what is unknown in its result.
+
+        What is inside an unknown field is not looked at.
+        """
         roots = tuple(f"{path}." for path in self.unknown) + tuple(f"{path}[" for path in self.unknown)
         known = [path for path in self.duplicate if path not in self.unknown and not path.startswith(roots)]
-        return [*map(_unknown, self.unknown), *map(_duplicate, known)]
+        if request.verb is Verb.PATCH:
+            return [*map(_duplicate, known), *map(_unknown, sorted(self.unknown, key=_steps))]
+        if not (known and self.unknown):
+            return [*map(_unknown, self.unknown), *map(_duplicate, known)]
+        ordered = jsontext.by_appearance(request.body, self.unknown, known)
+        return [_duplicate(path) if path in known else _unknown(path) for path in ordered]
+
+
+def _steps(path: str) -> list[str]:
+    return re.split(r"[.\[]", path)
 
 
 def _unknown(path: str) -> str:

@@ -39,12 +39,15 @@ def check_identity(info: ResourceInfo, request: APIRequest, document: Document) 
     name = metadata.get("name", "")
     if name != request.name:
         if not name:
-            raise BadRequest(
-                f"the name of the object ({request.name} based on URL) was undeterminable: name must be provided"
-            )
+            raise no_name(request.name)
         raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({request.name})")
     if info.namespaced and metadata.get("namespace", request.namespace) != request.namespace:
         raise BadRequest(_OTHER_NAMESPACE)
+
+
+def no_name(name: str) -> BadRequest:
+    """The 400 for a body without a name; `name` is that of the path."""
+    return BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
 
 
 def check_uid(info: ResourceInfo, request: APIRequest, document: Document, current: Document) -> None:

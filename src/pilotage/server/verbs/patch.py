@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -28,13 +29,16 @@ from pilotage.meta.text.gotext import go_text
 from pilotage.rest.request import APIRequest, PatchType
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.bodies import sorted_keys
-from pilotage.server.verbs.fieldproblems import FieldProblems, duplicate_fields
+from pilotage.server.verbs.fieldproblems import MAX_UNKNOWN, FieldProblems, duplicate_fields
+from pilotage.server.verbs.identity import no_name
 from pilotage.server.verbs.refusals import NO_KIND
 from pilotage.server.verbs.restoring import unrestorable
 from pilotage.types import builtin
 
 _MAX_SHOWN = 64 * 1024
 _PATCH_TYPES = {kind.value: kind for kind in PatchType}
+_OPERATION_FIELDS = ("op", "path", "from", "value")
+_OPERATION_FIELD = re.compile(r"\[\d+\]\.(?:op|path|from|value)")
 Patch = Callable[[Document], tuple[Document, FieldProblems]]
 """From what is there to what is wanted instead, which shares with it what the patch does not touch.
 
@@ -48,20 +52,35 @@ def reader(info: ResourceInfo, request: APIRequest) -> Patch:
     if request.write.force is not None:
         cause = forbidden("force", "may not be specified for non-apply patch")
         raise invalid_error(GroupKind("meta.k8s.io", "PatchOptions"), "", [cause])
-    strict = kind is not PatchType.JSON and request.write.field_validation not in ("", "Ignore")
+    strict = request.write.field_validation != "Ignore"
 
     def apply(old: Document) -> tuple[Document, FieldProblems]:
         patch = _read(request, kind)  # the result shares with it, and is the caller's own
-        duplicate = duplicate_fields(request.body, patch) if strict else []
+        problems = _problems(request, patch, kind) if strict else FieldProblems()
         try:
             document = _applied(info, kind, patch, old)
         except PatchError as error:
             raise _refused(error, kind) from None
         if not isinstance(document, dict):
             raise _refused(PatchError("the patch leaves no object behind"), kind)
-        return document, FieldProblems(duplicate=duplicate)
+        if kind is not PatchType.STRATEGIC and not info.custom and not document.get("apiVersion"):
+            raise no_name(request.name)  # Go's decoder then leaves the object empty
+        return document, problems
 
     return apply
+
+
+def _problems(request: APIRequest, patch: Any, kind: PatchType) -> FieldProblems:
+    """The fields of a patch that are given twice, and of a JSON patch those that no operation has."""
+    duplicate = duplicate_fields(request.body, patch)
+    if kind is not PatchType.JSON:
+        return FieldProblems(duplicate=duplicate)
+    known = [path for path in duplicate if _OPERATION_FIELD.fullmatch(path)]
+    fields = ((index, key) for index, operation in enumerate(patch) for key in operation or ())
+    unknown = [f"[{index}].{key}" for index, key in fields if key not in _OPERATION_FIELDS][:MAX_UNKNOWN]
+    ordered = jsontext.by_appearance(request.body, unknown, known) if unknown and known else [*unknown, *known]
+    named = [f"{'duplicate' if path in known else 'unknown'} field {gojson.quoted(path)}" for path in ordered]
+    return FieldProblems(operations=[f"json patch {each}" for each in named])
 
 
 def undecodable(info: ResourceInfo, request: APIRequest, reason: str, patched: Document) -> Invalid:
@@ -143,6 +162,8 @@ def _check_operations(patch: Any) -> None:
     if not isinstance(patch, list) and patch is not None:
         raise BadRequest(f"{subject} {jsontext.json_type(patch)} into Go value of type []handlers.jsonPatchOp")
     for operation in patch or ():
+        if operation is None:
+            continue  # Go's decoder leaves it empty
         if not isinstance(operation, dict):
             raise BadRequest(f"{subject} {jsontext.json_type(operation)} into Go value of type handlers.jsonPatchOp")
         for name in ("op", "path", "from"):

@@ -178,11 +178,9 @@ def shaped(info: ResourceInfo, data: bytes, form: Form) -> bytes:
 
 def check_list_options(options: ListOptions) -> None:
     """Refuse combinations of options that contradict each other."""
-    causes: list[Cause] = []
+    causes = _match_causes(options) if options.resource_version_match else []
     if options.send_initial_events is not None:
         causes.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
-    if options.resource_version_match:
-        causes += _match_causes(options)
     if causes:
         raise invalid_error(_LIST_OPTIONS, "", causes)
 

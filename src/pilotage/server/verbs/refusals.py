@@ -79,6 +79,14 @@ def unrecognized(info: ResourceInfo, reason: str, body: bytes) -> BadRequest:
     return BadRequest(f"the object provided is unrecognized (must be of type {info.gvk.kind}): {reason}{shown}")
 
 
+def other_version(api_version: str, info: ResourceInfo) -> BadRequest:
+    """The 400 for a body in a version of its kind that is not the one of the path."""
+    expected = info.gvk.api_version
+    return BadRequest(
+        f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
+    )
+
+
 def _summary(body: bytes) -> str:
     if not body or body.startswith(b"{"):
         return excerpt(body, 30)

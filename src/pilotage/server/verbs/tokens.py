@@ -17,9 +17,9 @@ LATEST = -1
 
 
 class _Token(msgspec.Struct):
-    v: str
-    rv: int
-    start: str
+    v: str = ""
+    rv: int = 0
+    start: str = ""
 
 
 class ContinueToken(Value, frozen=True):

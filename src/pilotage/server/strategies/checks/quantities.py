@@ -29,5 +29,6 @@ def validate_quantity_not_negative(value: Any, path: str) -> Iterator[Cause]:
 
 
 def is_fractional(value: Any) -> bool:
-    """Whether the amount has thousandths."""
-    return bool(quantity(value).milli_value() % 1000)
+    """Whether the amount has thousandths. As in Kubernetes, their number is cut to 64 bits."""
+    thousandths = quantity(value).milli_value()
+    return bool(((thousandths + 2**63) % 2**64 - 2**63) % 1000)

@@ -1,0 +1,16 @@
+"""Quantities that are not whole, as kube-apiserver counts: it warned for these, and not for the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from pilotage.server.strategies.checks.quantities import is_fractional
+
+
+@pytest.mark.parametrize(("amount", "fractional"), [("1", False), ("1m", True), ("1Pi", False), ("8Ei", False)])
+def test_thousandths_make_an_amount_fractional(amount: str, fractional: bool) -> None:
+    assert is_fractional(amount) is fractional
+
+
+def test_thousandths_are_cut_to_64_bits() -> None:
+    assert is_fractional("1Ei")
