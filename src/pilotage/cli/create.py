@@ -91,8 +91,8 @@ def _finish_parser(command: argparse.ArgumentParser, add: Callable[..., list[str
 
 def run(options: argparse.Namespace) -> int:
     """Collect the changes, write them and return the exit code."""
+    from pilotage.cli.scaffold.changes import finish
     from pilotage.cli.scaffold.create import ByHand, project_changes
-    from pilotage.cli.scaffold.report import finish
 
     changes, layout = project_changes(Path.cwd())
     try:

@@ -33,8 +33,8 @@ def register(subparsers: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the project and return the exit code."""
+    from pilotage.cli.scaffold.changes import finish
     from pilotage.cli.scaffold.init import init_changes, new_project
-    from pilotage.cli.scaffold.report import finish
 
     project = new_project(options.folder, options.name, options.package, options.group, options.domain)
     changes = init_changes(options.folder, project)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pilotage.cli.kit.commands.describe import label_of
-from pilotage.cli.kit.printers.table import Columns, cell_text
-from pilotage.cli.kit.printers.tabs import aligned
+from pilotage.cli.kit.printers.table import Columns, aligned, cell_text
 
 
 def test_neighbouring_lines_share_the_width_of_a_column() -> None:

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from pilotage.cli.demo.gpus import DemoGPUs
-from pilotage.cli.demo.output import IDLE_SECONDS, print_line
+from pilotage.cli.demo.gpus import IDLE_SECONDS, DemoGPUs, print_line
 from pilotage.cli.stop import Stop
 from pilotage.client.outcome import Outcome, create_or_patch
 from pilotage.cluster import Cluster

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from pilotage import device
-from pilotage.cli.demo.output import IDLE_SECONDS, print_line
+from pilotage.cli.terminal import BOLD, CYAN, DIM, GREEN, YELLOW, standard_output
 from pilotage.client.client import Client
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, Event, Request, Result, enqueue_requests_from
@@ -21,6 +21,9 @@ from pilotage.types.core.v1 import Node, Taint
 NODE = "this-machine"
 TAINT = "gpu.nvidia.com/reset-required"
 CHANGE_SECONDS = 5.0
+IDLE_SECONDS = 30
+"""How long to wait until the operator is idle."""
+_STYLES = {"because": CYAN, "reconcile": GREEN, "refused": YELLOW}
 
 
 class NodeReconciler:
@@ -132,3 +135,12 @@ def _print_event(event: Event) -> bool:
         shown = ", ".join(f"{name} {status}" for name, status in conditions.items())
         print_line(f"  because   GPU {event.object.metadata.name}: {shown}")
     return True
+
+
+def print_line(line: str) -> None:
+    """Print one line: what happens to the operator in bold, and the lines of the operator with a coloured verb."""
+    output = standard_output()
+    if not line.startswith(" "):
+        output.line(output.styled(line, BOLD))
+        return
+    output.line(output.accented(line, _STYLES.get(line.split()[0], DIM)))

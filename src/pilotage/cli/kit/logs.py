@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.logfile import LogFile, NoLog
+from pilotage.cli.kit.logfile import LogFile
 from pilotage.cli.terminal import Terminal
 from pilotage.telemetry import levels
 from pilotage.telemetry.console import ConsoleFormatter
@@ -21,7 +21,7 @@ def logged(path: str, level: str, terminal: Terminal) -> Iterator[None]:
         shown = levels.parsed(level) if level else None
     except ValueError as error:
         raise CommandError(f"--log-level: {error}") from error
-    configure_logging(min(shown or logging.INFO, logging.INFO), LogFile(path) if path else NoLog(), json=True)
+    configure_logging(min(shown or logging.INFO, logging.INFO), LogFile(path), json=True)
     if shown is None:
         yield
         return

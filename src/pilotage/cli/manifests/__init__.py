@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     folder = options.output or (project.deploy if project is not None else None)
     settings = _settings(options, project.image if project is not None else "")
     if folder is None and not options.check:
-        from pilotage.cli.manifests.plain import install
+        from pilotage.cli.manifests.objects import install
 
         sys.stdout.write(install(settings))
         return 0
@@ -94,10 +94,10 @@ def _settings(options: argparse.Namespace, image: str) -> InstallationSettings:
 
 
 def _files(settings: InstallationSettings) -> Files:
-    from pilotage.cli.manifests import chart, kustomize, plain
+    from pilotage.cli.manifests import chart, kustomize, objects
     from pilotage.cli.manifests.folder import Files
 
-    generated = {"install.yaml": plain.install(settings), **kustomize.files(settings), **chart.files(settings)}
+    generated = {"install.yaml": objects.install(settings), **kustomize.files(settings), **chart.files(settings)}
     return Files(generated, kustomize.overlays(settings))
 
 

@@ -34,6 +34,13 @@ def files(settings: InstallationSettings) -> dict[str, list[Document]]:
     return {name: documents for name, documents in found.items() if documents}
 
 
+def install(settings: InstallationSettings) -> str:
+    """All objects in one file, for `kubectl apply --server-side -f install.yaml`."""
+    from pilotage.meta.text import yamltext
+
+    return yamltext.write_all([each for documents in files(settings).values() for each in documents])
+
+
 def namespace(settings: InstallationSettings) -> Document:
     """The namespace, in which only Pods that follow the restricted profile are admitted."""
     level = {"pod-security.kubernetes.io/enforce": "restricted"}

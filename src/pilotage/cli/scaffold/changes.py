@@ -6,12 +6,13 @@ import difflib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.terminal import BOLD, DIM, GREEN, YELLOW, standard_output
 
 
 @dataclass
@@ -152,3 +153,23 @@ def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
+
+
+def finish(changes: ProjectChanges, dry_run: bool, next_steps: Sequence[str] = ()) -> int:
+    """Write the changes, or with `dry_run` print them as a diff. Returns the exit code."""
+    output = standard_output()
+    if dry_run:
+        output.write(output.difference(changes.difference()))
+        return 0
+    changes.write()
+    for path in changes.there:
+        output.line(output.styled(f"there already: {path}", DIM))
+    for line in changes.lines():
+        output.line(output.accented(line, GREEN if line.startswith("create") else YELLOW))
+    if not changes.lines():
+        output.line("nothing to do")
+    elif next_steps:
+        output.line(output.styled("next:", BOLD))
+        for step in next_steps:
+            output.line(f"  {step}")
+    return 0

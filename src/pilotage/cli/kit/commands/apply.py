@@ -8,14 +8,14 @@ import re
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.create import with_source
 from pilotage.cli.kit.commands.files import placed
-from pilotage.cli.kit.commands.written import Report, is_server_dry_run
+from pilotage.cli.kit.commands.written import DRY_RUN, Report, is_server_dry_run
 from pilotage.cli.kit.exits import raise_all
-from pilotage.cli.kit.session import CommandSession
+from pilotage.cli.kit.session import CommandSession, name_of
 from pilotage.cli.manifestfiles import Manifest, read_manifests
 from pilotage.errors import ApiError, Conflict, PilotageError, Status
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
-from pilotage.rest.request import PatchType
+from pilotage.rest.request import DeleteOptions, ListOptions, PatchType
 
 _MANAGER = re.compile(r'conflicts? with "([^"]*)"')
 _READ_ONLY = ("managedFields", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink")
@@ -37,9 +37,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
         applied.append((mapping, document))
         report.add(mapping, document, outcome)
     if options.prune and not errors:
-        from pilotage.cli.kit.commands.prune import prune
-
-        await prune(session, options, applied)
+        await _prune(session, options, applied)
     raise_all(errors)
     return 0
 
@@ -115,3 +113,39 @@ def _content(document: Document) -> Document:
     changing = ("managedFields", "resourceVersion")
     metadata = {name: value for name, value in document["metadata"].items() if name not in changing}
     return document | {"metadata": metadata}
+
+
+async def _prune(
+    session: CommandSession, options: argparse.Namespace, applied: list[tuple[RESTMapping, Document]]
+) -> None:
+    """Delete the objects of the applied kinds and namespaces that match the selector, that this tool has applied, and
+    that are not among `applied`. The manager of an apply is in managedFields: objects that were made in another way
+    stay."""
+    kept = {(mapping.gvk, _namespace(one), one["metadata"]["name"]) for mapping, one in applied}
+    kinds = {mapping.gvk: mapping for mapping, _ in applied}
+    for gvk, mapping in kinds.items():
+        for namespace in sorted({_namespace(one) for each, one in applied if each.gvk == gvk}):
+            listing = ListOptions(label_selector=options.selector)
+            for found in (await session.list(mapping, namespace, listing))[0]:
+                name = found["metadata"]["name"]
+                if (gvk, namespace, name) in kept or not _is_applied(found, session.field_manager):
+                    continue
+                await _prune_object(session, options, mapping, (namespace, name))
+
+
+async def _prune_object(
+    session: CommandSession, options: argparse.Namespace, mapping: RESTMapping, key: tuple[str, str]
+) -> None:
+    if options.dry_run != "client":
+        policy = DeleteOptions(dry_run=is_server_dry_run(options), propagation_policy="Background")
+        await session.delete(mapping, key, policy)
+    session.output.line(f"{name_of(mapping, key[1])} pruned{DRY_RUN[options.dry_run]}")
+
+
+def _namespace(document: Document) -> str:
+    return document["metadata"].get("namespace") or ""
+
+
+def _is_applied(document: Document, manager: str) -> bool:
+    entries = document["metadata"].get("managedFields") or ()
+    return any(entry.get("manager") == manager and entry.get("operation") == "Apply" for entry in entries)

@@ -10,7 +10,7 @@ from pilotage.cli.kit.commands.get import chosen_by, list_options, scope
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.ages import interval, last_seen
 from pilotage.cli.kit.printers.output import go_text
-from pilotage.cli.kit.printers.tabs import aligned
+from pilotage.cli.kit.printers.table import aligned
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession
 from pilotage.errors import ApiError, NoMatch, NotFound, PilotageError

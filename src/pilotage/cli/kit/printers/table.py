@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _PADDING = 3
 _MIN_WIDTH = 6
+_TAB_PADDING = 2
 NONE = "<none>"
 UNKNOWN = "<unknown>"
 
@@ -161,3 +162,29 @@ def _escaped(character: str) -> str:
 def labels_text(labels: dict[str, str]) -> str:
     """Labels as a table shows them: `a=1,b=2`."""
     return ",".join(f"{key}={labels[key]}" for key in sorted(labels)) or NONE
+
+
+def aligned(text: str) -> str:
+    """Text with tabs, as Go's tabwriter aligns it: the cells of neighbouring lines form columns.
+
+    Each run of lines with a cell in a column gets one width for it. The last cell of a line is not padded.
+    """
+    rows = [line.split("\t") for line in text.splitlines()]
+    _align(rows, 0, 0, len(rows))
+    return "".join("".join(row) + "\n" for row in rows)
+
+
+def _align(rows: list[list[str]], column: int, start: int, end: int) -> None:
+    at = start
+    while at < end:
+        if len(rows[at]) <= column + 1:
+            at += 1
+            continue
+        stop = at
+        while stop < end and len(rows[stop]) > column + 1:
+            stop += 1
+        width = max(len(row[column]) for row in rows[at:stop]) + _TAB_PADDING
+        for row in rows[at:stop]:
+            row[column] = row[column].ljust(width)
+        _align(rows, column + 1, at, stop)
+        at = stop
