@@ -99,7 +99,7 @@ def inventory() -> dict[str, Any]:
     library = LIBRARY()
     shown = open_library(library)
     answers: dict[str, Any] = {call: answered(library, call, -1) for call in SYSTEM_CALLS}
-    answers["telling"] = sorted(shown.telling)
+    answers["telling"] = sorted(shown.event_gpus)
     for identity in shown.identities:
         answers[f"device {identity.index}"] = {call: answered(library, call, identity.index) for call in DEVICE_CALLS}
     library.close()

@@ -17,7 +17,7 @@ class FakeShards:
     """Owns the keys that a test says it owns."""
 
     fence = Fence()
-    settled = True
+    handover_finished = True
 
     def __init__(self) -> None:
         self.owned: set[str] = set()

@@ -16,7 +16,7 @@ import pytest
 from hack.device.running import device_server
 from pilotage import device
 from pilotage.cache.event import InformerEvent
-from pilotage.device.client.listerwatcher import UNHEARD_SECONDS
+from pilotage.device.client.listerwatcher import NO_BOOKMARKS_SILENCE_SECONDS
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import BadRequest, Conflict, Gone, Invalid, NotFound, PilotageError, UnsupportedMediaType
 from pilotage.grpc.rpc import Peer
@@ -216,7 +216,7 @@ async def test_their_server_of_the_eighth_generation_may_be_silent_since_it_prom
     async with serving(programs / "v8", target), device.connect(target, wire="v8") as devices:
         source = devices.v1alpha1.gpus.lister_watcher()
         await devices.v1alpha1.gpus.list()
-        assert source.silence_seconds == UNHEARD_SECONDS
+        assert source.silence_seconds == NO_BOOKMARKS_SILENCE_SECONDS
 
 
 # Clients

@@ -21,7 +21,7 @@ async def test_a_source_with_events_or_without_a_wait_is_not_silent() -> None:
     with SilenceTimeout(9.0) as deadline:
         for _ in range(10):
             await asyncio.sleep(5)
-            deadline.heard = True
+            deadline.received = True
         deadline.waiting = False
         await asyncio.sleep(100)
 
@@ -65,5 +65,5 @@ async def test_a_blocked_loop_is_not_the_servers_silence() -> None:
     with SilenceTimeout(0.2) as deadline:
         time.sleep(0.4)  # noqa: ASYNC251  # on purpose: nothing can be heard meanwhile
         await asyncio.sleep(0.05)
-        deadline.heard = True
+        deadline.received = True
         await asyncio.sleep(0.05)

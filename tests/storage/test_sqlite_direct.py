@@ -108,7 +108,7 @@ def test_no_thread_is_started(path: str) -> None:
 
 
 def test_who_holds_the_lock_is_named(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "PATIENCE", 0.01)
+    monkeypatch.setattr(lock, "LOCK_TIMEOUT", 0.01)
     with opened(path) as one, opened(path) as other:
         with one._file.lock.held(), pytest.raises(StorageBusy, match=f"process {os.getpid()} .* has held the lock"):
             run_now(other.commit(Put("a", b"1")))

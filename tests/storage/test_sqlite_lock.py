@@ -51,7 +51,7 @@ async def test_commit_names_the_stopped_process_that_holds_the_lock(
     path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    monkeypatch.setattr(sqlite_lock, "PATIENCE", 0.1)
+    monkeypatch.setattr(sqlite_lock, "LOCK_TIMEOUT", 0.1)
     storage = await SqliteStorage.open(path)
     with stopped_holder(path) as process:
         said = rf'process {process} \(python.*\), which is stopped \(continue it with "kill -CONT {process}"'
@@ -83,7 +83,7 @@ class Warnings(logging.Handler):
 async def test_a_standby_names_the_stopped_process_that_holds_the_lock(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_lock, "PATIENCE", 0.1)
+    monkeypatch.setattr(sqlite_lock, "LOCK_TIMEOUT", 0.1)
     warnings = Warnings()
     monkeypatch.setattr(logging.getLogger("pilotage.leaderelection"), "handlers", [warnings])
     async with Cluster.embedded(f"sqlite:{path}") as cluster, asyncio.timeout(30):
@@ -97,7 +97,7 @@ async def test_a_standby_names_the_stopped_process_that_holds_the_lock(
 
 
 def test_patience_ends_before_a_leader_gives_up_a_request() -> None:
-    assert LeaseTimings().request_timeout > sqlite_lock.PATIENCE
+    assert LeaseTimings().request_timeout > sqlite_lock.LOCK_TIMEOUT
 
 
 def test_a_process_that_cannot_be_seen_is_named_by_its_number() -> None:

@@ -191,7 +191,7 @@ class Controller:
         gate = self._job.gate
         return (
             not self._job.activity.unfinished
-            and (gate is None or gate.settled)
+            and (gate is None or gate.handover_finished)
             and self._running_sources.idle(horizon)
             and self.queue.idle(horizon)
         )
@@ -202,7 +202,7 @@ class Controller:
             return []
         unfinished, waiting, running = self._job.activity.unfinished, self.queue.waiting(), self.queue.in_progress()
         found = self._running_sources.busy(horizon)
-        if self._job.gate is not None and not self._job.gate.settled:
+        if self._job.gate is not None and not self._job.gate.handover_finished:
             found.append("replicas hand over keys")
         found += reasons.tried_again(unfinished, waiting, running)
         if self._job.tracker is None:  # else the owner of the tracker reports them

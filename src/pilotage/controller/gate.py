@@ -23,7 +23,7 @@ class KeyOwners(Protocol):
     @property
     def fence(self) -> Fence: ...
     @property
-    def settled(self) -> bool: ...
+    def handover_finished(self) -> bool: ...
     def begin(self, key: str) -> bool: ...
     def end(self, key: str) -> None: ...
     def owns(self, key: str) -> bool: ...
@@ -44,9 +44,9 @@ class Gate:
         return self._shards.fence
 
     @property
-    def settled(self) -> bool:
+    def handover_finished(self) -> bool:
         """Whether no key is being handed over."""
-        return self._shards.settled
+        return self._shards.handover_finished
 
     @property
     def kept(self) -> int:

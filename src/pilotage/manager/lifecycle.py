@@ -54,7 +54,7 @@ class Lifecycle:
         self._cut: tuple[str, ...] = ()
         self._grace: Grace | None = None
         self._stop_asked = asyncio.Event()
-        self._settled = asyncio.Event()  # ready, or will never be
+        self._launched = asyncio.Event()  # ready, or will never be
         self._error: BaseException | None = None
         self._signals = 0
         self._raised = False
@@ -98,7 +98,7 @@ class Lifecycle:
             raise ManagerStopped("the manager has stopped, and cannot be started again: create another one")
         if self._launching is None:
             self._launching = self._own(self._launch(), "manager: start")
-            self._launching.add_done_callback(lambda _: self._settled.set())
+            self._launching.add_done_callback(lambda _: self._launched.set())
 
     def ask_stop(self, reason: str) -> None:
         if not self._stop_asked.is_set():
@@ -125,11 +125,11 @@ class Lifecycle:
         """Request the stop. No work is accepted from now on, even before the shutdown task runs."""
         self._work.stop_accepting()
         self._stop_asked.set()
-        self._settled.set()
+        self._launched.set()
 
     async def wait_ready(self) -> None:
         """Wait until `ready`. Raises ManagerStopped if a stop is requested before; its cause is the error, if any."""
-        await self._settled.wait()
+        await self._launched.wait()
         if not self.ready:
             raise ManagerStopped("the manager has stopped before it was ready") from self._error
 
@@ -149,7 +149,7 @@ class Lifecycle:
         """
         if self._launching is None:
             self._stop_asked.set()
-            self._settled.set()
+            self._launched.set()
             return
         self.ask_stop("the block of the manager ended")
         cancelled: asyncio.CancelledError | None = None

@@ -136,7 +136,7 @@ class _Reflector:
                     yield self._listening()
                     deadline.waiting = True
                 async for event in events:
-                    deadline.heard = True
+                    deadline.received = True
                     change = self._bookmark(event, deadline) if event.type == "BOOKMARK" else self._change(event)
                     attempt.eventful = True
                     if initial is not None:

@@ -21,13 +21,13 @@ class Silent(ConnectionLost):
 class SilenceTimeout:
     """Ends the block with `Silent` once nothing arrived for `seconds` while the block waited.
 
-    The block sets `heard` for each event, and clears `waiting` while the consumer has the last event. Both are plain
+    The block sets `received` for each event, and clears `waiting` while the consumer has the last event. Both are plain
     attributes, because they are set for each event. Silence is counted in ticks of the event loop and not by the clock:
     while the loop is blocked, events may have arrived that nothing could read.
     """
 
     def __init__(self, seconds: float) -> None:
-        self.heard = False
+        self.received = False
         self.waiting = True
         self.seconds = seconds
         self._count = 0
@@ -45,8 +45,8 @@ class SilenceTimeout:
             self._arm()
 
     def _tick(self) -> None:
-        self._count = self._count + 1 if self.waiting and not self.heard else 0
-        self.heard = False
+        self._count = self._count + 1 if self.waiting and not self.received else 0
+        self.received = False
         if self._count >= _TICKS and self._task is not None:
             self._fired = True
             self._task.cancel()

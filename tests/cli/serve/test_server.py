@@ -77,7 +77,7 @@ def test_a_file_of_another_program_is_refused_and_so_left_alone_is_its_folder(tm
 
 
 def test_a_storage_whose_lock_is_held_is_refused_after_a_while(tmp_path: Path) -> None:
-    impatient = "import pilotage.storage.sqlite.lock as lock; lock.PATIENCE = 0"
+    impatient = "import pilotage.storage.sqlite.lock as lock; lock.LOCK_TIMEOUT = 0"
     with (tmp_path / "state.db-lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         line = failure(tmp_path, "--storage", "sqlite:state.db", before=impatient)

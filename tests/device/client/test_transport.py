@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from pilotage.client.retries import Retries
 from pilotage.device import codes, wire
-from pilotage.device.client.listerwatcher import UNHEARD_SECONDS, DeviceListerWatcher
+from pilotage.device.client.listerwatcher import NO_BOOKMARKS_SILENCE_SECONDS, DeviceListerWatcher
 from pilotage.device.client.telemetry import TelemetryClient
 from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.telemetry import Telemetry
@@ -304,13 +304,13 @@ async def test_a_server_that_turns_out_to_be_read_only_is_said_to_be() -> None:
 async def test_silence_is_suspicious_only_where_bookmarks_were_promised() -> None:
     async with device_server() as server:
         source = DeviceListerWatcher(DeviceTransport(server))
-        assert source.silence_seconds == UNHEARD_SECONDS
+        assert source.silence_seconds == NO_BOOKMARKS_SILENCE_SECONDS
         await source.list(ListOptions())
         assert source.silence_seconds == 10.0
     async with device_server(knows_options=False) as server:
         source = DeviceListerWatcher(DeviceTransport(server))
         await source.list(ListOptions())
-        assert source.silence_seconds == UNHEARD_SECONDS
+        assert source.silence_seconds == NO_BOOKMARKS_SILENCE_SECONDS
 
 
 async def test_a_server_without_telemetry_is_named_as_such() -> None:
@@ -341,10 +341,10 @@ async def test_a_server_of_v8_that_promises_no_bookmarks_may_be_silent() -> None
     async with device_server(generation=Generation.V8, knows_options=False) as server:
         source = DeviceListerWatcher(DeviceTransport(server, Generation.V8))
         await source.list(ListOptions())
-        assert source.silence_seconds == UNHEARD_SECONDS
+        assert source.silence_seconds == NO_BOOKMARKS_SILENCE_SECONDS
 
 
-@pytest.mark.parametrize(("promised", "seconds"), [("3", 10.0), ("20", 60.0), ("soon", UNHEARD_SECONDS)])
+@pytest.mark.parametrize(("promised", "seconds"), [("3", 10.0), ("20", 60.0), ("soon", NO_BOOKMARKS_SILENCE_SECONDS)])
 async def test_how_long_a_watch_may_be_silent_follows_from_the_promised_rhythm(promised: str, seconds: float) -> None:
     page = wire.encode_page(Generation.V6, Page([ADDED], "7"))
     transport = DeviceTransport(ScriptedChannel(lambda *_: Reply(page, {wire.BOOKMARK_SECONDS: promised})))

@@ -39,7 +39,9 @@ async def main(name: str, kubeconfig: str, namespace: str, lease_seconds: float)
 
         shards = manager.shards
         assert shards is not None
-        shards.subscribe(lambda: print(f"members {len(shards.members)} settled {shards.settled}", flush=True))
+        shards.subscribe(
+            lambda: print(f"members {len(shards.members)} handover_finished {shards.handover_finished}", flush=True)
+        )
         pt.ControllerBuilder(manager).for_(ConfigMap).complete(reconcile)
         await manager.start()
 

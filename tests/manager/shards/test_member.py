@@ -90,7 +90,7 @@ async def test_members_divide_the_keys_and_a_new_one_gets_its_part_from_each() -
         after = [one.keys() for one in running]
         assert all(new < old for old, new in zip(before, after, strict=False))
         assert 0.2 < len(after[2]) / len(KEYS) < 0.45
-        assert {one.member.settled for one in running} == {True}
+        assert {one.member.handover_finished for one in running} == {True}
 
 
 @pytest.mark.virtual_time

@@ -37,7 +37,7 @@ async def replica(name: str, kubeconfig: str, namespace: str) -> AsyncIterator[P
 async def sees(process: Process, members: int) -> None:
     """Wait until a replica shares the keys with so many members."""
     assert process.stdout is not None
-    while (line := await process.stdout.readline()) != f"members {members} settled True\n".encode():
+    while (line := await process.stdout.readline()) != f"members {members} handover_finished True\n".encode():
         assert line, "it has ended"
 
 

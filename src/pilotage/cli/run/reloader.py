@@ -87,7 +87,7 @@ class Reloader:
         while not self._stopping.is_set():
             await self._pause(child)
             if child.code is not None and not waiting:
-                self._say(f"The program ended with exit code {child.code}; waiting for a change of its files", YELLOW)
+                self._print(f"The program ended with exit code {child.code}; waiting for a change of its files", YELLOW)
                 seen |= self._stamps(_folders(child.files))  # a file that was missing may be created
                 waiting = True
             current = self._stamps([*child.files, *seen])
@@ -97,10 +97,10 @@ class Reloader:
             if not changed or changed == broken:
                 continue
             if problem := next(filter(None, map(syntax_problem, changed)), None):
-                self._say(f"{problem}; the program is replaced when it is fixed", YELLOW)
+                self._print(f"{problem}; the program is replaced when it is fixed", YELLOW)
                 broken = changed
                 continue
-            self._say(f"Restarting: {', '.join(map(_short, sorted(changed)))} changed", GREEN)
+            self._print(f"Restarting: {', '.join(map(_short, sorted(changed)))} changed", GREEN)
             return
 
     async def _pause(self, child: Child) -> None:
@@ -115,7 +115,7 @@ class Reloader:
                 each.cancel()
             await asyncio.wait(waits)
 
-    def _say(self, text: str, style: str) -> None:
+    def _print(self, text: str, style: str) -> None:
         self._terminal.line(f"{self._terminal.styled('pilotage:', BOLD, style)} {text}")
 
 

@@ -16,7 +16,7 @@ from pilotage.rest.request import Form, ListOptions
 _MISSED = 3.0
 """How many bookmarks may be missing before a watch is considered dead."""
 
-UNHEARD_SECONDS = 24 * 3600.0
+NO_BOOKMARKS_SILENCE_SECONDS = 24 * 3600.0
 """How long a watch may be silent if the server sends no bookmarks: GPUs may not change for hours. The connection
 reports the end of the server."""
 
@@ -48,7 +48,7 @@ class DeviceListerWatcher:
     @property
     def silence_seconds(self) -> float:
         seconds = self.transport.announced.bookmark_seconds
-        return max(EMBEDDED_SILENCE_SECONDS, _MISSED * seconds) if seconds else UNHEARD_SECONDS
+        return max(EMBEDDED_SILENCE_SECONDS, _MISSED * seconds) if seconds else NO_BOOKMARKS_SILENCE_SECONDS
 
     @property
     def recounts(self) -> bool:

@@ -18,7 +18,7 @@ from pilotage.meta.scalars import times
 
 PROVIDER_LABEL = "pilotage.dev/provider"
 
-_Settled = tuple[tuple[ConditionState, ...], Health]
+_Written = tuple[tuple[ConditionState, ...], Health]
 
 
 class Inventory:
@@ -36,7 +36,7 @@ class Inventory:
         self._provider = provider
         self._vocabulary = vocabulary
         self._clock = clock
-        self._settled: dict[str, _Settled] = {}
+        self._written: dict[str, _Written] = {}
         """By name: the stored conditions after the last write, and those that were sent."""
 
     async def stored(self) -> dict[str, GPU]:
@@ -51,17 +51,17 @@ class Inventory:
         """Create or update a GPU, of which `stored` is the current state; True if it was written."""
         if stored is None:
             written = await self._create(name, uuid, health)
-        elif stored.spec.uuid == uuid and self._settled.get(name) == (states(stored, health), health):
+        elif stored.spec.uuid == uuid and self._written.get(name) == (states(stored, health), health):
             return False
         else:
             same = stored if stored.spec.uuid == uuid else await self._identify(name, uuid)
             written = await self._write_status(same, health)
-        self._settled[name] = (states(written, health), health)
+        self._written[name] = (states(written, health), health)
         return True
 
     async def remove(self, gpu: GPU) -> bool:
         """Delete a GPU of this provider, unless it was replaced since it was read; True if it was deleted."""
-        self._settled.pop(gpu.metadata.name, None)
+        self._written.pop(gpu.metadata.name, None)
         if gpu.metadata.labels.get(PROVIDER_LABEL) != self._provider:
             return False
         try:

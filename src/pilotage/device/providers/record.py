@@ -52,7 +52,7 @@ def record(
                 del waiting[0]
             for identity in shown.identities:
                 read(recorder, identity.index)
-            _listen(recorder, bool(shown.telling), interval, sleep)
+            _listen(recorder, bool(shown.event_gpus), interval, sleep)
     finally:
         recorder.close()
     recording = anonymous(recorder.finished())
@@ -77,9 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _listen(library: RecordingLibrary, telling: bool, seconds: float, sleep: Callable[[float], None]) -> None:
+def _listen(library: RecordingLibrary, has_events: bool, seconds: float, sleep: Callable[[float], None]) -> None:
     try:
-        if telling:
+        if has_events:
             library.wait(seconds)
             return
     except NVMLError as error:

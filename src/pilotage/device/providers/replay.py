@@ -42,7 +42,7 @@ class ReplayLibrary:
         if self._start is None:
             self._start = self._clock()
         if self._recording.answer("open", -1, 0.0) is not None:
-            self._said("open", -1)
+            self._answer("open", -1)
         self._opened = True
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ class ReplayLibrary:
     def ask(self, call: str, device: int = -1) -> Answer:
         if not self._opened:
             raise NVMLError(Return.UNINITIALIZED, "the library is not open")
-        return self._said(call, device)
+        return self._answer(call, device)
 
     def subscribe(self, device: int, types: int) -> int:
         supported = self._recording.subscribed.get(str(device), 0) & types
@@ -80,7 +80,7 @@ class ReplayLibrary:
                 return DeviceEvent(event.device, event.type, event.data)
         return None
 
-    def _said(self, call: str, device: int) -> Answer:
+    def _answer(self, call: str, device: int) -> Answer:
         at = self._elapsed()
         found = self._recording.answer(call, device, at % self._recording.seconds if self._loop else at)
         if found is None:

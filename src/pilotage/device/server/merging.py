@@ -60,7 +60,7 @@ def ignored(old: Document, sent: Document, provider: str) -> list[tuple[str, str
     return [
         (kind, before[kind].get("provider", ""))
         for kind, wanted in ((condition["type"], condition) for condition in sent.get("conditions") or ())
-        if not _may_write(before.get(kind), wanted, provider) and not _says_the_same(before[kind], wanted)
+        if not _may_write(before.get(kind), wanted, provider) and not _is_same_condition(before[kind], wanted)
     ]
 
 
@@ -107,10 +107,10 @@ def _belongs(condition: Document, provider: str) -> bool:
 def _may_write(existing: Document | None, wanted: Document, provider: str) -> bool:
     if existing is None or _belongs(existing, provider):
         return True
-    return is_lost(existing) and not _says_the_same(existing, wanted)
+    return is_lost(existing) and not _is_same_condition(existing, wanted)
 
 
-def _says_the_same(one: Document, other: Document) -> bool:
+def _is_same_condition(one: Document, other: Document) -> bool:
     return all((one.get(key) or "") == (other.get(key) or "") for key in ("status", "reason", "message"))
 
 

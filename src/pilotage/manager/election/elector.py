@@ -222,16 +222,16 @@ class LeaderElector:
         released meanwhile is requested at once."""
         begun, period = self._now(), self._timings.retry_period
         until = begun + period * (1 + self._random.random() * JITTER)
-        heard = False
+        changed = False
         while True:
             expiry, now = self._expiry(), self._now()
-            if heard and expiry <= now:
+            if changed and expiry <= now:
                 return
             end = min(until, expiry) if expiry > begun else until  # expired: the last attempt has failed
             self._changed.clear()
             try:
                 async with asyncio.timeout(max(end - now, period / 20)):
-                    heard = await self._changed.wait()
+                    changed = await self._changed.wait()
             except TimeoutError:
                 return
 

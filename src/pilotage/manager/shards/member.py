@@ -115,7 +115,7 @@ class ShardMember:
         return self._tenure.missing_permission
 
     @property
-    def settled(self) -> bool:
+    def handover_finished(self) -> bool:
         """Whether all members have published the view of this one."""
         ownership = self._ownership
         return ownership.confirmed and all(

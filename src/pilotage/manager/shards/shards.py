@@ -51,9 +51,9 @@ class Shards:
         return self._member.missing_permission
 
     @property
-    def settled(self) -> bool:
+    def handover_finished(self) -> bool:
         """Whether no key is being handed over, as far as this replica sees."""
-        return self._member.settled
+        return self._member.handover_finished
 
     def begin(self, key: str) -> bool:
         """Begin to work on a key, if this replica owns it; then `end` must be called."""

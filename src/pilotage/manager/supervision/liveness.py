@@ -12,7 +12,7 @@ from pilotage.http.messages import HTTPRequest, HTTPResponse
 EVENT_LOOP = "eventLoop"
 """The check that the event loop is not blocked."""
 
-PATIENCE_SECONDS = 0.5
+BLOCKED_SECONDS = 0.5
 """How long the supervisor waits for the loop before it answers the probe itself: a kubelet waits for one second."""
 
 _LOOK_SECONDS = 0.1
@@ -42,7 +42,7 @@ class SupervisedHealth:
             handling.close()
             return text_response(503, "the program is ending")
         while not answer.done():
-            if (seconds := self._blocked_seconds()) >= PATIENCE_SECONDS:
+            if (seconds := self._blocked_seconds()) >= BLOCKED_SECONDS:
                 answer.cancel()
                 return self._handler.last_answer(request, {EVENT_LOOP: self._holds(seconds)})
             await asyncio.wait([answer], timeout=_LOOK_SECONDS)

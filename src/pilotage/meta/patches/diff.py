@@ -102,7 +102,7 @@ def _field(field: str, before: Any, after: Any, schema: MergeSchema | None) -> d
     if not any(isinstance(item, dict) for item in (*before, *after)):
         return _of_scalars(field, before, after)
     key = schema.merge_key(field)
-    if _told_apart(before, key) and _told_apart(after, key):
+    if _is_unique(before, key) and _is_unique(after, key):
         return differ.of_lists(field, before, after, key)
     return {field: [{PATCH: "replace"}, *after]}
 
@@ -153,7 +153,7 @@ def _of_scalars(field: str, before: list[Any], after: list[Any]) -> dict[str, An
     return patch
 
 
-def _told_apart(items: list[Any], key: str) -> bool:
+def _is_unique(items: list[Any], key: str) -> bool:
     """Whether the merge key identifies every item."""
     names = {identity(item, key) if isinstance(item, dict) else None for item in items}
     return None not in names and len(names) == len(items)

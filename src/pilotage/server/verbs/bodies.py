@@ -66,7 +66,7 @@ class _PlainEntries(msgspec.Struct, gc=False):
     entries: list[_PlainEntry]
 
 
-class _Entry(ManagedFieldsEntry):
+class _ManagedFieldsEntry(ManagedFieldsEntry):
     """An entry that is checked with all that is in it."""
 
     raw_fields: dict[str, Any] | None = msgspec.field(name="fieldsV1", default=None)  # type: ignore[assignment]
@@ -83,7 +83,7 @@ class _Owner(OwnerReference):
 
 class _Metadata(ObjectMeta):
     owner_references: list[_Owner | None] = []  # type: ignore[assignment]
-    managed_fields: list[_Entry] = []  # type: ignore[assignment]
+    managed_fields: list[_ManagedFieldsEntry] = []  # type: ignore[assignment]
 
 
 def check_options(request: APIRequest) -> None:

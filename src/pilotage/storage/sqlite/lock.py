@@ -31,9 +31,9 @@ _MAGIC = b"PILOTLK1"
 SIZE = 4096
 """The bytes of the lock and its numbers. Behind them is the space that is kept for deletes."""
 _REACHED, _DURABLE, _HOLDER, _FULL = 1, 2, 3, 4  # in words of eight bytes; the magic is word 0
-PATIENCE = 4.0
+LOCK_TIMEOUT = 4.0
 """Seconds to wait for another process: less than a leader's time for one request (5 s), so that its log names it."""
-_SHORT_PATIENCE = 0.1  # after a failed wait for the same holder: the next callers fail soon
+_SHORT_TIMEOUT = 0.1  # after a failed wait for the same holder: the next callers fail soon
 
 
 class LockFile:
@@ -79,7 +79,7 @@ class LockFile:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the lock; wait for it at most `PATIENCE`, then raise StorageBusy."""
+        """Hold the lock; wait for it at most `LOCK_TIMEOUT`, then raise StorageBusy."""
         with self._locked():
             self._words[_HOLDER] = os.getpid()
             try:
@@ -126,7 +126,7 @@ class LockFile:
 
     def _wait(self) -> None:
         # Polling, because a blocking flock has no time limit, and a stopped process would block this one.
-        pause, deadline = 0.0002, time.monotonic() + (_SHORT_PATIENCE if self._stuck else PATIENCE)
+        pause, deadline = 0.0002, time.monotonic() + (_SHORT_TIMEOUT if self._stuck else LOCK_TIMEOUT)
         while not self._try():
             if time.monotonic() > deadline:
                 self._give_up()
@@ -145,7 +145,7 @@ class LockFile:
         from ..process import describe
 
         holder = int.from_bytes(os.pread(self.descriptor, 8, 8 * _HOLDER), "little")
-        self._stuck = f"{self.path}: {describe(holder)} has held the lock of the storage for over {PATIENCE:.0f} s"
+        self._stuck = f"{self.path}: {describe(holder)} has held the lock of the storage for over {LOCK_TIMEOUT:.0f} s"
         raise StorageBusy(self._stuck)
 
     def _check_magic(self) -> None:

@@ -7,10 +7,10 @@ storage does something else. With pytest:
     async def test_conformance(check: ConformanceCheck) -> None:
         await check(lambda: contextlib.aclosing(MyStorage()))
 
-where the factory returns an async context manager of a storage. No check waits longer than `PATIENCE`.
+where the factory returns an async context manager of a storage. No check waits longer than `TIMEOUT`.
 """
 
 from pilotage.testing.storage import commits, lifecycle, lists, watches
-from pilotage.testing.storage.checks import CHECKS, PATIENCE, ConformanceCheck, Factory
+from pilotage.testing.storage.checks import CHECKS, TIMEOUT, ConformanceCheck, Factory
 
-__all__ = ["CHECKS", "PATIENCE", "ConformanceCheck", "Factory", "commits", "lifecycle", "lists", "watches"]
+__all__ = ["CHECKS", "TIMEOUT", "ConformanceCheck", "Factory", "commits", "lifecycle", "lists", "watches"]

@@ -15,7 +15,7 @@ ConformanceCheck = Callable[[Factory], Coroutine[Any, Any, None]]
 
 E = TypeVar("E", bound=StorageError)
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 """Seconds after which something that should happen counts as not happening."""
 
 CHECKS: list[ConformanceCheck] = []
@@ -37,7 +37,7 @@ def check(function: Callable[[Storage], Awaitable[None]]) -> ConformanceCheck:
 
 async def raises(kind: type[E], awaitable: Awaitable[object]) -> E:
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             await awaitable
     except kind as error:
         return error
@@ -52,7 +52,7 @@ async def conflict(storage: Storage, *operations: Operation) -> tuple[str, int]:
 async def read_events(watch: Watch, count: int) -> list[Event]:
     """The next events of a watch, at least so many."""
     events: list[Event] = []
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while len(events) < count:
             events += await anext(watch)
     return events
@@ -64,7 +64,7 @@ async def yield_to_tasks() -> None:
 
 
 async def next_batch(watch: Watch) -> Sequence[Event]:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         return await anext(watch)
 
 

@@ -7,7 +7,7 @@ import asyncio
 from pilotage.errors import FutureRevision, RevisionConflict, StorageError
 from pilotage.storage.interface import Delete, Put, Storage
 from pilotage.testing.storage.checks import (
-    PATIENCE,
+    TIMEOUT,
     check,
     found,
     next_batch,
@@ -48,7 +48,7 @@ async def concurrent_writers_lose_no_update(storage: Storage) -> None:
             else:
                 return
 
-    await asyncio.wait_for(asyncio.gather(*(increment() for _ in range(20))), 3 * PATIENCE)
+    await asyncio.wait_for(asyncio.gather(*(increment() for _ in range(20))), 3 * TIMEOUT)
     assert found(await storage.get("count")).value == b"20"
 
 

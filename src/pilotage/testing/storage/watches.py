@@ -7,7 +7,7 @@ import asyncio
 from pilotage.errors import Compacted
 from pilotage.storage.interface import Delete, Event, Put, Storage
 from pilotage.testing.storage.checks import (
-    PATIENCE,
+    TIMEOUT,
     check,
     found,
     next_batch,
@@ -64,7 +64,7 @@ async def waiting_watch_is_woken(storage: Storage) -> None:
     await yield_to_tasks()
     await storage.commit(Put("b", b"1"))
     await storage.commit(Put("a", b"2"))
-    events = await asyncio.wait_for(waiting, PATIENCE)
+    events = await asyncio.wait_for(waiting, TIMEOUT)
     assert [event.key for event in events] == ["a"]
 
 

@@ -62,14 +62,14 @@ def next_state(
     `trusted_for` is for how long the clients have had the bundle of `state`; None: they do not have it yet.
     """
     hosts = _all_hosts(hosts, state)
-    is_settled = trusted_for is not None and trusted_for >= validity.overlap
+    overlap_has_passed = trusted_for is not None and trusted_for >= validity.overlap
     expired = certificates.expiry(state.current) <= now
     if expired:  # nothing was renewed for a long time: there is no certificate left that could overlap
         return first_state(hosts, now, validity)
-    if state.next is not None and is_settled:
+    if state.next is not None and overlap_has_passed:
         authority = state.next
         return SecretState(authority, _serving(authority, hosts, now, validity), None, state.current.certificate)
-    if state.next is None and state.previous and is_settled and _since(state.serving, now) >= validity.overlap:
+    if state.next is None and state.previous and overlap_has_passed and _since(state.serving, now) >= validity.overlap:
         return replace(state, previous=b"")
     if state.next is None and not state.previous and is_due(state.current, now):
         return replace(state, next=certificates.authority(now, validity.authority))

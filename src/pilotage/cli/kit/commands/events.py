@@ -34,7 +34,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
         where = "." if options.all_namespaces else f" in {session.namespace} namespace."
         session.errors.line(f"No events found{where}")
     if options.watch:
-        await Watching(session, mapping, namespace, ListOptions(), shown).follow(version)
+        await Watching(session, mapping, namespace, ListOptions(), shown).watch(version)
     return 0
 
 

@@ -47,7 +47,7 @@ async def watch(session: CommandSession, options: argparse.Namespace, chosen: li
         shown = _Objects(session, printer_of(options.output, headers=not options.no_headers))
     namespace = session.place(mapping, chosen[0].namespace) if name else scope(session, mapping, options)
     watching = Watching(session, mapping, namespace, listing, shown)
-    await watching.follow(await watching.list(shown=not options.watch_only))
+    await watching.watch(await watching.list(shown=not options.watch_only))
     return 0
 
 
@@ -70,7 +70,7 @@ class Watching:
         self._mapping = mapping
         self._shown = shown
 
-    async def follow(self, version: str) -> None:
+    async def watch(self, version: str) -> None:
         """Print each change after a version."""
         while True:
             try:

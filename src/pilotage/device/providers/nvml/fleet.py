@@ -90,7 +90,7 @@ class Fleet:
         for identity in shown.identities:
             device = self.devices.get(identity.name) or self._add(identity, identity.name)
             device.identity, device.skipped, device.seen, device.lost = identity, frozenset(), True, False
-            device.meter.reports_xids = identity.index in shown.telling
+            device.meter.reports_xids = identity.index in shown.event_gpus
         for name in self.devices.keys() - names:
             device = self.devices[name]
             device.identity = replace(device.identity, index=NOT_SHOWN)

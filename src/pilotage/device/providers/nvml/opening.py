@@ -25,7 +25,7 @@ class Shown:
     identities: Sequence[Identity]
     unidentified: int = 0
     """The number of GPUs that cannot be identified."""
-    telling: frozenset[int] = frozenset()
+    event_gpus: frozenset[int] = frozenset()
     """The indexes of the GPUs with events."""
     driver: str = ""
     trouble: str = ""
@@ -50,7 +50,7 @@ def open_library(library: Library) -> Shown:
     return Shown(
         identities,
         unidentified=len(indexes) - len(identities),
-        telling=frozenset(identity.index for identity in identities if _tells(library, identity.index)),
+        event_gpus=frozenset(identity.index for identity in identities if _supports_events(library, identity.index)),
         driver=_driver(library),
         trouble=trouble,
     )
@@ -62,7 +62,7 @@ def explanation(error: NVMLError | DriverHangs | MissingExtra) -> str:
     return f"{text} ({error})" if text else str(error)
 
 
-def _tells(library: Library, index: int) -> bool:
+def _supports_events(library: Library, index: int) -> bool:
     try:
         return library.subscribe(index, WATCHED_EVENTS) != 0
     except NVMLError as error:

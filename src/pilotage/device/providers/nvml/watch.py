@@ -61,7 +61,7 @@ class NVMLMonitor:
         self._devices = devices
         self._clock = clock
         self._wanted = devices.telemetry_wanted()
-        self._said: dict[str, str] = {}
+        self._last_logged: dict[str, str] = {}
         self._events = _EventTurns()
         self._polled = 0.0
         self._asked = float("-inf")
@@ -79,18 +79,18 @@ class NVMLMonitor:
             except (NVMLError, DriverHangs, MissingExtra) as error:
                 await self._unusable(error)
             except (ApiError, ConnectionLost) as error:
-                self._say("api", f"cannot read from the Device API: {error}")
+                self._log_change("api", f"cannot read from the Device API: {error}")
             await asyncio.sleep(retry)
             retry = min(retry * 2, self._options.retry_most_seconds)
 
     async def _open(self) -> None:
         shown = await self._worker.run(open_library, timeout=self._options.call_seconds)
-        self._events = _EventTurns(telling=bool(shown.telling))
+        self._events = _EventTurns(has_events=bool(shown.event_gpus))
         COUNT.set(len(shown.identities))
-        MONITORING.set(float(self._events.telling))
-        self._say("library", f"NVIDIA driver {shown.driver or '(no version)'}, GPUs: {len(shown.identities)}")
+        MONITORING.set(float(self._events.has_events))
+        self._log_change("library", f"NVIDIA driver {shown.driver or '(no version)'}, GPUs: {len(shown.identities)}")
         silent = f"cannot identify {shown.unidentified} GPUs: {shown.trouble}" if shown.unidentified else ""
-        self._say("silent", silent)
+        self._log_change("silent", silent)
         stored = await self._inventory.stored()
         self._fleet.remember(stored)
         for name in self._fleet.match_listed(shown):
@@ -120,7 +120,7 @@ class NVMLMonitor:
     async def _poll(self) -> None:
         self._logged.clear()
         await self._read(lambda device, reading: device.see(reading, self._clock()))
-        await self._tell()
+        await self._write_changed()
 
     async def _read(self, show: Callable[[Device, Reading], None]) -> None:
         """Read all GPUs and report their telemetry.
@@ -149,7 +149,7 @@ class NVMLMonitor:
         except NVMLError as error:
             if error.driver_gone:
                 raise
-            self._say("events", f"cannot wait for events: {error}")
+            self._log_change("events", f"cannot wait for events: {error}")
             self._events.record_failure(now)
             return SOMETHING  # a GPU may be lost: the next poll finds it
         self._events.record_success()
@@ -174,52 +174,52 @@ class NVMLMonitor:
             before = device.health()
             device.history = with_xid(device.history, xid, self._clock())
             if device.health() != before:
-                await self._tell((identity.name,))
+                await self._write_changed((identity.name,))
 
     async def _unusable(self, error: NVMLError | DriverHangs | MissingExtra) -> None:
         """No GPU can be read: log it, and set the conditions of all GPUs to Unknown."""
         COUNT.set(0)
         MONITORING.set(0)
         text = explanation(error)
-        self._say("library", f"cannot read GPUs: {text}", warning=True)
+        self._log_change("library", f"cannot read GPUs: {text}", warning=True)
         try:
             self._fleet.remember(await self._inventory.stored())
         except (ApiError, ConnectionLost) as lost:
-            self._say("api", f"cannot read from the Device API: {lost}")
+            self._log_change("api", f"cannot read from the Device API: {lost}")
         self._fleet.note_closed(text, forget=isinstance(error, NVMLError) and error.driver_gone)
         await self._report()
-        await self._tell()
+        await self._write_changed()
 
     async def _report(self) -> None:
         """Report telemetry before conditions are written: calls may be waiting for it."""
         try:
             await self._devices.report_telemetry(self._fleet.telemetry())
-            self._say("telemetry", "")
+            self._log_change("telemetry", "")
         except (ApiError, ConnectionLost) as error:
-            self._say("telemetry", f"cannot report telemetry: {error}")
+            self._log_change("telemetry", f"cannot report telemetry: {error}")
 
-    async def _tell(self, names: Sequence[str] | None = None) -> None:
+    async def _write_changed(self, names: Sequence[str] | None = None) -> None:
         """Write all changed GPUs; a failed write is retried at the next poll."""
         try:
             stored = await self._inventory.stored()
             for name in self._fleet.devices if names is None else names:
-                await self._tell_one(name, stored.get(name))
+                await self._write_one(name, stored.get(name))
             self._devices.inventory_complete()
-            self._say("api", "")
+            self._log_change("api", "")
         except (ApiError, ConnectionLost) as error:
-            self._say("api", f"cannot write to the Device API: {error}")
+            self._log_change("api", f"cannot write to the Device API: {error}")
 
-    async def _tell_one(self, name: str, stored: GPU | None) -> None:
+    async def _write_one(self, name: str, stored: GPU | None) -> None:
         device = self._fleet.devices[name]
         health = device.health()
         if await self._inventory.apply(name, device.identity.uuid, health, stored):
             states = {state.type: f"{state.status} ({state.reason})" for state in health.conditions}
             _log.info("GPU health", gpu=name, **states, action=health.action.value)
 
-    def _say(self, about: str, text: str, *, warning: bool = False) -> None:
+    def _log_change(self, about: str, text: str, *, warning: bool = False) -> None:
         """Log a message if it differs from the last one; an empty message means recovery."""
-        if self._said.get(about, "") != text:
-            self._said[about] = text
+        if self._last_logged.get(about, "") != text:
+            self._last_logged[about] = text
             if text:
                 (_log.info if about == "library" and not warning else _log.warning)(text)
 
@@ -228,12 +228,12 @@ class NVMLMonitor:
 class _EventTurns:
     """The backoff of waiting for events."""
 
-    telling: bool = False
+    has_events: bool = False
     failures: int = 0
     closed_until: float = 0.0
 
     def open_at(self, now: float) -> bool:
-        return self.telling and now >= self.closed_until
+        return self.has_events and now >= self.closed_until
 
     def record_failure(self, now: float) -> None:
         self.failures = min(self.failures + 1, 6)

@@ -93,8 +93,8 @@ class ProviderService:
     async def _heartbeat(self, call: Call, message: bytes, outcome: CallOutcome) -> bytes:
         asked = messages.Heartbeat.decode(message)
         provider = caller_of(call, asked.provider_id).identity
-        heard = self._registry.heartbeat(provider, asked.gpu_names)
-        return messages.Acknowledged(heard and await self._registry.knows(asked.gpu_names)).encode()
+        accepted = self._registry.heartbeat(provider, asked.gpu_names)
+        return messages.Acknowledged(accepted and await self._registry.knows(asked.gpu_names)).encode()
 
 
 def _status_update(name: str, document: Mapping[str, object]) -> APIRequest:
