@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
-import select
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -15,15 +12,9 @@ from pilotage import cli
 from pilotage.cli import parser
 from pilotage.cli.completion import bash, fish, zsh
 from pilotage.cli.completion.commands import described
+from tests.cli.completion.shells import interactive, needs, read_until
 
 ROOT = described(parser())
-
-
-def needs(shell: str) -> str:
-    found = shutil.which(shell)
-    if found is None:
-        pytest.skip(f"{shell} is not installed")
-    return found
 
 
 @pytest.fixture
@@ -84,32 +75,16 @@ def test_fish_completes_commands_options_values_and_files(folder: Path) -> None:
 
 def test_zsh_completes_commands_options_and_files(folder: Path) -> None:
     environment = os.environ | {"HOME": str(folder), "TERM": "dumb", "PS1": "", "ZDOTDIR": str(folder)}
-    ours, theirs = pty.openpty()
-    command = [needs("zsh"), "-f", "-i"]
-    with subprocess.Popen(
-        command, cwd=folder, env=environment, start_new_session=True, stdin=theirs, stdout=theirs, stderr=theirs
-    ) as process:
-        os.close(theirs)
-        try:
-            load = "autoload -U compinit; compinit -u -D; source pilotage.zsh"
-            os.write(ours, f'{load}; pilotage() {{ echo "<$*>" }}\n'.encode())
-            for typed, expected in (
-                ("pilotage devi\tg\t\n", "<device get>"),
-                ("pilotage run --until-i\thel\t\n", "<run --until-idle hello.py>"),
-                ("pilotage run --log-format j\t\n", "<run --log-format json>"),
-            ):
-                os.write(ours, typed.encode())
-                read_until(ours, expected)
-        finally:
-            process.kill()
-            os.close(ours)
-
-
-def read_until(terminal: int, expected: str) -> None:
-    read = b""
-    while expected.encode() not in read:
-        assert select.select([terminal], [], [], 30)[0], f"the shell printed {read.decode()}"
-        read += os.read(terminal, 65536)
+    with interactive([needs("zsh"), "-f", "-i"], folder, environment) as terminal:
+        load = "autoload -U compinit; compinit -u -D; source pilotage.zsh"
+        os.write(terminal, f'{load}; pilotage() {{ echo "<$*>" }}\n'.encode())
+        for typed, expected in (
+            ("pilotage devi\tg\t\n", "<device get>"),
+            ("pilotage run --until-i\thel\t\n", "<run --until-idle hello.py>"),
+            ("pilotage run --log-format j\t\n", "<run --log-format json>"),
+        ):
+            os.write(terminal, typed.encode())
+            read_until(terminal, expected)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

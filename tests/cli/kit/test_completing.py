@@ -2,38 +2,121 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.cli.completion.shells import interactive, needs, read_until
 from tests.cli.kit.tools import Console
 
 
-def test_the_words_of_types_and_names_come_from_the_storage(todo: Console) -> None:
+@pytest.fixture
+def filled(todo: Console) -> Console:
     todo.output("create", "todo", "milk", "--set", "spec.text=x", "--no-reconcile")
-    assert todo.output("completion", "objects").split() == ["events", "namespaces", "todos"]
-    assert todo.output("completion", "objects", "td") == "milk\n"
-    assert todo.output("completion", "objects", "nothing") == ""
+    todo.output("create", "todo", "mustard", "--set", "spec.text=x", "--no-reconcile")
+    todo.output("create", "namespace", "work", "--no-reconcile")
+    todo.output("create", "todo", "report", "-n", "work", "--set", "spec.text=x", "--no-reconcile")
+    return todo
 
 
-def test_the_script_is_that_of_the_tool(todo: Console, tmp_path: Path) -> None:
-    if shutil.which("bash") is None:
-        pytest.skip("there is no bash")
-    (tmp_path / "script").write_text(todo.output("completion", "bash"))
+LINES = {
+    ("get", ""): "events namespaces todos",
+    ("explain", "t"): "events namespaces todos",
+    ("get", "td", ""): "milk mustard",
+    ("delete", "todos", "milk", ""): "mustard",
+    ("get", "todos/"): "todos/milk todos/mustard",
+    ("get", "todos/milk", "todos/"): "todos/milk todos/mustard",
+    ("get", "-n", "work", "todos", ""): "report",
+    ("get", "--namespace=work", "todos", ""): "report",
+    ("get", "--namespace", "=", "work", "todos", ""): "report",  # as bash divides words
+    ("get", "-A", "todos", ""): "milk mustard report",
+    ("get", "todos", "-n", "w"): "default kube-node-lease kube-public kube-system work",
+    ("get", "todos", "--namespace=w"): "default kube-node-lease kube-public kube-system work",
+    ("get", "todos", "--tenant", ""): "",
+    ("get", "todos", "--unknown", ""): "milk mustard",
+    ("create", "todo", ""): "",
+    ("get", "nothing", ""): "",
+    ("nothing", ""): "",
+    (): "",
+}
 
-    def completed(*words: str) -> list[str]:
-        program = (
-            'source ./script; compopt() { :; }; todo() { echo "<$*>"; }; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
-            "_todo; printf '%s\\n' \"${COMPREPLY[@]}\""
-        )
-        command = ["bash", "--norc", "-c", program, "bash", "todo", *words]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()
 
-    assert completed("ann") == ["annotate"]
-    assert "--no-reconcile" in completed("create", "--no")
-    assert completed("get", "todos", "") == ["<completion", "objects", "todos>"]
+@pytest.mark.parametrize("words", LINES, ids=" ".join)
+def test_the_words_of_types_names_and_namespaces_come_from_the_storage(filled: Console, words: tuple[str, ...]) -> None:
+    assert filled.output("completion", "objects", "--", *words).split() == LINES[words].split()
+
+
+def test_the_words_come_from_the_storage_and_the_tenant_of_the_line(filled: Console, tmp_path: Path) -> None:
+    other = f"sqlite:{tmp_path}/other.db"
+    place = ("--storage", other, "--tenant", "team-a")
+    filled.output("create", "todo", "elsewhere", "--set", "spec.text=x", "--no-reconcile", *place)
+    for words in (place, ("--storage", "=", "sqlite", ":", f"{tmp_path}/other.db", "--tenant", "=", "team-a")):
+        assert filled.output("completion", "objects", "--", "get", *words, "todos", "").split() == ["elsewhere"]
+
+
+PROGRAM = """#!/bin/sh
+# Completion is the tool's own; any other command line is printed.
+if [ "$1" = completion ]; then exec {python} -W ignore -c "{code}" "$@"; fi
+echo "<$*>"
+"""
+CODE = "import sys, pathlib; from tests.cli.kit.tools import todo_tool; todo_tool(pathlib.Path('{folder}')).main()"
+SHELLS = {
+    "bash": (["bash", "--norc", "--noprofile", "-i"], 'eval "$(todo completion bash)"'),
+    "zsh": (["zsh", "-f", "-i"], 'autoload -U compinit; compinit -u -D; eval "$(todo completion zsh)"'),
+}
+TYPED = {
+    "todo get tod\tmi\t\n": "<get todos milk>",
+    "todo get todos/mi\t\n": "<get todos/milk>",
+    "todo get -n wo\ttodos rep\t\n": "<get -n work todos report>",
+    "todo get todos -o js\t\n": "<get todos -o json>",
+    "todo expl\ttod\t\n": "<explain todos>",
+}
+
+
+@pytest.fixture
+def environment(filled: Console, tmp_path: Path) -> dict[str, str]:
+    """The environment of a shell that has the tool as the command `todo`."""
+    program = tmp_path / "bin" / "todo"
+    program.parent.mkdir()
+    program.write_text(PROGRAM.format(python=sys.executable, code=CODE.format(folder=tmp_path)))
+    program.chmod(0o755)
+    return os.environ | {
+        "HOME": str(tmp_path),
+        "PATH": f"{program.parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(__file__).parents[3]),
+        "TERM": "dumb",
+    }
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_completes_types_names_namespaces_and_formats(
+    shell: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    command, load = SHELLS[shell]
+    needs(shell)
+    with interactive(command, tmp_path, environment) as terminal:
+        os.write(terminal, f"{load}\n".encode())
+        for typed, expected in TYPED.items():
+            os.write(terminal, typed.encode())
+            read_until(terminal, expected)
+
+
+def test_fish_completes_types_names_namespaces_and_formats(environment: dict[str, str], tmp_path: Path) -> None:
+    lines = (
+        *("todo get todos mi", "todo get todos/mi", "todo get -n work todos ", "todo get todos -n wo"),
+        *("todo get todos -o js", "todo explain tod"),
+    )
+    program = "; ".join(["todo completion fish | source", *(f"complete -C '{line}'" for line in lines)])
+    command = [needs("fish"), "--no-config", "-c", program]
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=True
+    )
+    assert [line.partition("\t")[0] for line in ran.stdout.splitlines()] == [
+        *("milk", "todos/milk", "report", "work", "json", "todos"),
+    ]
 
 
 def test_a_wrong_shell_is_refused(todo: Console) -> None:

@@ -33,7 +33,8 @@ def register(subparsers: Any) -> None:
 
 
 def add_shell(command: argparse.ArgumentParser) -> None:
-    """The arguments of the command. The scripts call it with `objects` and the words before the cursor."""
+    """The arguments of the command. The scripts call it with `objects --` and the words from the command to the cursor,
+    of which the last one may be empty."""
     command.add_argument("shell", choices=_Shells(SHELLS), metavar="SHELL", help=f"the shell: {', '.join(SHELLS)}")
     command.add_argument("words", nargs="*", default=[], help=argparse.SUPPRESS)  # a default: not required
 
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         from pilotage.cli.kit.anywhere import Anywhere
         from pilotage.cli.kit.completing import print_objects
 
-        return print_objects(Anywhere(), options.words)
+        return print_objects(Anywhere(), parser(), options.words)
     return print_script(options.shell, parser(), "pilotage")
 
 

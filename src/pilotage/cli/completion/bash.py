@@ -13,6 +13,11 @@ _{function}_files() {{
     COMPREPLY+=($(compgen "$@" -- "$current"))
     compopt -o filenames 2>/dev/null
 }}
+_{function}_objects() {{
+    local words
+    words=$({program} completion objects -- "${{COMP_WORDS[@]:1:COMP_CWORD}}" 2>/dev/null)
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
+}}
 _{function}() {{
     local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD - 1]}}" command={program} number
     for ((number = 1; number < COMP_CWORD; number++)); do
@@ -37,15 +42,17 @@ _{function}() {{
         folders) _{function}_files -d ;;
         files) _{function}_files -f ;;
         programs) _{function}_files -f -X '!*.py'; _{function}_files -d ;;
-        objects)
-            COMPREPLY=($(compgen -W "$({program} completion objects "${{COMP_WORDS[@]:2:COMP_CWORD-2}}" 2>/dev/null)" \
-                -- "$current")) ;;
+        objects) _{function}_objects ;;
     esac
 }}
 complete -F _{function} {program}
 """
 _FILES = {Values.FOLDER: "folders", Values.FILE: "files", Values.PROGRAM: "programs", Values.OBJECT: "objects"}
-_REPLIES = {Values.FOLDER: "_{function}_files -d", Values.FILE: "_{function}_files -f"}
+_REPLIES = {
+    Values.FOLDER: "_{function}_files -d",
+    Values.FILE: "_{function}_files -f",
+    Values.OBJECT: "_{function}_objects",
+}
 
 
 def script(root: Command) -> str:

@@ -17,7 +17,7 @@ class Values(Enum):
     FILE = "files"
     FOLDER = "folders"
     PROGRAM = "Python files"
-    OBJECT = "types of objects, and names"
+    OBJECT = "what the storage or server has: types, names of objects, namespaces"
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,17 @@ def _option(parser: argparse.ArgumentParser, action: argparse.Action) -> Option:
     about = parser._get_formatter()._expand_help(action) if action.help else ""
     if action.nargs == 0:
         return Option(tuple(action.option_strings), about)
-    return Option(tuple(action.option_strings), about, _values(action), tuple(map(str, action.choices or ())))
+    choices = action.choices or getattr(action, "suggestions", ()) or ()
+    return Option(tuple(action.option_strings), about, _values(action), tuple(map(str, choices)))
 
 
 def _values(action: argparse.Action) -> Values:
+    if getattr(action, "suggestions", ()) is None:
+        return Values.OBJECT
     name = action.metavar if isinstance(action.metavar, str) else ""
     if name in ("DIR", "FOLDER"):
         return Values.FOLDER
-    if name == "TYPE":
+    if name.startswith("TYPE") and not action.option_strings:
         return Values.OBJECT
     if name == "TARGET" or name.startswith("MODULE"):
         return Values.PROGRAM

@@ -17,6 +17,10 @@ function __{function}_at
     end
     test "$command" = "$argv[1]"
 end
+function __{function}_objects
+    set -l current (commandline -ct)
+    {program} completion objects -- (commandline -opc)[2..] "$current" 2>/dev/null
+end
 complete -c {program} -e
 complete -c {program} -f
 """
@@ -24,6 +28,7 @@ _FILES = {
     Values.FILE: "(__fish_complete_path)",
     Values.FOLDER: "(__fish_complete_directories)",
     Values.PROGRAM: "(__fish_complete_suffix .py)",
+    Values.OBJECT: "(__{function}_objects)",
 }
 
 
@@ -39,23 +44,21 @@ def _lines(command: Command) -> Iterator[str]:
     for each in command.subcommands:
         yield f"{start} -a {each.words[-1]} -d {_quoted(each.help)}"
     for option in command.options:
-        yield f"{start}{_flags(option)}{_value(option)} -d {_quoted(option.help)}"
+        yield f"{start}{_flags(option)}{_value(option, command.function)} -d {_quoted(option.help)}"
     if command.choices:
         yield f"{start} -a {_quoted(' '.join(command.choices))}"
-    elif command.arguments is Values.OBJECT:
-        yield f"{start} -a {_quoted(f'({command.program} completion objects (commandline -opc)[3..] 2>/dev/null)')}"
     elif command.arguments in _FILES:
-        yield f"{start} -a {_quoted(_FILES[command.arguments])}"
+        yield f"{start} -a {_quoted(_FILES[command.arguments].format(function=command.function))}"
 
 
 def _flags(option: Option) -> str:
     return "".join(f" -l {flag[2:]}" if flag.startswith("--") else f" -s {flag[1:]}" for flag in option.flags)
 
 
-def _value(option: Option) -> str:
+def _value(option: Option, function: str) -> str:
     if option.values is None:
         return ""
-    words = " ".join(option.choices) or _FILES.get(option.values, "")
+    words = " ".join(option.choices) or _FILES.get(option.values, "").format(function=function)
     return f" -x -a {_quoted(words)}" if words else " -x"
 
 

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from pilotage.cli.completion.commands import Command, Option, Values
 
-_ACTIONS = {Values.TEXT: " ", Values.FILE: "_files", Values.FOLDER: "_files -/", Values.PROGRAM: "_files -g '*.py'"}
+_ACTIONS = {
+    Values.TEXT: " ",
+    Values.FILE: "_files",
+    Values.FOLDER: "_files -/",
+    Values.PROGRAM: "_files -g '*.py'",
+    Values.OBJECT: "_{function}_objects",
+}
+_OBJECTS = """\
+_{function}_objects() {{
+    local -a found=(${{(f)"$({program} completion objects -- "${{(@)words[1,CURRENT]}}" 2>/dev/null)"}})
+    compadd -a found
+}}
+"""
 
 
 def script(root: Command) -> str:
@@ -13,20 +25,18 @@ def script(root: Command) -> str:
     heading = (
         f'#compdef {program}\n# Completion of {program} for zsh. Load it with: eval "$({program} completion zsh)"\n'
     )
-    functions = "".join(_function(command) for command in root.all())
+    functions = _OBJECTS.format(function=root.function, program=program)
+    functions += "".join(_function(command) for command in root.all())
     return f"{heading}{functions}compdef {_name(root)} {program}\n"
 
 
 def _function(command: Command) -> str:
-    specifications = [_specification(option) for option in command.options]
+    specifications = [_specification(option, command.function) for option in command.options]
     if not command.subcommands:
         if command.choices:
             specifications.append(_quoted(f"1: :({' '.join(command.choices)})"))
-        elif command.arguments is Values.OBJECT:
-            objects = f"$({command.program} completion objects ${{(@)words[2,CURRENT-1]}} 2>/dev/null)"
-            specifications.append(_quoted(f"*: :({objects})"))
         elif command.arguments is not Values.TEXT:
-            specifications.append(_quoted(f"*: :{_ACTIONS[command.arguments]}"))
+            specifications.append(_quoted(f"*: :{_ACTIONS[command.arguments].format(function=command.function)}"))
         return f"{_name(command)}() {{\n    _arguments -S {_joined(specifications)}\n}}\n"
     commands = "\n".join(f"                {_quoted(_described(each))}" for each in command.subcommands)
     cases = "\n".join(f"                {each.words[-1]}) {_name(each)} ;;" for each in command.subcommands)
@@ -54,12 +64,15 @@ def _described(command: Command) -> str:
     return f"{command.words[-1]}:{command.help}"
 
 
-def _specification(option: Option) -> str:
+def _specification(option: Option, function: str) -> str:
     excluded = f"({' '.join(option.flags)})" if len(option.flags) > 1 else ""
     described = "".join(f"\\{character}" if character in "[]:\\" else character for character in option.help)
     value = ""
     if option.values is not None:
-        value = f": :({' '.join(option.choices)})" if option.choices else f": :{_ACTIONS[option.values]}"
+        action = (
+            f"({' '.join(option.choices)})" if option.choices else _ACTIONS[option.values].format(function=function)
+        )
+        value = f": :{action}"
     return " ".join(_quoted(f"{excluded}{flag}[{described}]{value}") for flag in option.flags)
 
 

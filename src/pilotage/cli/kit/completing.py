@@ -1,9 +1,9 @@
-"""Completion: the types of a server or storage, and the names of objects, for the scripts of shells."""
+"""Completion: the types of a server or storage, the names of objects and namespaces, for the scripts of shells."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from pilotage.cli.completion import OBJECTS, add_shell, print_script
@@ -18,13 +18,74 @@ if TYPE_CHECKING:
     from pilotage.cli.kit.tool import Tool
 
 NAMES = Command("names", "", "", (), add_nothing)
+_WHERE = ("storage", "tenant", "kubeconfig", "context", "namespace")
 
 
-def print_objects(place: CommandBackend, words: Sequence[str]) -> int:
-    """Print what may follow the words of a command line, one word a line."""
-    resources = [word for word in words if not word.startswith("-")]
-    nowhere = dict.fromkeys(("storage", "kubeconfig", "context", "namespace"), "")
-    return execute(place, NAMES, argparse.Namespace(resources=resources, tenant="default", **nowhere))
+def print_objects(place: CommandBackend, parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    """Print what may be the last word of a command line, the one at the cursor, one word a line. The line begins with
+    the command."""
+    command = _commands(parser).get(words[0]) if words else None
+    if command is None:
+        return 0
+    options = {**dict.fromkeys(_WHERE, ""), **vars(_read(command, list(_joined(words[1:]))))}
+    options["tenant"] = options["tenant"] or "default"
+    return execute(place, NAMES, argparse.Namespace(**options, command=words[0]))
+
+
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    nested = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(nested[0].choices) if nested else {}
+
+
+def _joined(words: Sequence[str]) -> Iterator[str]:
+    """The words as they were typed: bash divides `--storage=sqlite:a.db` at its equals signs and colons."""
+    whole = ""
+    for number, word in enumerate(words):
+        before = words[number - 1] if number else ""
+        if whole and (_divides(word) or _divides(before)):
+            whole += word
+            continue
+        if number:
+            yield whole
+        whole = word
+    if words:
+        yield whole
+
+
+def _divides(word: str) -> bool:
+    return word in ("=", ":")
+
+
+def _read(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
+    """The arguments of a line that is not finished, and may have mistakes: `resources`, `current`, the word at the
+    cursor, `value_of`, the option whose value that is, and the options that choose the place."""
+    actions = {flag: action for action in parser._actions for flag in action.option_strings}
+    resources: list[str] = []
+    found: dict[str, Any] = {}
+    pending: argparse.Action | None = None
+    for word in words[:-1]:
+        flag, equals, value = word.partition("=")
+        action = actions.get(flag if word.startswith("--") else word)
+        if pending is not None:
+            found[pending.dest], pending = word, None
+        elif action is None:
+            resources += [] if word.startswith("-") else [word]
+        elif action.nargs == 0:
+            found[action.dest] = True
+        elif equals:
+            found[action.dest] = value
+        else:
+            pending = action
+    current = words[-1] if words else ""
+    flag, equals, value = current.partition("=")
+    if pending is None and equals and flag in actions:
+        pending, current = actions[flag], value
+    return argparse.Namespace(
+        **{name: text for name, text in found.items() if name in (*_WHERE, "all_namespaces")},
+        resources=resources,
+        current=current,
+        value_of=pending.dest if pending is not None else "",
+    )
 
 
 def register(subparsers: Any, tool: Tool) -> None:
@@ -41,5 +102,5 @@ def register(subparsers: Any, tool: Tool) -> None:
 
 def _run(tool: Tool, options: argparse.Namespace) -> int:
     if options.shell == OBJECTS:
-        return print_objects(tool, options.words)
+        return print_objects(tool, tool.parser(), options.words)
     return print_script(options.shell, tool.parser(), tool.name)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from pilotage.cli.help import examples
+from pilotage.cli.parsing import suggest
 from pilotage.errors import Record
 
 TYPE_CHECKING = False
@@ -95,7 +96,7 @@ def resources(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def namespace(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace")
+    suggest(parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace"), None)
 
 
 def everywhere(parser: argparse.ArgumentParser) -> None:
@@ -124,9 +125,11 @@ def filename(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def output(parser: argparse.ArgumentParser, formats: str) -> None:
-    parser.add_argument("-o", "--output", default="", metavar="FORMAT", help=f"the format: {formats}")
+    action = parser.add_argument("-o", "--output", default="", metavar="FORMAT", help=f"the format: {formats}")
+    suggest(action, [name for name in re.findall(r"[a-z-]+=?", formats) if name in _PLAIN_FORMATS])
 
 
+_PLAIN_FORMATS = ("wide", "json", "yaml", "name")
 OBJECT_FORMATS = "json, yaml, name, jsonpath=TEMPLATE"
 
 

@@ -1,4 +1,4 @@
-"""What may follow the words of a command line: types, and the names of objects of a type."""
+"""What may be the word at the cursor of a command line: types, the names of objects of a type, namespaces."""
 
 from __future__ import annotations
 
@@ -17,11 +17,22 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
 
 
 async def _words(session: CommandSession, options: argparse.Namespace) -> list[str]:
-    types = sorted({each.resource.resource for each in session.mapper.mappings if "list" in each.verbs})
+    if options.value_of:
+        return await _names(session, "namespaces", options) if options.value_of == "namespace" else []
+    kind, slash, _ = options.current.partition("/")
+    if slash:
+        return [f"{kind}/{name}" for name in await _names(session, kind, options)]
     if not options.resources:
-        return types
+        return sorted({each.resource.resource for each in session.mapper.mappings if "list" in each.verbs})
+    if options.command in ("create", "explain"):  # with a type alone, or a name that does not exist yet
+        return []
+    kind, *given = options.resources
+    return [name for name in await _names(session, kind, options) if name not in given]
+
+
+async def _names(session: CommandSession, kind: str, options: argparse.Namespace) -> list[str]:
     try:
-        mapping = session.mapper.mapping_for(options.resources[0])
+        mapping = session.mapper.mapping_for(kind)
     except NoMatch:
         return []
     found, _ = await session.list(mapping, scope(session, mapping, options))
