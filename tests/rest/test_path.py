@@ -251,6 +251,12 @@ def test_a_body_of_delete_options_wins_over_the_query() -> None:
     )
 
 
+def test_an_object_without_what_the_server_set_cannot_be_requested_any_more() -> None:
+    parse(EncodedRequest("GET", "/api/v1/namespaces/a?export=false"))
+    with pytest.raises(BadRequest, match=r"the export parameter, deprecated since v1\.14, is no longer supported"):
+        parse(EncodedRequest("GET", "/api/v1/namespaces/a?export=true"))
+
+
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"dryRun":"All"}', b"[" * 100_000])
 def test_a_body_that_is_no_delete_options_is_refused(body: bytes) -> None:
     with pytest.raises(BadRequest):

@@ -268,6 +268,8 @@ def _no_method() -> MethodNotSupported:
 
 def _options(verb: Verb, query: Mapping[str, str], headers: Mapping[str, str]) -> ListOptions:
     if verb is Verb.GET:  # one object: of the options of lists, only the version and the form of Tables count
+        if queries.boolean(query, "export"):
+            raise BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
         version = query.get("resourceVersion", "")
         return ListOptions(resource_version=version, include_object=query.get("includeObject", ""))
     if verb not in _READS:

@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
-from pilotage.errors import NotFound
+from pilotage.errors import Forbidden, NotFound
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.assembly import cluster_context
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
@@ -33,6 +34,15 @@ async def test_a_new_cluster_has_the_objects_of_a_kube_apiserver() -> None:
         [schema] = [one for one in await api.all(FLOW_SCHEMAS) if one["metadata"]["name"] == "exempt"]
         assert schema["metadata"]["uid"]
         assert schema["status"]["conditions"][0]["lastTransitionTime"] == schema["metadata"]["creationTimestamp"]
+
+
+async def test_system_priority_classes_are_deleted_only_with_all_others() -> None:
+    async with with_plugins() as api:
+        name = "system-cluster-critical"
+        with pytest.raises(Forbidden, match="this is a system priority class and cannot be deleted"):
+            await api.registry.call(APIRequest(Verb.DELETE, PRIORITY_CLASSES, name=name))
+        await api.registry.list(APIRequest(Verb.DELETE_COLLECTION, PRIORITY_CLASSES))
+        assert not await api.names(PRIORITY_CLASSES)
 
 
 async def test_a_namespace_has_its_service_account_when_its_create_returns() -> None:

@@ -84,7 +84,7 @@ def report_duplicates(request: APIRequest, duplicates: list[str]) -> list[str]:
     if request.write.field_validation == "Strict":
         lines = "".join(f"\n  {line}" for line in duplicates)
         raise BadRequest(f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:{lines}")
-    return ["; ".join(duplicates)]
+    return duplicates
 
 
 def _gvk(configuration: Document) -> GroupVersionKind:

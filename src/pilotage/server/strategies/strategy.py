@@ -71,7 +71,7 @@ class Strategy:
     hidden_annotations: ClassVar[tuple[str, ...]] = ()
     """Annotations that stand for fields of another version: the metadata alone does not have them."""
     protected_names: ClassVar[tuple[str, ...]] = ()
-    """Objects that cannot be deleted."""
+    """Objects that cannot be deleted, except with all others of their kind."""
     protection: ClassVar[str] = ""
     """Why they cannot; if it is empty, it is the admission plugin NamespaceLifecycle that protects them."""
     names_resources: ClassVar[bool] = False

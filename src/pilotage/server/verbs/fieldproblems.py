@@ -52,12 +52,12 @@ class FieldProblems(msgspec.Struct):
     def _builtin_lines(self, request: APIRequest) -> list[str]:
         """In the order of the body; of a patch first what is doubled in it, then what is unknown in its result.
 
-        What is inside an unknown field is not looked at.
+        What is inside an unknown field is not looked at, except in a patch.
         """
+        if request.verb is Verb.PATCH:
+            return [*map(_duplicate, self.duplicate), *map(_unknown, sorted(self.unknown, key=_steps))]
         roots = tuple(f"{path}." for path in self.unknown) + tuple(f"{path}[" for path in self.unknown)
         known = [path for path in self.duplicate if path not in self.unknown and not path.startswith(roots)]
-        if request.verb is Verb.PATCH:
-            return [*map(_duplicate, known), *map(_unknown, sorted(self.unknown, key=_steps))]
         if not (known and self.unknown):
             return [*map(_unknown, self.unknown), *map(_duplicate, known)]
         ordered = jsontext.by_appearance(request.body, self.unknown, known)
