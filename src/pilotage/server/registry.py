@@ -29,7 +29,7 @@ from pilotage.server.loops.contents import ContentsCreator
 from pilotage.server.loops.progress import Note
 from pilotage.server.offload import COMPILED, offload
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.core import SYSTEM_NAMESPACES
+from pilotage.server.strategies.core.namespaces import SYSTEM_NAMESPACES
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.patch import patch_type

@@ -52,4 +52,4 @@ def _printer(case: Document, bases: dict[str, Document]) -> Printer:
 
 def _stored(document: Document) -> Document:
     document["metadata"].setdefault("creationTimestamp", CREATED)
-    return events.CORE_STRATEGY.convert(document) if "regarding" in document else document
+    return events.to_core(document) if "regarding" in document else document

@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from pilotage.server.strategies import apiextensions
+from pilotage.server.strategies.builtin import STRATEGIES
 from pilotage.server.strategies.custom import resources_of
 
 from ..registries import definition
 
 NOW = "2024-01-01T00:00:00Z"
-STRATEGY = apiextensions.STRATEGIES["customresourcedefinitions"]
+STRATEGY = STRATEGIES["customresourcedefinitions.apiextensions.k8s.io"]
 
 
 def named(plural: str, **names: Any) -> dict[str, Any]:

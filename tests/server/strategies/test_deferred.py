@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.deferred import DeferredStrategy, deferred
+from pilotage.server.strategies.deferred import DeferredStrategy
 
 
 def test_the_flags_are_known_before_the_class_is_imported() -> None:
-    strategy = deferred("no.such.module:Strategy", generation=True)
+    strategy = DeferredStrategy(target="no.such.module:Strategy", generation=True)
     assert strategy.generation
     assert replace(strategy, subresources=("status",)).subresources == ("status",)
     with pytest.raises(ModuleNotFoundError):
@@ -20,7 +20,9 @@ def test_the_flags_are_known_before_the_class_is_imported() -> None:
 
 
 def test_all_else_is_that_of_the_class() -> None:
-    strategy = replace(deferred("apps.replicasets:ReplicaSetStrategy", generation=True), subresources=("status",))
+    strategy = replace(
+        DeferredStrategy(target="apps.replicasets:ReplicaSetStrategy", generation=True), subresources=("status",)
+    )
     document: Document = {"metadata": {"name": "one"}, "spec": {}}
     strategy.default(document)
     assert document["spec"]["replicas"] == 1

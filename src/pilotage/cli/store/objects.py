@@ -9,7 +9,7 @@ from pilotage.cli.manifestfiles import Manifest
 from pilotage.client.client import Client
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
-from pilotage.server.strategies.core import SYSTEM_NAMESPACES
+from pilotage.server.strategies.core.namespaces import SYSTEM_NAMESPACES
 
 FIELD_OWNER = "pilotage-import"
 _FIRST = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pilotage.errors import Cause
@@ -168,8 +168,3 @@ def _resource_names(names: Document) -> Iterator[str]:
         if names.get(key):
             yield names[key]
     yield from names.get("shortNames", ())
-
-
-STRATEGIES: Mapping[str, Strategy] = {
-    "customresourcedefinitions": DefinitionStrategy(generation=True, unconditional_update=False)
-}

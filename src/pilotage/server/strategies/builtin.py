@@ -1,88 +1,204 @@
 """The strategy of each built-in resource.
 
-What differs from the default was observed on a kube-apiserver of version 1.36. Groups whose kinds have rules of their
-own have a module; of the others, only the flags differ.
+What differs from the default was observed on a kube-apiserver of version 1.36. The rules of a kind are in the module of
+its API group, which is imported when the kind is first used, except for those that every program uses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from pilotage.meta.mapping.mapper import RESTMapping
-from pilotage.server.strategies import (
-    admissionregistration,
-    apiextensions,
-    apps,
-    autoscaling,
-    batch,
-    coordination,
-    core,
-    events,
-    flowcontrol,
-    networking,
-    policy,
-    resource,
-    storage,
-)
-from pilotage.server.strategies.deferred import deferred
-from pilotage.server.strategies.metadatachecks import CHECKS
+from pilotage.server.strategies.apiextensions import DefinitionStrategy
+from pilotage.server.strategies.coordination import LeaseStrategy
+from pilotage.server.strategies.core.namespaces import NamespaceStrategy
+from pilotage.server.strategies.deferred import DeferredStrategy
+from pilotage.server.strategies.events import CoreEventStrategy, EventStrategy
+from pilotage.server.strategies.flowcontrol import FlowSchemaStrategy, PriorityLevelStrategy
+from pilotage.server.strategies.metadatachecks import BOTH, NONE, ONCE, WHOLE, Checks, MetadataChecks
+from pilotage.server.strategies.scaling import REPLICAS, REPLICAS_BY_LABELS
+from pilotage.server.strategies.secrets import ConfigMapStrategy, SecretStrategy
 from pilotage.server.strategies.strategy import Strategy, paths
 
 SUBRESOURCES = ("status", "finalize", "ephemeralcontainers", "resize", "approval", "scale")
 """Those that are served; a kind may name more."""
 
-STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
-    "": core.STRATEGIES,
-    "admissionregistration.k8s.io": admissionregistration.STRATEGIES,
-    "apiextensions.k8s.io": apiextensions.STRATEGIES,
-    "apiregistration.k8s.io": {
-        "apiservices": deferred("apiregistration:APIServiceStrategy", name_form="path", unconditional_update=False),
-    },
-    "apps": apps.STRATEGIES,
-    "autoscaling": autoscaling.STRATEGIES,
-    "batch": batch.STRATEGIES,
-    "certificates.k8s.io": {
-        "certificatesigningrequests": deferred(
-            "certificates:CertificateSigningRequestStrategy",
-            name_form="path",
-            selectable_fields=paths("spec.signerName"),
+
+def _kind(target: str, checks: MetadataChecks = ONCE, **flags: Any) -> Strategy:
+    """The strategy of a class below this package, which is imported later."""
+    return DeferredStrategy(target=target, metadata_checks=checks, **flags)
+
+
+def _admission(target: str) -> Strategy:
+    return _kind(f"admissionregistration.{target}", WHOLE, generation=True, unconditional_update=False)
+
+
+def _rbac(target: str) -> Strategy:
+    return _kind(f"rbac:{target}", BOTH, name_form="path", create_on_update=True)
+
+
+def _object_paths(prefix: str, stored: str, *names: str, **renamed: str) -> Mapping[str, tuple[str, ...]]:
+    parts = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+    return paths(*names, **{f"{prefix}.{part}": f"{stored}.{part}" for part in parts}, **renamed)
+
+
+STRATEGIES: Mapping[str, Strategy] = {
+    # the core group
+    "configmaps": ConfigMapStrategy(metadata_checks=BOTH),
+    "endpoints": _kind("core.endpoints:EndpointsStrategy", BOTH, create_on_update=True),
+    "events": CoreEventStrategy(
+        name_form="path",
+        create_on_update=True,
+        selectable_fields=_object_paths(
+            "involvedObject", "involvedObject", "reason", "reportingComponent", "type", source="source.component"
         ),
-    },
-    "coordination.k8s.io": coordination.STRATEGIES,
-    "discovery.k8s.io": {"endpointslices": deferred("discovery:EndpointSliceStrategy", generation=True)},
-    "events.k8s.io": events.STRATEGIES,
-    "flowcontrol.apiserver.k8s.io": flowcontrol.STRATEGIES,
-    "networking.k8s.io": networking.STRATEGIES,
-    "node.k8s.io": {
-        "runtimeclasses": deferred("node:RuntimeClassStrategy", unconditional_update=False, create_on_update=True),
-    },
-    "policy": policy.STRATEGIES,
-    "rbac.authorization.k8s.io": {
-        name: deferred(f"rbac:{kind}Strategy", name_form="path", create_on_update=True)
-        for name, kind in (
-            ("clusterrolebindings", "ClusterRoleBinding"),
-            ("clusterroles", "ClusterRole"),
-            ("rolebindings", "RoleBinding"),
-            ("roles", "Role"),
-        )
-    },
-    "resource.k8s.io": resource.STRATEGIES,
-    "scheduling.k8s.io": {"priorityclasses": deferred("scheduling:PriorityClassStrategy", generation=True)},
-    "storage.k8s.io": storage.STRATEGIES,
+        metadata_checks=NONE,
+    ),
+    "limitranges": _kind("core.limitranges:LimitRangeStrategy", WHOLE, create_on_update=True),
+    "namespaces": NamespaceStrategy(name_form="label", selectable_fields=paths("status.phase"), metadata_checks=BOTH),
+    "nodes": _kind("core.nodes:NodeStrategy", BOTH, selectable_fields=paths("spec.unschedulable")),
+    "persistentvolumes": _kind("volumes.persistentvolumes:PersistentVolumeStrategy", MetadataChecks(Checks(0, 2))),
+    "persistentvolumeclaims": _kind("volumes.persistentvolumeclaims:PersistentVolumeClaimStrategy", BOTH),
+    "pods": _kind(
+        "pods.strategy:PodStrategy",
+        BOTH,
+        generation=True,
+        selectable_fields=paths(
+            "spec.hostNetwork",
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "status.nominatedNodeName",
+            "status.phase",
+            "status.podIP",
+            **{"status.podIPs": "status."},  # accepted, and always empty
+        ),
+    ),
+    "podtemplates": _kind("pods.strategy:PodTemplateStrategy", generation=True),
+    "replicationcontrollers": _kind(
+        "apps.replicasets:ReplicationControllerStrategy",
+        scale=REPLICAS_BY_LABELS,
+        generate_name_checked=False,
+        generation=True,
+        selectable_fields=paths("status.replicas"),
+    ),
+    "resourcequotas": _kind("core.resourcequotas:ResourceQuotaStrategy"),
+    "secrets": SecretStrategy(selectable_fields=paths("type"), metadata_checks=BOTH),
+    "serviceaccounts": _kind("core.serviceaccounts:ServiceAccountStrategy", BOTH),
+    "services": _kind(
+        "services.strategy:ServiceStrategy",
+        name_form="label",
+        create_on_update=True,
+        selectable_fields=paths("spec.clusterIP", "spec.type"),
+    ),
+    # the other groups, by name
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": _admission("policies:MutatingAdmissionPolicyStrategy"),
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _admission(
+        "bindings:MutatingAdmissionPolicyBindingStrategy"
+    ),
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": _admission(
+        "webhooks:MutatingWebhookConfigurationStrategy"
+    ),
+    "validatingadmissionpolicies.admissionregistration.k8s.io": _admission(
+        "policies:ValidatingAdmissionPolicyStrategy"
+    ),
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": _admission(
+        "bindings:ValidatingAdmissionPolicyBindingStrategy"
+    ),
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": _admission(
+        "webhooks:ValidatingWebhookConfigurationStrategy"
+    ),
+    "customresourcedefinitions.apiextensions.k8s.io": DefinitionStrategy(generation=True, unconditional_update=False),
+    "apiservices.apiregistration.k8s.io": _kind(
+        "apiregistration:APIServiceStrategy", BOTH, name_form="path", unconditional_update=False
+    ),
+    "controllerrevisions.apps": _kind("apps.controllerrevisions:ControllerRevisionStrategy", BOTH),
+    "daemonsets.apps": _kind("apps.daemonsets:DaemonSetStrategy", generation=True),
+    "deployments.apps": _kind("apps.deployments:DeploymentStrategy", generation=True, scale=REPLICAS),
+    "replicasets.apps": _kind("apps.replicasets:ReplicaSetStrategy", generation=True, scale=REPLICAS),
+    "statefulsets.apps": _kind(
+        "apps.statefulsets:StatefulSetStrategy", name_form="label", generation=True, scale=REPLICAS
+    ),
+    "horizontalpodautoscalers.autoscaling": _kind("autoscaling.autoscalers:AutoscalerStrategy"),
+    "horizontalpodautoscalers.autoscaling/v1": _kind("autoscaling.autoscalers:AutoscalerV1Strategy"),
+    "cronjobs.batch": _kind("batch.cronjobs:CronJobStrategy", MetadataChecks(status=Checks(0, 0)), generation=True),
+    "jobs.batch": _kind(
+        "batch.jobs:JobStrategy",
+        BOTH,
+        generation=True,
+        selectable_fields=paths(**{"status.successful": "status.succeeded"}),
+    ),
+    "certificatesigningrequests.certificates.k8s.io": _kind(
+        "certificates:CertificateSigningRequestStrategy",
+        MetadataChecks(Checks(1, 1), Checks(1, 1)),
+        name_form="path",
+        selectable_fields=paths("spec.signerName"),
+    ),
+    "leases.coordination.k8s.io": LeaseStrategy(unconditional_update=False, create_on_update=True),
+    "endpointslices.discovery.k8s.io": _kind("discovery:EndpointSliceStrategy", WHOLE, generation=True),
+    "events.events.k8s.io": EventStrategy(
+        create_on_update=True,
+        selectable_fields=_object_paths(
+            "regarding", "involvedObject", "reason", "type", reportingController="reportingComponent"
+        ),
+    ),
+    "flowschemas.flowcontrol.apiserver.k8s.io": FlowSchemaStrategy(generation=True, metadata_checks=WHOLE),
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": PriorityLevelStrategy(
+        generation=True, metadata_checks=WHOLE
+    ),
+    "ingressclasses.networking.k8s.io": _kind("networking.ingresses:IngressClassStrategy", BOTH, generation=True),
+    "ingresses.networking.k8s.io": _kind("networking.ingresses:IngressStrategy", BOTH, generation=True),
+    "ipaddresses.networking.k8s.io": _kind("networking.addresses:IPAddressStrategy", name_form="path"),
+    "networkpolicies.networking.k8s.io": _kind("networking.networkpolicies:NetworkPolicyStrategy", generation=True),
+    "servicecidrs.networking.k8s.io": _kind("networking.addresses:ServiceCIDRStrategy"),
+    "runtimeclasses.node.k8s.io": _kind(
+        "node:RuntimeClassStrategy", BOTH, unconditional_update=False, create_on_update=True
+    ),
+    "poddisruptionbudgets.policy": _kind(
+        "policy.disruptionbudgets:PodDisruptionBudgetStrategy",
+        NONE,
+        name_form="path",
+        generation=True,
+        unconditional_update=False,
+    ),
+    "clusterrolebindings.rbac.authorization.k8s.io": _rbac("ClusterRoleBindingStrategy"),
+    "clusterroles.rbac.authorization.k8s.io": _rbac("ClusterRoleStrategy"),
+    "rolebindings.rbac.authorization.k8s.io": _rbac("RoleBindingStrategy"),
+    "roles.rbac.authorization.k8s.io": _rbac("RoleStrategy"),
+    "deviceclasses.resource.k8s.io": _kind(
+        "resource.classes:DeviceClassStrategy", BOTH, generation=True, generate_name_checked=False
+    ),
+    "resourceclaims.resource.k8s.io": _kind("resource.claims:ResourceClaimStrategy", BOTH),
+    "resourceclaimtemplates.resource.k8s.io": _kind("resource.claims:ResourceClaimTemplateStrategy", BOTH),
+    "resourceslices.resource.k8s.io": _kind(
+        "resource.slices:ResourceSliceStrategy",
+        generation=True,
+        selectable_fields=paths("spec.driver", "spec.nodeName"),
+    ),
+    "priorityclasses.scheduling.k8s.io": _kind("scheduling:PriorityClassStrategy", generation=True),
+    "csidrivers.storage.k8s.io": _kind("storage.csi:CSIDriverStrategy", unconditional_update=False),
+    "csinodes.storage.k8s.io": _kind("storage.csi:CSINodeStrategy", WHOLE, unconditional_update=False),
+    "csistoragecapacities.storage.k8s.io": _kind(
+        "storage.classes:CSIStorageCapacityStrategy", unconditional_update=False
+    ),
+    "storageclasses.storage.k8s.io": _kind("storage.classes:StorageClassStrategy", BOTH),
+    "volumeattachments.storage.k8s.io": _kind(
+        "storage.volumeattachments:VolumeAttachmentStrategy",
+        MetadataChecks(Checks(0, 1), Checks(0, 0)),
+        unconditional_update=False,
+    ),
+    "volumeattributesclasses.storage.k8s.io": _kind("storage.classes:VolumeAttributesClassStrategy"),
 }
+"""By resource (`pods`, `deployments.apps`), or by resource and version (`name.group/v1`)."""
 
 _DEFAULT = Strategy()
 
 
 def strategy_for(resource: RESTMapping) -> Strategy:
-    """The strategy of a built-in resource: that of its version (`name.v1`) if there is one, else that of its name."""
-    group, name = resource.resource.group_resource
-    of_group = STRATEGIES.get(group, {})
-    found = of_group.get(f"{name}.{resource.resource.version}") or of_group.get(name, _DEFAULT)
-    checks = CHECKS.get(resource.resource.group_resource, found.metadata_checks)
-    return replace(
-        found,
-        metadata_checks=checks,
-        subresources=tuple(name for name in SUBRESOURCES if name in resource.subresources),
-    )
+    """The strategy of a built-in resource: that of its version if there is one, else that of its name."""
+    name, version = str(resource.resource.group_resource), resource.resource.version
+    found = STRATEGIES.get(f"{name}/{version}") or STRATEGIES.get(name, _DEFAULT)
+    return replace(found, subresources=tuple(each for each in SUBRESOURCES if each in resource.subresources))

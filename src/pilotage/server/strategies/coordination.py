@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
@@ -38,8 +38,3 @@ def _drop_gated(document: Document, old: Document) -> None:
     for name in ("strategy", "preferredHolder"):
         if name not in was:
             spec.pop(name, None)
-
-
-STRATEGIES: Mapping[str, Strategy] = {
-    "leases": LeaseStrategy(unconditional_update=False, create_on_update=True),
-}

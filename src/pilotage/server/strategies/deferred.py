@@ -24,11 +24,6 @@ class DeferredStrategy(Strategy):
         return getattr(_loaded(self), name)
 
 
-def deferred(target: str, **flags: Any) -> Strategy:
-    """The strategy of a class below this package, with these flags; the class is imported later."""
-    return DeferredStrategy(target=target, **flags)
-
-
 def _loaded(strategy: DeferredStrategy) -> Strategy:
     known: Strategy | None = strategy.__dict__.get("loaded")
     if known is None:

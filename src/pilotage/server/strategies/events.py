@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_needed
-from pilotage.server.strategies.strategy import Strategy, paths
+from pilotage.server.strategies.strategy import Strategy
 
 _TO_EVENTS = {
     "message": "note",
@@ -136,25 +136,3 @@ def _series(event: Document) -> Iterator[Cause]:
     if series.get("count", 0) < 2:
         yield invalid("series.count", "", "should be at least 2")
     yield from validate_needed(series, "series", "lastObservedTime")
-
-
-def _object_paths(prefix: str, stored: str, *names: str, **renamed: str) -> Mapping[str, tuple[str, ...]]:
-    parts = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-    return paths(*names, **{f"{prefix}.{part}": f"{stored}.{part}" for part in parts}, **renamed)
-
-
-CORE_STRATEGY = CoreEventStrategy(
-    name_form="path",
-    create_on_update=True,
-    selectable_fields=_object_paths(
-        "involvedObject", "involvedObject", "reason", "reportingComponent", "type", source="source.component"
-    ),
-)
-STRATEGIES: Mapping[str, Strategy] = {
-    "events": EventStrategy(
-        create_on_update=True,
-        selectable_fields=_object_paths(
-            "regarding", "involvedObject", "reason", "type", reportingController="reportingComponent"
-        ),
-    ),
-}

@@ -311,9 +311,3 @@ def _validate_conditions(document: Document) -> Iterator[Cause]:
 
 def validate_condition_keys(condition: Document, path: str) -> Iterator[Cause]:
     yield from validate_needed(condition, path, "type")
-
-
-STRATEGIES: Mapping[str, Strategy] = {
-    "flowschemas": FlowSchemaStrategy(generation=True),
-    "prioritylevelconfigurations": PriorityLevelStrategy(generation=True),
-}

@@ -12,13 +12,16 @@ from pilotage.server.strategies.metadata import UNQUALIFIED, is_qualified
 from pilotage.server.strategies.strategy import Strategy, default_empty, mapping
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
+_PROTECTED = ("default", "kube-system", "kube-public")
+SYSTEM_NAMESPACES = (*_PROTECTED, "kube-node-lease")
+"""The namespaces that always exist."""
 
 
 class NamespaceStrategy(Strategy):
     """Namespaces have finalizers of their own in the spec, and a label with their name."""
 
     grace_period = False
-    protected_names = ("default", "kube-system", "kube-public")
+    protected_names = _PROTECTED
 
     def default(self, document: Document) -> None:
         if document["metadata"].get("name"):
