@@ -78,6 +78,21 @@ async def test_a_pod_without_a_budget_is_evicted() -> None:
         assert (condition["type"], condition["reason"]) == ("DisruptionTarget", "EvictionByEvictionAPI")
 
 
+async def test_an_eviction_has_the_preconditions_of_a_delete() -> None:
+    async with opened() as api:
+        await running(api)
+        version = (await api.get(PODS, "a", "default"))["metadata"]["resourceVersion"]
+        for wrong in ({"uid": "u"}, {"resourceVersion": "1"}):
+            body = {"metadata": {"name": "a"}, "deleteOptions": {"preconditions": wrong}}
+            with pytest.raises(Conflict, match="in the precondition"):
+                await act(api, PODS, "a", "eviction", body)
+        assert (await api.get(PODS, "a", "default"))["metadata"]["resourceVersion"] == version, "it is not marked"
+        options = {"preconditions": {"resourceVersion": version}}
+        body = {"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "a"}}
+        await act(api, PODS, "a", "eviction", body | {"deleteOptions": options})
+        assert "deletionTimestamp" in (await api.get(PODS, "a", "default"))["metadata"]
+
+
 async def test_an_eviction_spends_the_budget() -> None:
     async with opened() as api:
         await running(api, app="web")

@@ -14,6 +14,7 @@ from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.subresources.scheduling import with_condition
 from pilotage.server.verbs.delete import Deleter
+from pilotage.server.verbs.deletion import check_preconditions
 from pilotage.server.verbs.update import Updater
 
 _BUDGETS = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
@@ -43,7 +44,7 @@ class Evictions:
             if budgets and not _ignores_budget(pod, budgets[0]):
                 await self._spend(budgets[0], request.name, dry_run=options.dry_run)
         if not options.dry_run:
-            await self._mark_disrupted(info, request)
+            options = await self._mark_disrupted(info, request, options)
         deletion = replace(request, verb=Verb.DELETE, subresource="", delete=options, write=WriteOptions(), body=b"")
         await self._deleter.delete(info, deletion, admitted=True)
 
@@ -76,8 +77,8 @@ class Evictions:
         if not dry_run:
             await self._updater.change(await self._context.catalogue.find(_BUDGETS), request, next_state)
 
-    async def _mark_disrupted(self, info: ResourceInfo, request: APIRequest) -> None:
-        """Set the condition DisruptionTarget."""
+    async def _mark_disrupted(self, info: ResourceInfo, request: APIRequest, options: DeleteOptions) -> DeleteOptions:
+        """Set the condition DisruptionTarget. The version that the delete expects, if any, is the new one."""
         now = self._context.now()
         condition = {
             "type": "DisruptionTarget",
@@ -87,12 +88,16 @@ class Evictions:
         }
 
         def next_state(old: Document, _: bytes) -> tuple[Document, list[str]]:
+            check_preconditions(info, old, options)
             status = dict(old.get("status") or {})
             status["conditions"] = with_condition(list(status.get("conditions") or ()), condition, now)
             return old | {"status": status}, []
 
         change = replace(request, verb=Verb.UPDATE, subresource="status", body=b"")
-        await self._updater.change(info, change, next_state, tracked=True, admitted=True)
+        marked = await self._updater.change(info, change, next_state, tracked=True, admitted=True)
+        if options.resource_version is None:
+            return options
+        return replace(options, resource_version=records.decode(marked.body)["metadata"]["resourceVersion"])
 
 
 def _options(request: APIRequest, eviction: Document) -> DeleteOptions:
