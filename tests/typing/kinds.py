@@ -168,3 +168,10 @@ async def reads(client: pt.Client, cache: pt.Cache, factory: pt.SharedInformerFa
     await client.get(int, "a")  # type: ignore[type-var]
     await client.list("Pod")  # type: ignore[arg-type]
     await client.delete(int, "a")  # type: ignore[type-var]
+
+
+async def writes(client: pt.Client, pod: Pod) -> None:
+    assert_type(await client.create(pod, dry_run=True, field_owner="me"), Pod)
+    assert_type(await client.patch_status(pod, {}, field_validation="Strict"), Pod)
+    await client.create(pod, dryrun=True)  # type: ignore[call-arg]
+    await client.update(pod, dry_run="no")  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from typing import Any
+from typing import Any, TypedDict
 
 from msgspec.structs import replace
 
@@ -81,6 +81,17 @@ class ServedKinds:
             raise not_served(gvk) from None
 
 
+class WriteArguments(TypedDict, total=False):
+    """The keywords that each write of a client has."""
+
+    dry_run: bool
+    """Whether the server does everything but store."""
+    field_owner: str
+    """The name of the writer in managedFields; by default that of the client."""
+    field_validation: str
+    """Ignore, Warn or Strict, for fields that are unknown or doubled."""
+
+
 class CallTarget(Value, frozen=True):
     """One object or collection that a call is about."""
 
@@ -143,7 +154,7 @@ class Session(Value, frozen=True):
             raise self._refusal(target, metadata.namespace, "", message)
         return CallTarget(target, self._required_namespace(target, metadata.namespace, name), metadata.name)
 
-    def write_options(self, dry_run: bool, field_owner: str, field_validation: str) -> WriteOptions:
+    def write_options(self, dry_run: bool = False, field_owner: str = "", field_validation: str = "") -> WriteOptions:
         defaults = self.defaults
         return WriteOptions(
             dry_run=dry_run or defaults.dry_run,
@@ -153,7 +164,7 @@ class Session(Value, frozen=True):
 
     def apply_options(self, place: CallTarget, field_owner: str, *, dry_run: bool, force: bool) -> WriteOptions:
         """The options of an apply, which needs a field owner. Raises BadRequest."""
-        write = replace(self.write_options(dry_run, field_owner, ""), force=force)
+        write = replace(self.write_options(dry_run, field_owner), force=force)
         if not write.field_manager:
             message = "apply needs a field owner: pass field_owner=…, or use client.with_field_owner(…)"
             raise about(BadRequest(message), place)

@@ -53,7 +53,7 @@ class SubresourceClient(Generic[B]):
     ) -> B:
         """Send a body to a subresource that acts on it: `eviction`, `binding`, `token`. It becomes the answer."""
         place = await self._place(obj, name, namespace)
-        return await self._send(place, Verb.CREATE, body, self._session.write_options(dry_run, field_owner, ""))
+        return await self._send(place, Verb.CREATE, body, self._session.write_options(dry_run, field_owner))
 
     async def update(
         self,
@@ -67,7 +67,7 @@ class SubresourceClient(Generic[B]):
     ) -> B:
         """Write the subresource; raises Conflict if the object was written since the body was read."""
         place = await self._place(obj, name, namespace)
-        return await self._send(place, Verb.UPDATE, body, self._session.write_options(dry_run, field_owner, ""))
+        return await self._send(place, Verb.UPDATE, body, self._session.write_options(dry_run, field_owner))
 
     async def patch(
         self,
@@ -82,7 +82,7 @@ class SubresourceClient(Generic[B]):
         """Change a part of the subresource: `patch(deployment, {"spec": {"replicas": 3}})`. Returns it."""
         place = await self._place(obj, name, namespace)
         wanted = patch_of(patch)
-        write = self._session.write_options(dry_run, field_owner, "")
+        write = self._session.write_options(dry_run, field_owner)
         answer = await self._call(
             place, verb=Verb.PATCH, write=write, body=wanted.data(None), content_type=wanted.type.value
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, Unpack, overload
 
 from pilotage.client.fieldnames import check_document, check_patch
 from pilotage.client.patch import Patch, applied, patch_of
-from pilotage.client.session import ANSWERED_WHOLE, CallTarget, Session, about
+from pilotage.client.session import ANSWERED_WHOLE, CallTarget, Session, WriteArguments, about
 from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
 from pilotage.meta import objects
@@ -38,25 +38,17 @@ class Writer:
     scheme: Scheme
     _session: Session
 
-    async def create(self, obj: W, *, dry_run: bool = False, field_owner: str = "", field_validation: str = "") -> W:
+    async def create(self, obj: W, **options: Unpack[WriteArguments]) -> W:
         """Create the object; raises AlreadyExists. With `metadata.generate_name` the server makes up the name's end."""
         _whole(obj)
         place = await self._session.place_for(obj)
         check_document("create", obj, place, self.scheme)
-        write = self._session.write_options(dry_run, field_owner, field_validation)
+        write = self._session.write_options(**options)
         request = self._session.request(place, verb=Verb.CREATE, write=write, body=objects.updated(obj))
         replace_content(obj, (await self._session.call(place, request)).body)
         return obj
 
-    async def update(
-        self,
-        obj: W,
-        *,
-        subresource: str = "",
-        dry_run: bool = False,
-        field_owner: str = "",
-        field_validation: str = "",
-    ) -> W:
+    async def update(self, obj: W, *, subresource: str = "", **options: Unpack[WriteArguments]) -> W:
         """Write the whole object; raises Conflict if it was written since it was read.
 
         What the object's class does not know is kept: the write is what was changed, applied to what was read.
@@ -69,30 +61,19 @@ class Writer:
             verb=Verb.UPDATE,
             name=place.name,
             subresource=subresource,
-            write=self._session.write_options(dry_run, field_owner, field_validation),
+            write=self._session.write_options(**options),
             body=objects.updated(obj, await self._origin(obj, place)),
         )
         replace_content(obj, await self._whole(place, subresource, (await self._session.call(place, request)).body))
         return obj
 
-    async def update_status(
-        self, obj: W, *, dry_run: bool = False, field_owner: str = "", field_validation: str = ""
-    ) -> W:
+    async def update_status(self, obj: W, **options: Unpack[WriteArguments]) -> W:
         """Write the object's status and nothing else of it. The object becomes what is stored, spec included."""
-        return await self.update(
-            obj, subresource="status", dry_run=dry_run, field_owner=field_owner, field_validation=field_validation
-        )
+        return await self.update(obj, subresource="status", **options)
 
     @overload
     async def patch(
-        self,
-        obj: P,
-        patch: AnyPatch,
-        *,
-        subresource: str = "",
-        dry_run: bool = False,
-        field_owner: str = "",
-        field_validation: str = "",
+        self, obj: P, patch: AnyPatch, *, subresource: str = "", **options: Unpack[WriteArguments]
     ) -> P: ...
     @overload
     async def patch(
@@ -103,9 +84,7 @@ class Writer:
         name: str | ObjectKey,
         namespace: str = "",
         subresource: str = "",
-        dry_run: bool = False,
-        field_owner: str = "",
-        field_validation: str = "",
+        **options: Unpack[WriteArguments],
     ) -> O: ...
     async def patch(
         self,
@@ -115,9 +94,7 @@ class Writer:
         name: str | ObjectKey = "",
         namespace: str = "",
         subresource: str = "",
-        dry_run: bool = False,
-        field_owner: str = "",
-        field_validation: str = "",
+        **options: Unpack[WriteArguments],
     ) -> Object:
         """Change a part of an object that is there: `patch(database, {"spec": {"size": 3}})`.
 
@@ -126,7 +103,7 @@ class Writer:
         field names (`themeRef`); one with a Python name that the object's class knows (`theme_ref`) raises BadRequest,
         and nothing is sent.
         """
-        write = self._session.write_options(dry_run, field_owner, field_validation)
+        write = self._session.write_options(**options)
         wanted = patch_of(patch)
         whole = subresource in ANSWERED_WHOLE  # else the patch is for another kind, such as Scale
         if isinstance(obj, _OBJECTS):
@@ -143,18 +120,9 @@ class Writer:
         read: Object = place.target.read(await self._whole(place, subresource, body))
         return read
 
-    async def patch_status(
-        self, obj: P, patch: AnyPatch, *, dry_run: bool = False, field_owner: str = "", field_validation: str = ""
-    ) -> P:
+    async def patch_status(self, obj: P, patch: AnyPatch, **options: Unpack[WriteArguments]) -> P:
         """Change a part of the status: `patch_status(database, {"status": {"phase": "Running"}})`."""
-        return await self.patch(
-            obj,
-            patch,
-            subresource="status",
-            dry_run=dry_run,
-            field_owner=field_owner,
-            field_validation=field_validation,
-        )
+        return await self.patch(obj, patch, subresource="status", **options)
 
     async def apply(
         self, obj: W, *, field_owner: str = "", force: bool = False, subresource: str = "", dry_run: bool = False
