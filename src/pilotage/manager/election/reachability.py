@@ -19,6 +19,7 @@ class Reachability:
         self._what = what
         self._verbs = verbs
         self._trouble = ""
+        self._kind: type[BaseException] | None = None
         self.missing: MissingPermission | None = None
         """The permission whose absence is the trouble."""
 
@@ -29,9 +30,10 @@ class Reachability:
             found = found.with_verbs(self._verbs) if found.resource == "leases" else found
             if found != self.missing:
                 self._log.error(f"Cannot read or write {self._what}, retrying: {found}")
-        elif not self._trouble:
+        elif type(error) is not self._kind:  # not the error: its text may be another one each time
             trouble = str(error) or "no answer in time"
             self._log.warning(f"Cannot read or write {self._what}, retrying", error=trouble)
+        self._kind = type(error)
         self.missing = found
         self._trouble = str(found or error) or "no answer in time"
 
@@ -40,7 +42,7 @@ class Reachability:
         if self._trouble:
             self._log.info(f"{self._what[0].upper()}{self._what[1:]} can be reached again")
         self._trouble = ""
-        self.missing = None
+        self._kind = self.missing = None
 
     @property
     def because(self) -> str:
