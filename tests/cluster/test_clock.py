@@ -15,6 +15,7 @@ from pilotage.meta.models import Condition
 from pilotage.testing.loop import BEGINNING
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
 from pilotage.types.core.v1 import ConfigMap, Event
+from tests.clocks import SetClock
 
 HOUR = timedelta(hours=1)
 
@@ -27,16 +28,6 @@ async def lease(cluster: pt.Cluster) -> LeaseSpec:
     spec = (await cluster.client.get(Lease, "lock", namespace="default")).spec
     assert spec is not None
     return spec
-
-
-class SetClock:
-    """A clock that shows what the test sets."""
-
-    def __init__(self, time: datetime) -> None:
-        self.time = time
-
-    def __call__(self) -> datetime:
-        return self.time
 
 
 @pytest.mark.virtual_time
@@ -119,7 +110,7 @@ async def test_a_clock_that_is_given_is_the_servers_the_managers_and_the_recorde
     async with pt.Manager(pt.Cluster.embedded(clock=clock)) as manager:
         made = await manager.cluster.client.create(config_map("a"))
         assert made.metadata.creation_timestamp == datetime(2030, 5, 6, 7, tzinfo=UTC)
-        assert manager.clock() == clock.time
+        assert manager.clock() == clock.now
         async with manager.cluster.client.watch(Event, namespace="default") as events:
             manager.event_recorder_for("test").event(made, "Normal", "Seen", "it is there")
             event = (await anext(events)).object
@@ -134,7 +125,7 @@ async def test_events_expire_by_the_clock_that_is_given() -> None:
         cluster.event_recorder_for("test").event(subject, "Normal", "Seen", "it is there")
         await asyncio.sleep(7200)  # of the loop, not of the clock
         assert len(await cluster.client.list(Event, namespace="default")) == 1
-        clock.time += 2 * HOUR
+        clock.now += 2 * HOUR
         await asyncio.sleep(60)  # the next round
         assert len(await cluster.client.list(Event, namespace="default")) == 0
 

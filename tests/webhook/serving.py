@@ -6,7 +6,6 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -75,13 +74,3 @@ def https(server: pt.WebhookServer, bundle: bytes) -> HTTPClient:
 
 async def post(client: HTTPClient, review: Document, path: str = PATH) -> ClientResponse:
     return await client.request("POST", f"{path}?timeout=10s", JSON, msgspec.json.encode(review))
-
-
-class Clock:
-    """A clock that the test sets."""
-
-    def __init__(self, now: datetime) -> None:
-        self.now = now
-
-    def __call__(self) -> datetime:
-        return self.now

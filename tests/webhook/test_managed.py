@@ -15,15 +15,16 @@ from pilotage.http.client import HTTPClient
 from pilotage.types.core.v1 import Secret
 from pilotage.webhook.certificates.managed import ManagedCertificates
 from pilotage.webhook.certificates.rotation import Validity
+from tests.clocks import SetClock
 
 from .books import book, review
-from .serving import Clock, book_server, bundle_of, https, post, started
+from .serving import book_server, bundle_of, https, post, started
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def managed(cluster: pt.Cluster, host: str = "a.default.svc", clock: Clock | None = None) -> ManagedCertificates:
-    return ManagedCertificates(cluster.client, "certificate", "default", (host,), clock or Clock(START))
+def managed(cluster: pt.Cluster, host: str = "a.default.svc", clock: SetClock | None = None) -> ManagedCertificates:
+    return ManagedCertificates(cluster.client, "certificate", "default", (host,), clock or SetClock(START))
 
 
 async def test_replicas_share_the_authority_and_the_certificate() -> None:
@@ -52,7 +53,7 @@ async def test_a_secret_that_cannot_be_used_is_made_again_and_keeps_foreign_keys
 
 
 async def test_a_new_authority_waits_until_the_api_server_trusts_it() -> None:
-    clock = Clock(START)
+    clock = SetClock(START)
     async with pt.Cluster.embedded() as cluster:
         one = managed(cluster, clock=clock)
         await one.open()
@@ -93,7 +94,7 @@ async def test_a_check_that_fails_is_repeated() -> None:
 async def test_no_request_fails_during_a_rotation() -> None:
     """Requests without a pause, on a kept connection and on new ones, with the bundle that is registered then."""
     now = datetime.now(UTC)  # clients verify by the time of the machine, so the clock may not be far from it
-    clock = Clock(now - timedelta(hours=2))
+    clock = SetClock(now - timedelta(hours=2))
     validity = Validity(timedelta(hours=3), timedelta(hours=2, minutes=30), overlap=timedelta(minutes=1))
     server = book_server(validity=validity, certificate_check_seconds=0.005)
     answered = 0

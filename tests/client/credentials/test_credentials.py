@@ -9,19 +9,12 @@ import pytest
 
 from pilotage.client.credentials.credentials import REREAD_SECONDS, TokenFile
 from pilotage.errors import NoCredentials
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clocks import Seconds
 
 
 @pytest.mark.covers("F30")
 async def test_a_token_is_read_again_after_a_while_or_at_once_if_it_is_refused(tmp_path: Path) -> None:
-    path, clock = tmp_path / "token", Clock()
+    path, clock = tmp_path / "token", Seconds()
     path.write_text("one\n")
     credentials = TokenFile(str(path), clock=clock)
     first = await credentials.material()
@@ -52,7 +45,7 @@ async def test_a_token_that_has_not_changed_is_the_same_material(tmp_path: Path)
 async def test_a_file_that_is_away_or_half_written_does_no_harm(
     tmp_path: Path, content: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path, clock = tmp_path / "token", Clock()
+    path, clock = tmp_path / "token", Seconds()
     path.write_text("one")
     credentials = TokenFile(str(path), clock=clock)
     await credentials.material()

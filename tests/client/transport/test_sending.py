@@ -40,20 +40,13 @@ from pilotage.meta.models import ObjectMeta
 from pilotage.rest import APIRequest, Verb
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.types.core.v1 import ConfigMap, Namespace
+from tests.clocks import Seconds
 
 from ...http.certificates import Authority, Pair
 from ..credentials.test_execplugin import plugin, runs
 
 GET = APIRequest(Verb.GET, GroupVersionResource("", "v1", "namespaces"), name="default")
 WATCH = APIRequest(Verb.WATCH, GroupVersionResource("", "v1", "namespaces"))
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Rotating:
@@ -156,7 +149,7 @@ async def test_a_client_certificate_is_shown_and_its_successor_too(
 ) -> None:
     authority = Authority(tmp_path)
     certificate = installed(tmp_path, authority.issue("alice"))
-    clock = Clock()
+    clock = Seconds()
     monkeypatch.setattr("pilotage.client.transport.sending.Trust", lambda config: Trust(config, clock=clock))
     async with asking_for_certificates(authority) as (port, names):
         credentials = StaticCredentials(Material(certificate=certificate))
@@ -240,7 +233,7 @@ def test_material_that_cannot_be_used_is_said_once_and_the_last_is_kept(
     authority = Authority(tmp_path)
     ca = tmp_path / "served-ca.crt"
     shutil.copy(authority.ca_file, ca)
-    clock = Clock()
+    clock = Seconds()
     trust = Trust(Config("https://a", ca_file=str(ca)), clock=clock)
     assert trust.renew(None) is not None
     assert trust.renew(None) is None

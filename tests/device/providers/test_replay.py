@@ -18,6 +18,7 @@ from pilotage.device.providers.record import main, record
 from pilotage.device.providers.recording import RecordedEvent, RecordedResult, Recording, RecordingLibrary, load
 from pilotage.device.providers.replay import ReplayLibrary, replay_provider
 from pilotage.errors import DecodeError
+from tests.clocks import Seconds
 
 from .fakes import MockLibrary, device_api, uuid_of
 
@@ -25,23 +26,10 @@ FOLDERS = (Path(__file__).parent, Path(providers.__file__).parent)
 RECORDINGS = sorted(file for folder in FOLDERS for file in (folder / "recordings").glob("*.json"))
 
 
-class Clock:
-    """Seconds that pass when somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
 def recorded(library: MockLibrary, happenings: dict[str, Callable[[], None]] | None = None) -> Recording:
     """A minute in which something happens every ten seconds."""
     library.telling = 0
-    clock = Clock()
+    clock = Seconds(100.0)
     happenings = happenings or {}
     marks = [(10.0 * number, name) for number, name in enumerate(happenings)]
     recording = record(
@@ -94,7 +82,7 @@ def test_replay_gives_the_readings_of_the_time() -> None:
     gpu = library.gpus[0]
     recording = recorded(library, {"rest": lambda: None, "hot": lambda: gpu.update(margin=-9, power=700_000)})
     expected.append(read(library, 0))
-    clock = Clock()
+    clock = Seconds(100.0)
     replay = ReplayLibrary(recording, clock=clock)
     assert [identity.uuid for identity in open_library(replay).identities] == [uuid_of(0)]
     assert read(replay, 0) == expected[0]
@@ -109,7 +97,7 @@ def test_replay_that_loops_begins_again() -> None:
     gpu = library.gpus[0]
     recording = recorded(library, {"rest": lambda: None, "hot": lambda: gpu.update(temperature=90)})
     recording.events = [(5.0, RecordedEvent(0, 8, 31))]
-    clock = Clock()
+    clock = Seconds(100.0)
     replay = ReplayLibrary(recording, clock=clock, loop=True)
     open_library(replay)
     seen = []
@@ -135,7 +123,7 @@ def test_replay_knows_no_more_than_was_recorded() -> None:
 def test_library_that_could_not_be_opened_cannot_be_in_the_replay_either() -> None:
     broken = MockLibrary()
     broken.open_error = NVMLError(Return.DRIVER_NOT_LOADED, "Driver Not Loaded")
-    recorder = RecordingLibrary(broken, Clock())
+    recorder = RecordingLibrary(broken, Seconds(100.0))
     with pytest.raises(NVMLError):
         recorder.open()
     with pytest.raises(NVMLError) as raised:
@@ -145,7 +133,7 @@ def test_library_that_could_not_be_opened_cannot_be_in_the_replay_either() -> No
 
 def test_events_are_recorded_with_their_time() -> None:
     library = MockLibrary()
-    clock = Clock()
+    clock = Seconds(100.0)
     recorder = RecordingLibrary(library, clock)
     recorder.subscribe(0, EventType.XID)
     clock.sleep(3)

@@ -7,19 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.grpc.http2.guard import ALLOWANCES, Abuse, AbuseKind, Guard
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clocks import Seconds
 
 
 @pytest.mark.parametrize("kind", list(AbuseKind))
 def test_a_burst_is_allowed_and_one_more_is_refused(kind: AbuseKind) -> None:
-    guard = Guard(Clock())
+    guard = Guard(Seconds())
     for _ in range(ALLOWANCES[kind].burst):
         guard.count(kind)
     with pytest.raises(Abuse, match=kind.name.lower().split("_")[0]):
@@ -30,7 +23,7 @@ def test_a_burst_is_allowed_and_one_more_is_refused(kind: AbuseKind) -> None:
 def test_no_more_is_ever_let_through_than_the_burst_and_the_rate(
     kind: AbuseKind, steps: list[tuple[float, int]]
 ) -> None:
-    clock, allowance = Clock(), ALLOWANCES[kind]
+    clock, allowance = Seconds(), ALLOWANCES[kind]
     guard = Guard(clock)
     passed = 0
     for pause, number in steps:
@@ -44,7 +37,7 @@ def test_no_more_is_ever_let_through_than_the_burst_and_the_rate(
 
 
 def test_what_is_slow_enough_goes_on_for_ever() -> None:
-    clock = Clock()
+    clock = Seconds()
     guard = Guard(clock)
     for _ in range(1000):
         clock.now += 1.0 / ALLOWANCES[AbuseKind.PING].per_second

@@ -10,19 +10,13 @@ from types import FrameType
 
 from pilotage.manager.supervision.watchdog import _WATCHDOGS, Watchdog
 from pilotage.telemetry import stack
+from tests.clocks import Seconds
 
 from ..fakes import recorded_logs, until
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 async def test_the_loop_is_blocked_for_as_long_as_it_has_not_answered() -> None:
-    clock = Clock()
+    clock = Seconds()
     watchdog = Watchdog(1, clock=clock)
     assert watchdog.blocked_seconds == 0
     watchdog._ask()
@@ -33,7 +27,7 @@ async def test_the_loop_is_blocked_for_as_long_as_it_has_not_answered() -> None:
 
 
 async def test_a_process_that_was_stopped_as_a_whole_is_not_taken_for_a_blocked_loop() -> None:
-    clock = Clock()
+    clock = Seconds()
     watchdog = Watchdog(1, clock=clock)
     watchdog._ask()
     clock.now += 60.25
@@ -46,7 +40,7 @@ async def test_a_process_that_was_stopped_as_a_whole_is_not_taken_for_a_blocked_
 
 async def test_a_loop_that_waits_for_its_turn_on_a_busy_machine_is_not_reported() -> None:
     """No code of the program is on the stack of its thread: there is no code to report."""
-    clock = Clock()
+    clock = Seconds()
     watchdog = Watchdog(1, clock=clock)
     _WATCHDOGS[asyncio.get_running_loop()] = [watchdog]
     waiting, end = threading.Event(), threading.Event()
@@ -77,7 +71,7 @@ async def test_a_loop_that_waits_for_its_turn_on_a_busy_machine_is_not_reported(
 
 
 async def test_time_in_which_the_loop_waited_for_a_cpu_does_not_count_as_blocked() -> None:
-    clock, waited = Clock(), Clock()
+    clock, waited = Seconds(), Seconds()
     watchdog = Watchdog(1, clock=clock, cpu_wait=lambda thread: waited.now)
     watchdog._ask()
     _WATCHDOGS[asyncio.get_running_loop()] = [watchdog]
