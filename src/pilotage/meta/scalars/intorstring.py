@@ -16,7 +16,7 @@ _PERCENTAGE = re.compile(r"([+-]?[0-9]+)%")
 def scaled_value(value: IntOrString, total: int, *, round_up: bool) -> int:
     """What a number or a percentage (`maxUnavailable: 25%`) means for a total: the number, or that part of the total.
 
-    Raises BadRequest for a text that is not a percentage.
+    A part is rounded up with `round_up`, else down. Raises BadRequest for a text that is not a percentage.
     """
     if isinstance(value, int):
         return value
