@@ -109,54 +109,46 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoseRequest:
+class _RequestFault:
+    when: When = always
+    times: int | None = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoseRequest(_RequestFault):
     """Cut the connection instead of passing the request on: the server does not receive it."""
 
-    when: When = always
-    times: int | None = 1
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoseAnswer:
+class LoseAnswer(_RequestFault):
     """Pass the request on, and cut when the server has answered: it took effect, and the client gets no response."""
 
-    when: When = always
-    times: int | None = 1
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HalfBody:
+class HalfBody(_RequestFault):
     """Send the head and half of the body of an answer that has a length, then cut."""
 
+
+@dataclass(frozen=True, slots=True)
+class _LineFault:
+    number: int
     when: When = always
     times: int | None = 1
 
 
 @dataclass(frozen=True, slots=True)
-class DropLine:
+class DropLine(_LineFault):
     """Leave out the n-th line (from 1) of a stream."""
 
-    number: int
-    when: When = always
-    times: int | None = 1
-
 
 @dataclass(frozen=True, slots=True)
-class DuplicateLine:
+class DuplicateLine(_LineFault):
     """Send the n-th line (from 1) of a stream twice."""
 
-    number: int
-    when: When = always
-    times: int | None = 1
-
 
 @dataclass(frozen=True, slots=True)
-class SwapLines:
+class SwapLines(_LineFault):
     """Send the n-th line (from 1) of a stream after the one that follows it."""
-
-    number: int
-    when: When = always
-    times: int | None = 1
 
 
 @dataclass(frozen=True, slots=True)
