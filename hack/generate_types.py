@@ -72,7 +72,7 @@ IMPORTS = {
     "PatchMerge": "pilotage.meta.markers",
     "Quantity": "pilotage.meta.scalars.quantity",
     "Resource": "pilotage.meta.models",
-    "ResourceInfo": "pilotage.meta.models",
+    "ResourceDefinition": "pilotage.meta.models",
     "Scale": "pilotage.meta.markers",
     "datetime": "datetime",
     **dict.fromkeys(MODELS, "pilotage.meta.models"),
@@ -298,7 +298,7 @@ class Writer:
 
     def info(self, gvk: dict[str, str], resource: Schema | None) -> list[str]:
         """The class's `__resource__`. A kind of subresources only, such as Scale, is not served by itself."""
-        self.names |= {"GroupVersionKind", "ResourceInfo"}
+        self.names |= {"GroupVersionKind", "ResourceDefinition"}
         kind = gvk["kind"]
         known = resource or {"resource": f"{kind.lower()}s", "singularResource": kind.lower(), "scope": "Namespaced"}
         subresources = {each["subresource"] for each in known.get("subresources", ())}
@@ -319,7 +319,7 @@ class Writer:
             self.names.add("Scale")
             values["scale"] = "Scale()"
         rows = [f"        {option}={tidy(value)}," for option, value in values.items()]
-        return ["    __resource__ = ResourceInfo(", *rows, "    )"]
+        return ["    __resource__ = ResourceDefinition(", *rows, "    )"]
 
     def field(self, attribute: str, wire: str, schema: Schema, *, required: bool) -> str:
         hint = self.hint(schema)

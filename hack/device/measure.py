@@ -31,11 +31,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from pilotage.device.providers.nvml import NVMLOptions, NVMLProvider
 from pilotage.device.providers.nvml.bindings import BoundLibrary
 from pilotage.device.providers.nvml.calls import DEVICE_CALLS, IDENTITY_CALLS, SYSTEM_CALLS
 from pilotage.device.providers.nvml.library import Library, NVMLError
 from pilotage.device.providers.nvml.opening import open_library
+from pilotage.device.providers.nvml.options import NVMLOptions
+from pilotage.device.providers.nvml.provider import NVMLProvider
 from pilotage.device.providers.nvml.worker import WorkerThread
 from pilotage.device.providers.record import record
 from pilotage.device.providers.recording import load

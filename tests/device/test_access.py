@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.device.access import Access, Remote
+from pilotage.device.access import Access, RemoteRole
 from pilotage.grpc.rpc import Code, Peer, RPCError
 
 READS = ["GetGpu", "ListGpus", "WatchGpus", "Check", "Watch", "ServerReflectionInfo"]
@@ -27,7 +27,7 @@ WRITES = [
 ids = st.integers(0, 8)
 sets = st.frozensets(ids, max_size=3)
 peers = st.builds(Peer, uid=st.integers(-1, 8), gid=ids, groups=st.lists(ids, max_size=3).map(tuple))
-accesses = st.builds(Access, sets, sets, sets, sets, st.sampled_from(Remote), own_uid=ids)
+accesses = st.builds(Access, sets, sets, sets, sets, st.sampled_from(RemoteRole), own_uid=ids)
 
 
 def admits(access: Access, peer: Peer) -> bool:
@@ -70,9 +70,9 @@ def test_a_reader_by_uid_or_group_may_read_only(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("remote", "allowed"), [(Remote.REFUSED, []), (Remote.READ, READS), (Remote.WRITE, READS + WRITES)]
+    ("remote", "allowed"), [(RemoteRole.REFUSED, []), (RemoteRole.READ, READS), (RemoteRole.WRITE, READS + WRITES)]
 )
-def test_a_caller_without_credentials_may_do_what_was_said_of_them(remote: Remote, allowed: list[str]) -> None:
+def test_a_caller_without_credentials_may_do_what_was_said_of_them(remote: RemoteRole, allowed: list[str]) -> None:
     access, peer = Access(remote=remote), Peer(address="127.0.0.1:4711")
     assert [method for method in READS + WRITES if access.allows(peer, method)] == allowed
     assert admits(access, peer) == bool(allowed)

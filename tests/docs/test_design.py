@@ -60,3 +60,17 @@ def test_contributing_shows_every_package() -> None:
     tree = CONTRIBUTING.partition("## Where things are")[2].split("```")[1]
     names = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
     assert names - set(re.findall(r"\w+", tree)) == set()
+
+
+def test_no_package_is_a_long_flat_list() -> None:
+    folders = {path.parent for path in SOURCE.glob("**/*.py")}
+    counts = {folder.relative_to(SOURCE).as_posix(): len(list(folder.glob("*.py"))) for folder in folders}
+    assert {name: count for name, count in counts.items() if count > 22} == {}
+
+
+def test_the_words_that_had_several_meanings_name_one_class_each() -> None:
+    words = {"Change", "Changes", "Entry", "Request", "ResourceInfo", "Rule", "Source", "Writer"}
+    classes = re.compile(r"^class (\w+)", re.MULTILINE)
+    files = (path for path in SOURCE.glob("**/*.py") if path.relative_to(SOURCE).parts[0] != "types")
+    found = [name for path in files for name in classes.findall(path.read_text()) if name in words]
+    assert sorted(found) == sorted(set(found))

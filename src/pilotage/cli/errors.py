@@ -1,4 +1,4 @@
-"""The error of a command: one line with what is wrong and what to do."""
+"""The errors of commands: one line with what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from pilotage.errors import PilotageError
 
 class CommandError(PilotageError):
     """An argument, a file or an address that the command cannot use."""
+
+
+class Interrupted(PilotageError):
+    """A signal ended the command before it was finished."""
+
+
+class NotReconciled(PilotageError):
+    """What was written is stored, but not everything was reconciled; the message lists what is left."""
 
 
 INTERRUPTED = 130

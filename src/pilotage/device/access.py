@@ -16,7 +16,7 @@ _READING = ("Get", "List", "Watch", "Check", "ServerReflectionInfo")
 """Prefixes of the methods that change nothing: of every kind's service, of health and of reflection."""
 
 
-class Remote(enum.Enum):
+class RemoteRole(enum.Enum):
     """The role of callers over TCP, for whom the kernel reports no credentials."""
 
     REFUSED = "refused"
@@ -36,7 +36,7 @@ class Access:
     read_gids: frozenset[int] = frozenset()
     write_uids: frozenset[int] = frozenset()
     write_gids: frozenset[int] = frozenset()
-    remote: Remote = Remote.REFUSED
+    remote: RemoteRole = RemoteRole.REFUSED
     own_uid: int = -1
     """The server's user; by default that of this process."""
 
@@ -54,13 +54,13 @@ class Access:
     def allows_read(self, peer: Peer) -> bool:
         """Whether the caller may make calls that change nothing."""
         if peer.uid < 0:
-            return self.remote is not Remote.REFUSED
+            return self.remote is not RemoteRole.REFUSED
         return peer.uid in self.read_uids or _is_member(peer, self.read_gids) or self.allows_write(peer)
 
     def allows_write(self, peer: Peer) -> bool:
         """Whether the caller may make all calls."""
         if peer.uid < 0:
-            return self.remote is Remote.WRITE
+            return self.remote is RemoteRole.WRITE
         own = os.geteuid() if self.own_uid < 0 else self.own_uid
         return peer.uid in (0, own) or peer.uid in self.write_uids or _is_member(peer, self.write_gids)
 

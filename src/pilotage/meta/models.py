@@ -287,7 +287,7 @@ class Condition(Model):
     observed_generation: int | None = None
 
 
-class ResourceInfo(Value, frozen=True):
+class ResourceDefinition(Value, frozen=True):
     """The definition of a kind in the API: its names, scope and everything of a CRD but the schema."""
 
     gvk: GroupVersionKind
@@ -324,7 +324,7 @@ class Origin:
 class Resource(Origin, Model):
     """A kind of object. Subclass it, add `spec` and `status`, and name it with `@resource`."""
 
-    __resource__: ClassVar[ResourceInfo]
+    __resource__: ClassVar[ResourceDefinition]
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
@@ -337,7 +337,7 @@ class Resource(Origin, Model):
         return self.__resource__.gvk.kind
 
     def __repr__(self) -> str:
-        info: ResourceInfo | None = getattr(self, "__resource__", None)
+        info: ResourceDefinition | None = getattr(self, "__resource__", None)
         fields = hidden_fields(info.gvk.group, info.gvk.kind, self) if info is not None else None
         return msgspec.Struct.__repr__(msgspec.structs.replace(self, **fields) if fields else self)
 
@@ -393,7 +393,7 @@ def resource(
 
     def name(cls: R) -> R:
         named = kind or cls.__name__
-        cls.__resource__ = ResourceInfo(
+        cls.__resource__ = ResourceDefinition(
             gvk=GroupVersionKind(group, version, named),
             plural=plural or plural_of(named),
             singular=singular or named.lower(),

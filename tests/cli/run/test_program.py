@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import pilotage as pt
-from pilotage.cli.errors import CommandError
+from pilotage.cli.errors import CommandError, Interrupted, NotReconciled
 from pilotage.cli.program.target import load_target
 from pilotage.cli.run.flags import Flags
-from pilotage.cli.run.program import Interrupted, NotReconciled, Program
+from pilotage.cli.run.program import Program
 from pilotage.cli.terminal import Terminal
 from tests.cli.run.greetings import KIND, OPERATOR, write_object, write_operator
 

@@ -16,7 +16,7 @@ from pilotage import device
 from pilotage.cache.factory import SharedInformerFactory
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
-from pilotage.device.access import Access, Remote
+from pilotage.device.access import Access, RemoteRole
 from pilotage.device.client.config import Config
 from pilotage.device.client.target import ENVIRONMENT, Target
 from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
@@ -254,7 +254,7 @@ async def test_a_server_elsewhere_is_reached_over_tls_with_a_certificate_on_both
     context.verify_mode = ssl.CERT_REQUIRED
     target = Target(host="127.0.0.1", port=free_port())
     options = DeviceServerOptions(
-        targets=[target], ssl=context, access=Access(remote=Remote.READ), gate_seconds=0.0, shutdown_grace=1.0
+        targets=[target], ssl=context, access=Access(remote=RemoteRole.READ), gate_seconds=0.0, shutdown_grace=1.0
     )
     shown = authority.issue("client")
     ca_file = authority.ca_file

@@ -59,9 +59,9 @@ PROGRAM = """
 import sys
 {block}
 from pilotage.device import wire
-from pilotage.rest import Request, Verb
+from pilotage.rest import APIRequest, Verb
 assert not sys.modules.get("google.protobuf")
-wire.encode_request(wire.Generation.V6, Request(Verb.LIST, wire.RESOURCE))
+wire.encode_request(wire.Generation.V6, APIRequest(Verb.LIST, wire.RESOURCE))
 """
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pilotage.cli.errors import CommandError
-from pilotage.device.access import Access, Remote
+from pilotage.device.access import Access, RemoteRole
 from pilotage.device.client.target import Target
 from pilotage.device.providers.interface import Provider
 from pilotage.device.server.deviceserver import DeviceServerOptions
@@ -54,9 +54,9 @@ def _limits(options: argparse.Namespace) -> ServerOptions:
 
 
 def _access(options: argparse.Namespace, target: Target) -> Access:
-    remote = Remote.REFUSED
+    remote = RemoteRole.REFUSED
     if not target.path:
-        remote = Remote.WRITE if options.allow_remote_write else Remote.READ
+        remote = RemoteRole.WRITE if options.allow_remote_write else RemoteRole.READ
     group = os.getegid() if options.group is None else options.group
     return Access(
         read_uids=frozenset(options.allow_read_uid),

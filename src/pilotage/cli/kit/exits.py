@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotage.cli.errors import INTERRUPTED, CommandError
+from pilotage.cli.errors import INTERRUPTED, CommandError, Interrupted, NotReconciled
 from pilotage.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound, PilotageError, Unauthorized
 
 FAILED = 1
@@ -10,14 +10,6 @@ USAGE = 2
 NOT_FOUND = 3
 CONFLICT = 4
 NOT_RECONCILED = 5
-
-
-class Interrupted(PilotageError):
-    """A signal ended the command before it was finished."""
-
-
-class NotReconciled(PilotageError):
-    """What was written is stored, but a reconciler failed or has not finished."""
 
 
 class NoTenant(CommandError):

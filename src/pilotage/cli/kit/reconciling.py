@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pilotage.cli.deadline import ExitDeadline
+from pilotage.cli.errors import Interrupted, NotReconciled
 from pilotage.cli.interruption import Interruption, listed
-from pilotage.cli.kit.exits import Interrupted, NotReconciled, print_error
+from pilotage.cli.kit.exits import print_error
 from pilotage.cli.terminal import Terminal
 from pilotage.cluster import Cluster
 from pilotage.controller.result import is_terminal

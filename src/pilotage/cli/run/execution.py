@@ -8,13 +8,13 @@ import traceback
 from collections.abc import Callable
 
 from pilotage.cli.deadline import ExitDeadline
-from pilotage.cli.errors import INTERRUPTED, CommandError
+from pilotage.cli.errors import INTERRUPTED, CommandError, Interrupted, NotReconciled
 from pilotage.cli.interruption import Interruption
 from pilotage.cli.program.modules import user_places
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.flags import Flags
 from pilotage.cli.run.objects import watched_files
-from pilotage.cli.run.program import Interrupted, NotReconciled, Program
+from pilotage.cli.run.program import Program
 from pilotage.cli.run.reloaded import channel_to_parent, reported
 from pilotage.cli.run.reloader import supervise
 from pilotage.cli.terminal import BOLD, RED, Terminal, standard_error

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from pilotage.cli.errors import CommandError
+from pilotage.cli.errors import CommandError, Interrupted, NotReconciled
 from pilotage.cli.interruption import Interruption
 from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.program.target import Target
@@ -15,7 +15,7 @@ from pilotage.cli.run.environment import RunEnvironment, connect, environment_of
 from pilotage.cli.run.flags import Flags, check_manager_target, manager_options
 from pilotage.cli.run.objects import AppliedObjects
 from pilotage.cli.terminal import Terminal
-from pilotage.errors import NoMatch, PilotageError
+from pilotage.errors import NoMatch
 from pilotage.manager.errors import ManagerStopped, NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.processes.child import process_number
@@ -30,14 +30,6 @@ if TYPE_CHECKING:
     from pilotage.meta.models import Resource
 
 log = logger("pilotage.run")
-
-
-class Interrupted(PilotageError):
-    """A signal ended the run before it was finished."""
-
-
-class NotReconciled(PilotageError):
-    """Not everything was reconciled at the timeout; the message lists what is left."""
 
 
 class Program:

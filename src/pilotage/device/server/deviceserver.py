@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
 from pilotage.device import extra, wire
-from pilotage.device.access import Access, Remote
+from pilotage.device.access import Access, RemoteRole
 from pilotage.device.client.target import Target
 from pilotage.device.providers.interface import Provider
 from pilotage.device.server import metrics
@@ -192,5 +192,5 @@ def _check_remote(target: Target, options: DeviceServerOptions) -> None:
         raise InvalidDefinition(
             f"cannot listen at {target} without TLS: set `ssl` to a context with a certificate, or use a Unix socket"
         )
-    if options.access is None or options.access.remote is Remote.REFUSED:
+    if options.access is None or options.access.remote is RemoteRole.REFUSED:
         raise InvalidDefinition(f"no role for callers at {target}: set `access.remote` to READ or WRITE")

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from pilotage.device.wire import documents, options
-from pilotage.device.wire.documents import Metadata, Object
+from pilotage.device.wire.documents import MetadataDocument, Object
 from pilotage.device.wire.generation import KIND, RESOURCE, Generation
 from pilotage.device.wire.messages import gpu_message, parsed
 from pilotage.device.wire.objects import codec
@@ -93,7 +93,7 @@ def decode_event(generation: Generation, message: bytes) -> WatchEvent | None:
         metadata = codec(generation).read_metadata(found.object)
         if not metadata.resource_version:
             return None  # without a version it is useless
-        kept = Metadata(resource_version=metadata.resource_version, annotations=metadata.annotations)
+        kept = MetadataDocument(resource_version=metadata.resource_version, annotations=metadata.annotations)
         return WatchEvent(kind, documents.write(Object(metadata=kept)))
     if kind == "ERROR":
         return WatchEvent(kind, msgspec.json.encode(Gone(_ERROR).status.document()))

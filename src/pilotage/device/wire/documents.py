@@ -23,7 +23,7 @@ _LAST = 253_402_300_799
 """The last second of the year 9999."""
 
 
-class Metadata(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class MetadataDocument(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The metadata that the wire can carry, and `finalizers` and `owner_references`, which it cannot."""
 
     name: str = ""
@@ -41,7 +41,7 @@ class Spec(msgspec.Struct, frozen=True):
     uuid: str = ""
 
 
-class Condition(msgspec.Struct, frozen=True, rename="camel"):
+class ConditionDocument(msgspec.Struct, frozen=True, rename="camel"):
     type: str = ""
     status: str = ""
     reason: str = ""
@@ -50,8 +50,8 @@ class Condition(msgspec.Struct, frozen=True, rename="camel"):
     observed_generation: Integer | UnsetType | None = UNSET
 
 
-class Status(msgspec.Struct, frozen=True, rename="camel"):
-    conditions: list[Condition] | None = None
+class StatusDocument(msgspec.Struct, frozen=True, rename="camel"):
+    conditions: list[ConditionDocument] | None = None
     recommended_action: str | UnsetType | None = UNSET
 
 
@@ -60,14 +60,14 @@ class Object(msgspec.Struct, frozen=True, rename="camel"):
 
     api_version: str = KIND.api_version
     kind: str = KIND.kind
-    metadata: Metadata = Metadata()
+    metadata: MetadataDocument = MetadataDocument()
     spec: Spec | UnsetType | None = UNSET
-    status: Status | UnsetType | None = UNSET
+    status: StatusDocument | UnsetType | None = UNSET
 
 
 _object = msgspec.json.Decoder(Object).decode
-_status = msgspec.json.Decoder(Status).decode
-_condition = msgspec.json.Decoder(Condition).decode
+_status = msgspec.json.Decoder(StatusDocument).decode
+_condition = msgspec.json.Decoder(ConditionDocument).decode
 write = msgspec.json.Encoder().encode
 """Compact JSON of a GPU, status or condition."""
 
@@ -91,7 +91,7 @@ def read_stored(body: Bytes) -> Object:
         return _salvaged(body)
 
 
-def read_status(body: Bytes) -> Status:
+def read_status(body: Bytes) -> StatusDocument:
     """A status from its JSON. Raises DecodeError."""
     try:
         return _status(body)
@@ -99,7 +99,7 @@ def read_status(body: Bytes) -> Status:
         raise DecodeError(f"this is not the JSON of a status: {error}") from None
 
 
-def read_condition(body: Bytes) -> Condition:
+def read_condition(body: Bytes) -> ConditionDocument:
     """A condition from its JSON. Raises DecodeError."""
     try:
         return _condition(body)

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import UNSET
 
 from pilotage.device.wire import documents
-from pilotage.device.wire.documents import Condition, Metadata, Object, Spec, Status
+from pilotage.device.wire.documents import ConditionDocument, MetadataDocument, Object, Spec, StatusDocument
 from pilotage.device.wire.generation import KIND, Generation
 from pilotage.device.wire.messages import gpu_message
 from pilotage.errors import DecodeError
@@ -48,7 +48,7 @@ class ObjectCodec:
         if document.status:
             self.write_status(document.status, message.status)
 
-    def write_status(self, status: Status, message: Any) -> None:
+    def write_status(self, status: StatusDocument, message: Any) -> None:
         """Fill an empty GpuStatus; it is present afterwards even if it is empty."""
         message.SetInParent()
         for condition in status.conditions or ():
@@ -56,7 +56,7 @@ class ObjectCodec:
         if status.recommended_action:
             message.recommended_action = status.recommended_action
 
-    def write_condition(self, condition: Condition, message: Any) -> None:
+    def write_condition(self, condition: ConditionDocument, message: Any) -> None:
         """Fill an empty Condition."""
         message.type, message.status = condition.type, condition.status
         message.reason, message.message = condition.reason, condition.message
@@ -81,10 +81,10 @@ class ObjectCodec:
             status=self.read_status(message.status) if message.HasField("status") else UNSET,
         )
 
-    def read_metadata(self, message: Any) -> Metadata:
+    def read_metadata(self, message: Any) -> MetadataDocument:
         """The metadata of a GPU. Raises DecodeError for the object of another generation."""
         if not self._metadata:
-            return Metadata(name=message.name)
+            return MetadataDocument(name=message.name)
         if self._typed and message.type_meta.kind not in ("", KIND.kind):
             raise _of_another_generation()
         metadata = getattr(message, self._metadata)
@@ -92,9 +92,9 @@ class ObjectCodec:
         if version == KIND.api_version:
             raise _of_another_generation()
         if not self._identified:
-            return Metadata(name=metadata.name, resource_version=version)
+            return MetadataDocument(name=metadata.name, resource_version=version)
         created = documents.time(metadata.creation_timestamp.seconds) if metadata.HasField(_CREATED) else None
-        return Metadata(
+        return MetadataDocument(
             name=metadata.name,
             uid=metadata.uid,
             resource_version=version,
@@ -113,21 +113,21 @@ class ObjectCodec:
         """Whether the GPU has metadata."""
         return not self._metadata or bool(message.HasField(self._metadata))
 
-    def read_status(self, message: Any) -> Status:
+    def read_status(self, message: Any) -> StatusDocument:
         """A status; its conditions are always a list. Raises DecodeError."""
-        return Status(
+        return StatusDocument(
             [self.read_condition(condition) for condition in message.conditions], message.recommended_action or UNSET
         )
 
-    def read_condition(self, message: Any) -> Condition:
+    def read_condition(self, message: Any) -> ConditionDocument:
         """A condition. Raises DecodeError for an invalid time."""
         changed = documents.time(message.last_transition_time.seconds) if message.HasField(_CHANGED) else None
         observed = message.observed_generation if self._observed else 0
-        return Condition(
+        return ConditionDocument(
             message.type, message.status, message.reason, message.message, changed or UNSET, observed or UNSET
         )
 
-    def _write_metadata(self, metadata: Metadata, message: Any) -> None:
+    def _write_metadata(self, metadata: MetadataDocument, message: Any) -> None:
         message.SetInParent()
         if metadata.name:
             message.name = metadata.name

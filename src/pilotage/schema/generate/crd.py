@@ -13,7 +13,7 @@ import msgspec
 from pilotage.errors import Cause, InvalidDefinition, MissingExtra
 from pilotage.meta.kinds import GroupKind
 from pilotage.meta.mapping.versions import version_priority
-from pilotage.meta.models import Resource, ResourceInfo
+from pilotage.meta.models import Resource, ResourceDefinition
 from pilotage.schema.generate import names
 from pilotage.schema.generate.description import ObjectOf, TypeDescription, inside, invalid
 from pilotage.schema.generate.hints import describe, place_of
@@ -60,9 +60,9 @@ def crds(types: Iterable[type[Resource]]) -> list[dict[str, Any]]:
     return [crd(*classes) for classes in wanted]
 
 
-def _info(cls: type[Resource]) -> ResourceInfo:
+def _info(cls: type[Resource]) -> ResourceDefinition:
     info = getattr(cls, "__resource__", None)
-    if not isinstance(info, ResourceInfo):
+    if not isinstance(info, ResourceDefinition):
         raise invalid(
             place_of(cls), "it has no group and version", 'decorate it with @resource(group="…", version="…")'
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pilotage.meta.models import ResourceInfo
+from pilotage.meta.models import ResourceDefinition
 from pilotage.meta.validation.names import dns_1035_label, dns_1123_subdomain
 
 _PROTECTED = ("k8s.io", "kubernetes.io")
@@ -12,7 +12,7 @@ APPROVED = "api-approved.kubernetes.io"
 _LOWER = "at most 63 lower-case letters, digits and '-', starting with a letter"
 
 
-def name_problems(info: ResourceInfo) -> Iterator[tuple[str, str]]:
+def name_problems(info: ResourceDefinition) -> Iterator[tuple[str, str]]:
     """What is wrong with the names of a kind, and what to do, in pairs."""
     yield from _group_problems(info)
     labels = [("lower-case kind", info.gvk.kind.lower()), ("lower-case list kind", info.list_kind.lower())]
@@ -30,7 +30,7 @@ def name_problems(info: ResourceInfo) -> Iterator[tuple[str, str]]:
         yield f"the category {twice!r} is listed twice", "list it once"
 
 
-def _group_problems(info: ResourceInfo) -> Iterator[tuple[str, str]]:
+def _group_problems(info: ResourceDefinition) -> Iterator[tuple[str, str]]:
     group = info.gvk.group
     if "." not in group:
         yield f"the group {group!r} has no dot", "use a domain of your own, as in 'databases.example.com'"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pilotage.meta.markers import Column
-from pilotage.meta.models import Resource, ResourceInfo
+from pilotage.meta.models import Resource, ResourceDefinition
 from pilotage.schema.generate.constraints import Schema, type_of
 from pilotage.schema.generate.description import ObjectOf, invalid
 from pilotage.schema.generate.hints import place_of
@@ -39,7 +39,7 @@ def version_of(cls: type[Resource], tree: ObjectOf) -> dict[str, Any]:
     return version
 
 
-def _subresources(info: ResourceInfo, schema: Schema, place: str) -> dict[str, Any]:
+def _subresources(info: ResourceDefinition, schema: Schema, place: str) -> dict[str, Any]:
     subresources: dict[str, Any] = {}
     if info.status:
         if "status" not in schema["properties"] and not schema.get("x-kubernetes-preserve-unknown-fields"):

@@ -16,7 +16,7 @@ _EMPTY = {"list": "[]", "map": "{}"}
 _FACTORIES = {"[]": "list", "{}": "dict"}
 
 
-class Models(hints.Models, Protocol):
+class CompleteModels(hints.NamedModels, Protocol):
     """The classes of a module."""
 
     def is_complete(self, schema: Schema) -> bool:
@@ -72,7 +72,13 @@ class ModelField:
 
 
 def member_of(
-    name: str, schema: Schema, required: bool, path: tuple[str, ...], models: Models, taken: set[str], resource: bool
+    name: str,
+    schema: Schema,
+    required: bool,
+    path: tuple[str, ...],
+    models: CompleteModels,
+    taken: set[str],
+    resource: bool,
 ) -> ModelField:
     """The field for a property. `taken` are the attributes above it; `resource`: it is one of a whole object."""
     if any(character in '"\\' or character < " " for character in name):
@@ -97,7 +103,7 @@ def member_of(
     return member
 
 
-def _set_default(member: ModelField, schema: Schema, models: Models) -> None:
+def _set_default(member: ModelField, schema: Schema, models: CompleteModels) -> None:
     value, form = schema["default"], member.hint.form
     plain = isinstance(value, str | int | float) or (
         form == "list"

@@ -64,7 +64,7 @@ class Hint:
         return bracketed(f"{opening.lstrip()}Annotated[", [text, *markers], f"]{closing}", indent)
 
 
-class Models(Protocol):
+class NamedModels(Protocol):
     """The classes of a module."""
 
     def name_of(self, schema: Schema, path: tuple[str, ...]) -> str:
@@ -74,7 +74,7 @@ class Models(Protocol):
         """Whether the docstring of that class is the description of the schema."""
 
 
-def hint_of(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
+def hint_of(schema: Schema, path: tuple[str, ...], models: NamedModels) -> Hint:
     """The type for a schema. Default and description are left to the field."""
     found = _type(schema, path, models)
     if found.form != "class":
@@ -137,7 +137,7 @@ def _rule(rule: Schema) -> str:
     return bracketed("pt.Rule(", arguments, ")", 0)
 
 
-def _type(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
+def _type(schema: Schema, path: tuple[str, ...], models: NamedModels) -> Hint:
     if schema.get("x-kubernetes-int-or-string"):
         quantity = schema.get("pattern") in (QUANTITY, known.QUANTITY_PATTERN)
         markers = ["pt.XIntOrString()", f"pt.Type({literal(schema['type'])})"] if "type" in schema else []
@@ -186,7 +186,7 @@ def _enum(values: list[Any]) -> str:
     return f"pt.Enum({', '.join(map(literal, values))})"
 
 
-def _array(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
+def _array(schema: Schema, path: tuple[str, ...], models: NamedModels) -> Hint:
     items: Schema = schema.get("items", {})
     if is_condition(items):
         named = schema.get("x-kubernetes-list-type") == "map" and schema.get("x-kubernetes-list-map-keys") == ["type"]
@@ -194,7 +194,7 @@ def _array(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
     return _container("list[", items, path, models, "list")
 
 
-def _object(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
+def _object(schema: Schema, path: tuple[str, ...], models: NamedModels) -> Hint:
     unknown = schema.get("x-kubernetes-preserve-unknown-fields")
     values = schema.get("additionalProperties")
     if isinstance(values, dict):
@@ -209,7 +209,7 @@ def _object(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
 
 
 def _container(
-    opening: str, inner: Schema, path: tuple[str, ...], models: Models, form: Literal["list", "map"]
+    opening: str, inner: Schema, path: tuple[str, ...], models: NamedModels, form: Literal["list", "map"]
 ) -> Hint:
     found = hint_of(inner, path, models)
     markers = list(found.markers)

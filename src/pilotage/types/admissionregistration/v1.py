@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge
-from pilotage.meta.models import Condition, Model, Resource, ResourceInfo
+from pilotage.meta.models import Condition, Model, Resource, ResourceDefinition
 from pilotage.types.meta import v1 as meta_v1
 
 __all__ = [
@@ -74,7 +74,7 @@ class MatchResources(Model):
 
 
 class MutatingAdmissionPolicy(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingAdmissionPolicy"),
         plural="mutatingadmissionpolicies",
         singular="mutatingadmissionpolicy",
@@ -88,7 +88,7 @@ class MutatingAdmissionPolicy(Resource):
 
 
 class MutatingAdmissionPolicyBinding(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingAdmissionPolicyBinding"),
         plural="mutatingadmissionpolicybindings",
         singular="mutatingadmissionpolicybinding",
@@ -133,7 +133,7 @@ class MutatingWebhook(Model):
 
 
 class MutatingWebhookConfiguration(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"),
         plural="mutatingwebhookconfigurations",
         singular="mutatingwebhookconfiguration",
@@ -193,7 +193,7 @@ class TypeChecking(Model):
 
 
 class ValidatingAdmissionPolicy(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy"),
         plural="validatingadmissionpolicies",
         singular="validatingadmissionpolicy",
@@ -209,7 +209,7 @@ class ValidatingAdmissionPolicy(Resource):
 
 
 class ValidatingAdmissionPolicyBinding(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding"),
         plural="validatingadmissionpolicybindings",
         singular="validatingadmissionpolicybinding",
@@ -260,7 +260,7 @@ class ValidatingWebhook(Model):
 
 
 class ValidatingWebhookConfiguration(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"),
         plural="validatingwebhookconfigurations",
         singular="validatingwebhookconfiguration",

@@ -9,7 +9,7 @@ import msgspec
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 
 __all__ = [
     "CustomResourceColumnDefinition",
@@ -48,7 +48,7 @@ class CustomResourceConversion(Model):
 
 
 class CustomResourceDefinition(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
         plural="customresourcedefinitions",
         singular="customresourcedefinition",

@@ -9,7 +9,7 @@ import msgspec
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 
 __all__ = [
     "APIService",
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class APIService(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("apiregistration.k8s.io", "v1", "APIService"),
         plural="apiservices",
         singular="apiservice",

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge, Scale
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 from pilotage.meta.scalars.intorstring import IntOrString
 from pilotage.types.core import v1 as core_v1
 from pilotage.types.meta import v1 as meta_v1
@@ -42,7 +42,7 @@ __all__ = [
 
 
 class ControllerRevision(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("apps", "v1", "ControllerRevision"),
         plural="controllerrevisions",
         singular="controllerrevision",
@@ -56,7 +56,7 @@ class ControllerRevision(Resource):
 
 
 class DaemonSet(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("apps", "v1", "DaemonSet"),
         plural="daemonsets",
         singular="daemonset",
@@ -107,7 +107,7 @@ class DaemonSetUpdateStrategy(Model):
 
 
 class Deployment(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("apps", "v1", "Deployment"),
         plural="deployments",
         singular="deployment",
@@ -162,7 +162,7 @@ class DeploymentStrategy(Model):
 
 
 class ReplicaSet(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("apps", "v1", "ReplicaSet"),
         plural="replicasets",
         singular="replicaset",
@@ -220,7 +220,7 @@ class RollingUpdateStatefulSetStrategy(Model):
 
 
 class StatefulSet(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("apps", "v1", "StatefulSet"),
         plural="statefulsets",
         singular="statefulset",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 
 __all__ = [
     "BoundObjectReference",
@@ -31,7 +31,7 @@ class BoundObjectReference(Model):
 
 
 class SelfSubjectReview(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("authentication.k8s.io", "v1", "SelfSubjectReview"),
         plural="selfsubjectreviews",
         singular="selfsubjectreview",
@@ -48,7 +48,7 @@ class SelfSubjectReviewStatus(Model):
 
 
 class TokenRequest(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest"),
         plural="tokenrequests",
         singular="tokenrequest",
@@ -73,7 +73,7 @@ class TokenRequestStatus(Model):
 
 
 class TokenReview(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("authentication.k8s.io", "v1", "TokenReview"),
         plural="tokenreviews",
         singular="tokenreview",

@@ -8,7 +8,7 @@ import msgspec
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 from pilotage.types.meta import v1 as meta_v1
 
 __all__ = [
@@ -41,7 +41,7 @@ class LabelSelectorAttributes(Model):
 
 
 class LocalSubjectAccessReview(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("authorization.k8s.io", "v1", "LocalSubjectAccessReview"),
         plural="localsubjectaccessreviews",
         singular="localsubjectaccessreview",
@@ -86,7 +86,7 @@ class ResourceRule(Model):
 
 
 class SelfSubjectAccessReview(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("authorization.k8s.io", "v1", "SelfSubjectAccessReview"),
         plural="selfsubjectaccessreviews",
         singular="selfsubjectaccessreview",
@@ -105,7 +105,7 @@ class SelfSubjectAccessReviewSpec(Model):
 
 
 class SelfSubjectRulesReview(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("authorization.k8s.io", "v1", "SelfSubjectRulesReview"),
         plural="selfsubjectrulesreviews",
         singular="selfsubjectrulesreview",
@@ -123,7 +123,7 @@ class SelfSubjectRulesReviewSpec(Model):
 
 
 class SubjectAccessReview(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("authorization.k8s.io", "v1", "SubjectAccessReview"),
         plural="subjectaccessreviews",
         singular="subjectaccessreview",

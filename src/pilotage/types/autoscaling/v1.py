@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 
 __all__ = [
     "CrossVersionObjectReference",
@@ -27,7 +27,7 @@ class CrossVersionObjectReference(Model):
 
 
 class HorizontalPodAutoscaler(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler"),
         plural="horizontalpodautoscalers",
         singular="horizontalpodautoscaler",
@@ -59,7 +59,7 @@ class HorizontalPodAutoscalerStatus(Model):
 
 
 class Scale(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("autoscaling", "v1", "Scale"),
         plural="scales",
         singular="scale",

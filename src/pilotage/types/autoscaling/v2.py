@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.types.meta import v1 as meta_v1
 
@@ -80,7 +80,7 @@ class HPAScalingRules(Model):
 
 
 class HorizontalPodAutoscaler(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"),
         plural="horizontalpodautoscalers",
         singular="horizontalpodautoscaler",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge
-from pilotage.meta.models import Model, ObjectMeta, Resource, ResourceInfo
+from pilotage.meta.models import Model, ObjectMeta, Resource, ResourceDefinition
 from pilotage.types.core import v1 as core_v1
 from pilotage.types.meta import v1 as meta_v1
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class CronJob(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("batch", "v1", "CronJob"),
         plural="cronjobs",
         singular="cronjob",
@@ -65,7 +65,7 @@ class CronJobStatus(Model):
 
 
 class Job(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("batch", "v1", "Job"),
         plural="jobs",
         singular="job",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 
 __all__ = [
     "CertificateSigningRequest",
@@ -18,7 +18,7 @@ __all__ = [
 
 
 class CertificateSigningRequest(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("certificates.k8s.io", "v1", "CertificateSigningRequest"),
         plural="certificatesigningrequests",
         singular="certificatesigningrequest",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 from pilotage.meta.scalars.times import MicroTime
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
 
 
 class Lease(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("coordination.k8s.io", "v1", "Lease"),
         plural="leases",
         singular="lease",

@@ -9,7 +9,7 @@ import msgspec
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, MapType, PatchMerge, Scale
-from pilotage.meta.models import Condition, Model, ObjectMeta, Resource, ResourceInfo
+from pilotage.meta.models import Condition, Model, ObjectMeta, Resource, ResourceDefinition
 from pilotage.meta.scalars.intorstring import IntOrString
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.scalars.times import MicroTime
@@ -271,7 +271,7 @@ class AzureFileVolumeSource(Model):
 
 
 class Binding(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "Binding"),
         plural="bindings",
         singular="binding",
@@ -361,7 +361,7 @@ class ComponentCondition(Model):
 
 
 class ComponentStatus(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "ComponentStatus"),
         plural="componentstatuses",
         singular="componentstatus",
@@ -375,7 +375,7 @@ class ComponentStatus(Resource):
 
 
 class ConfigMap(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "ConfigMap"),
         plural="configmaps",
         singular="configmap",
@@ -579,7 +579,7 @@ class EndpointSubset(Model):
 
 
 class Endpoints(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "Endpoints"),
         plural="endpoints",
         singular="endpoints",
@@ -648,7 +648,7 @@ class EphemeralVolumeSource(Model):
 
 
 class Event(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "Event"),
         plural="events",
         singular="event",
@@ -839,7 +839,7 @@ class LifecycleHandler(Model):
 
 
 class LimitRange(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "LimitRange"),
         plural="limitranges",
         singular="limitrange",
@@ -903,7 +903,7 @@ class NFSVolumeSource(Model):
 
 
 class Namespace(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "Namespace"),
         plural="namespaces",
         singular="namespace",
@@ -936,7 +936,7 @@ class NamespaceStatus(Model):
 
 
 class Node(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "Node"),
         plural="nodes",
         singular="node",
@@ -1085,7 +1085,7 @@ class ObjectReference(Model):
 
 
 class PersistentVolume(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "PersistentVolume"),
         plural="persistentvolumes",
         singular="persistentvolume",
@@ -1101,7 +1101,7 @@ class PersistentVolume(Resource):
 
 
 class PersistentVolumeClaim(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "PersistentVolumeClaim"),
         plural="persistentvolumeclaims",
         singular="persistentvolumeclaim",
@@ -1205,7 +1205,7 @@ class PhotonPersistentDiskVolumeSource(Model):
 
 
 class Pod(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "Pod"),
         plural="pods",
         singular="pod",
@@ -1411,7 +1411,7 @@ class PodStatus(Model):
 
 
 class PodTemplate(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "PodTemplate"),
         plural="podtemplates",
         singular="podtemplate",
@@ -1495,7 +1495,7 @@ class RBDVolumeSource(Model):
 
 
 class ReplicationController(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "ReplicationController"),
         plural="replicationcontrollers",
         singular="replicationcontroller",
@@ -1554,7 +1554,7 @@ class ResourceHealth(Model):
 
 
 class ResourceQuota(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "ResourceQuota"),
         plural="resourcequotas",
         singular="resourcequota",
@@ -1640,7 +1640,7 @@ class SeccompProfile(Model):
 
 
 class Secret(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "Secret"),
         plural="secrets",
         singular="secret",
@@ -1700,7 +1700,7 @@ class SecurityContext(Model):
 
 
 class Service(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "Service"),
         plural="services",
         singular="service",
@@ -1717,7 +1717,7 @@ class Service(Resource):
 
 
 class ServiceAccount(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("", "v1", "ServiceAccount"),
         plural="serviceaccounts",
         singular="serviceaccount",

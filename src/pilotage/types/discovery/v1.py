@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 from pilotage.types.core import v1 as core_v1
 
 __all__ = [
@@ -50,7 +50,7 @@ class EndpointPort(Model):
 
 
 class EndpointSlice(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("discovery.k8s.io", "v1", "EndpointSlice"),
         plural="endpointslices",
         singular="endpointslice",

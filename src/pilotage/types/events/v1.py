@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 from pilotage.meta.scalars.times import MicroTime
 from pilotage.types.core import v1 as core_v1
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 class Event(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("events.k8s.io", "v1", "Event"),
         plural="events",
         singular="event",

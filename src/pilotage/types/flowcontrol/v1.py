@@ -9,7 +9,7 @@ import msgspec
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 
 __all__ = [
     "ExemptPriorityLevelConfiguration",
@@ -46,7 +46,7 @@ class FlowDistinguisherMethod(Model):
 
 
 class FlowSchema(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema"),
         plural="flowschemas",
         singular="flowschema",
@@ -107,7 +107,7 @@ class PolicyRulesWithSubjects(Model):
 
 
 class PriorityLevelConfiguration(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration"),
         plural="prioritylevelconfigurations",
         singular="prioritylevelconfiguration",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge
-from pilotage.meta.models import Condition, Model, Resource, ResourceInfo
+from pilotage.meta.models import Condition, Model, Resource, ResourceDefinition
 from pilotage.meta.scalars.intorstring import IntOrString
 from pilotage.types.core import v1 as core_v1
 from pilotage.types.meta import v1 as meta_v1
@@ -55,7 +55,7 @@ class HTTPIngressRuleValue(Model):
 
 
 class IPAddress(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("networking.k8s.io", "v1", "IPAddress"),
         plural="ipaddresses",
         singular="ipaddress",
@@ -78,7 +78,7 @@ class IPBlock(Model):
 
 
 class Ingress(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("networking.k8s.io", "v1", "Ingress"),
         plural="ingresses",
         singular="ingress",
@@ -99,7 +99,7 @@ class IngressBackend(Model):
 
 
 class IngressClass(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("networking.k8s.io", "v1", "IngressClass"),
         plural="ingressclasses",
         singular="ingressclass",
@@ -167,7 +167,7 @@ class IngressTLS(Model):
 
 
 class NetworkPolicy(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy"),
         plural="networkpolicies",
         singular="networkpolicy",
@@ -222,7 +222,7 @@ class ServiceBackendPort(Model):
 
 
 class ServiceCIDR(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("networking.k8s.io", "v1", "ServiceCIDR"),
         plural="servicecidrs",
         singular="servicecidr",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, MapType
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.types.core import v1 as core_v1
 
@@ -22,7 +22,7 @@ class Overhead(Model):
 
 
 class RuntimeClass(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("node.k8s.io", "v1", "RuntimeClass"),
         plural="runtimeclasses",
         singular="runtimeclass",

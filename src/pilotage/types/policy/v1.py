@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge
-from pilotage.meta.models import Condition, Model, Resource, ResourceInfo
+from pilotage.meta.models import Condition, Model, Resource, ResourceDefinition
 from pilotage.meta.scalars.intorstring import IntOrString
 from pilotage.types.meta import v1 as meta_v1
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class Eviction(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("policy", "v1", "Eviction"),
         plural="evictions",
         singular="eviction",
@@ -33,7 +33,7 @@ class Eviction(Resource):
 
 
 class PodDisruptionBudget(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("policy", "v1", "PodDisruptionBudget"),
         plural="poddisruptionbudgets",
         singular="poddisruptionbudget",

@@ -8,7 +8,7 @@ import msgspec
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 from pilotage.types.meta import v1 as meta_v1
 
 __all__ = [
@@ -28,7 +28,7 @@ class AggregationRule(Model):
 
 
 class ClusterRole(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole"),
         plural="clusterroles",
         singular="clusterrole",
@@ -42,7 +42,7 @@ class ClusterRole(Resource):
 
 
 class ClusterRoleBinding(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"),
         plural="clusterrolebindings",
         singular="clusterrolebinding",
@@ -66,7 +66,7 @@ class PolicyRule(Model):
 
 
 class Role(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role"),
         plural="roles",
         singular="role",
@@ -79,7 +79,7 @@ class Role(Resource):
 
 
 class RoleBinding(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("rbac.authorization.k8s.io", "v1", "RoleBinding"),
         plural="rolebindings",
         singular="rolebinding",

@@ -9,7 +9,7 @@ import msgspec
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge
-from pilotage.meta.models import Condition, Model, ObjectMeta, Resource, ResourceInfo
+from pilotage.meta.models import Condition, Model, ObjectMeta, Resource, ResourceDefinition
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.types.core import v1 as core_v1
 
@@ -156,7 +156,7 @@ class DeviceClaimConfiguration(Model):
 
 
 class DeviceClass(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("resource.k8s.io", "v1", "DeviceClass"),
         plural="deviceclasses",
         singular="deviceclass",
@@ -264,7 +264,7 @@ class OpaqueDeviceConfiguration(Model):
 
 
 class ResourceClaim(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("resource.k8s.io", "v1", "ResourceClaim"),
         plural="resourceclaims",
         singular="resourceclaim",
@@ -296,7 +296,7 @@ class ResourceClaimStatus(Model):
 
 
 class ResourceClaimTemplate(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("resource.k8s.io", "v1", "ResourceClaimTemplate"),
         plural="resourceclaimtemplates",
         singular="resourceclaimtemplate",
@@ -320,7 +320,7 @@ class ResourcePool(Model):
 
 
 class ResourceSlice(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("resource.k8s.io", "v1", "ResourceSlice"),
         plural="resourceslices",
         singular="resourceslice",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.models import Resource, ResourceInfo
+from pilotage.meta.models import Resource, ResourceDefinition
 
 __all__ = [
     "PriorityClass",
@@ -11,7 +11,7 @@ __all__ = [
 
 
 class PriorityClass(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass"),
         plural="priorityclasses",
         singular="priorityclass",

@@ -9,7 +9,7 @@ import msgspec
 
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType, PatchMerge
-from pilotage.meta.models import Model, Resource, ResourceInfo
+from pilotage.meta.models import Model, Resource, ResourceDefinition
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.types.core import v1 as core_v1
 from pilotage.types.meta import v1 as meta_v1
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class CSIDriver(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("storage.k8s.io", "v1", "CSIDriver"),
         plural="csidrivers",
         singular="csidriver",
@@ -61,7 +61,7 @@ class CSIDriverSpec(Model):
 
 
 class CSINode(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("storage.k8s.io", "v1", "CSINode"),
         plural="csinodes",
         singular="csinode",
@@ -85,7 +85,7 @@ class CSINodeSpec(Model):
 
 
 class CSIStorageCapacity(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("storage.k8s.io", "v1", "CSIStorageCapacity"),
         plural="csistoragecapacities",
         singular="csistoragecapacity",
@@ -101,7 +101,7 @@ class CSIStorageCapacity(Resource):
 
 
 class StorageClass(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("storage.k8s.io", "v1", "StorageClass"),
         plural="storageclasses",
         singular="storageclass",
@@ -126,7 +126,7 @@ class TokenRequest(Model):
 
 
 class VolumeAttachment(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("storage.k8s.io", "v1", "VolumeAttachment"),
         plural="volumeattachments",
         singular="volumeattachment",
@@ -159,7 +159,7 @@ class VolumeAttachmentStatus(Model):
 
 
 class VolumeAttributesClass(Resource):
-    __resource__ = ResourceInfo(
+    __resource__ = ResourceDefinition(
         gvk=GroupVersionKind("storage.k8s.io", "v1", "VolumeAttributesClass"),
         plural="volumeattributesclasses",
         singular="volumeattributesclass",

@@ -9,7 +9,7 @@ import pytest
 from hack.cluster.running import free_ports
 from pilotage import device
 from pilotage.client.retries import Retries
-from pilotage.device.access import Access, Remote
+from pilotage.device.access import Access, RemoteRole
 from pilotage.device.client.target import Target
 from pilotage.device.client.telemetry import TelemetryClient
 from pilotage.device.client.transport import DeviceTransport
@@ -77,7 +77,7 @@ async def test_readers_are_put_off_until_the_gpus_are_known(tmp_path: Path) -> N
 async def test_who_may_only_read_may_not_report(tmp_path: Path) -> None:
     target = Target(host="127.0.0.1", port=free_ports(1)[0])
     options = server_options(
-        tmp_path, targets=(target,), plaintext=True, providers=[FAKE], access=Access(remote=Remote.READ)
+        tmp_path, targets=(target,), plaintext=True, providers=[FAKE], access=Access(remote=RemoteRole.READ)
     )
     async with DeviceServer(options), device.connect(target, plaintext=True, provider_id="x") as devices:
         gpus = devices.v1alpha1.gpus
