@@ -44,7 +44,7 @@ class Writer:
         place = await self._session.place_for(obj)
         check_document("create", obj, place, self.scheme)
         write = self._session.write_options(**options)
-        request = self._session.request(place, verb=Verb.CREATE, write=write, body=objects.updated(obj))
+        request = self._session.request(place, verb=Verb.CREATE, write=write, body=objects.updated(obj), encoded=True)
         replace_content(obj, (await self._session.call(place, request)).body)
         return obj
 
@@ -63,6 +63,7 @@ class Writer:
             subresource=subresource,
             write=self._session.write_options(**options),
             body=objects.updated(obj, await self._origin(obj, place)),
+            encoded=True,
         )
         replace_content(obj, await self._whole(place, subresource, (await self._session.call(place, request)).body))
         return obj

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest import APIRequest, Page, Response, Transport, WatchEvent
@@ -36,8 +36,8 @@ class RoutedTransport:
         self._main = main
         self._aggregations = aggregations  # shared with the cluster, which adds to it
 
-    async def call(self, request: APIRequest) -> Response:
-        return await self._for(request).call(request)
+    def call(self, request: APIRequest) -> Coroutine[Any, Any, Response]:
+        return self._for(request).call(request)
 
     async def list(self, request: APIRequest) -> Page:
         return await self._for(request).list(request)

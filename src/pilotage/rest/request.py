@@ -159,6 +159,8 @@ class APIRequest(Value, frozen=True):
     write: WriteOptions = WriteOptions()
     delete: DeleteOptions = DeleteOptions()
     body: bytes = b""
+    encoded: bool = False
+    """The body was encoded from an object in this process: no field is in it twice."""
     content_type: str = ""
     """Of the body; empty means JSON. For a patch it is the PatchType's value."""
     user_agent: str = ""

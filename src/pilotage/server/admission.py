@@ -139,8 +139,8 @@ class Limited:
     """Returns the function, when the first of these resources is written."""
     resources: frozenset[GroupResource] | None = None
     """None: all resources."""
-    configured: bool = False
-    """It does what stored objects say, such as webhook configurations: without any it is left out."""
+    configured_by: str = ""
+    """It does what stored objects say, `configurations` or `quotas`: without any it is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,20 +149,22 @@ class Admission:
 
     mutating: tuple[AdmissionFunction | Limited, ...] = ()
     validating: tuple[AdmissionFunction | Limited, ...] = ()
-    _of: dict[tuple[GroupResource, bool], ResourceAdmission] = field(
+    _of: dict[tuple[GroupResource, bool, bool], ResourceAdmission] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def of(self, resource: GroupResource, *, configured: bool = True) -> ResourceAdmission:
-        """The part of the chain that sees the writes of one resource."""
-        found = self._of.get((resource, configured))
+    def of(self, resource: GroupResource, *, configurations: bool = True, quotas: bool = True) -> ResourceAdmission:
+        """The part of the chain that sees the writes of one resource, if there are configurations and quotas."""
+        key = resource, configurations, quotas
+        found = self._of.get(key)
         if found is None:
+            there = {"configurations": configurations, "quotas": quotas}
+            absent = frozenset(name for name in there if not there[name])
             found = ResourceAdmission(
-                _limited(self.mutating, resource, configured=configured),
-                _limited(self.validating, resource, configured=configured),
+                _limited(self.mutating, resource, absent), _limited(self.validating, resource, absent)
             )
             if len(self._of) < _MAX_RESOURCES:
-                self._of[resource, configured] = found
+                self._of[key] = found
         return found
 
 
@@ -170,13 +172,13 @@ _MAX_RESOURCES = 4096
 
 
 def _limited(
-    functions: tuple[AdmissionFunction | Limited, ...], resource: GroupResource, *, configured: bool
+    functions: tuple[AdmissionFunction | Limited, ...], resource: GroupResource, absent: frozenset[str]
 ) -> tuple[AdmissionFunction, ...]:
     found: list[AdmissionFunction] = []
     for function in functions:
         if not isinstance(function, Limited):
             found.append(function)
-        elif function.configured and not configured:
+        elif function.configured_by in absent:
             continue
         elif function.resources is None or resource in function.resources:
             found.append(function.load())

@@ -118,7 +118,8 @@ class RegistryContext:
 
     def admission_of(self, info: ResourceInfo) -> ResourceAdmission:
         """The part of the chain that sees a write of one resource now."""
-        return self.chain.of(info.group_resource, configured=self.configurations.current() != {})
+        configurations, quotas = self.configurations.current() != {}, self.quotas.current() is not False
+        return self.chain.of(info.group_resource, configurations=configurations, quotas=quotas)
 
     @property
     def calls_webhooks(self) -> bool:

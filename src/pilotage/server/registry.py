@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -145,12 +145,18 @@ class Registry:
 
     async def call(self, request: APIRequest, info: ResourceInfo | None = None) -> Response:
         request = self._limited(request)
-        async with self.context.request() if info is None else NO_REQUEST:
-            while True:
-                try:
-                    return await self._call(info or await self._resolve(request), request)
-                except Redefined:
-                    info = None
+        block = self.context.request() if info is None else NO_REQUEST
+        if block is NO_REQUEST:
+            return await self._answer(request, info)
+        async with block:
+            return await self._answer(request, info)
+
+    async def _answer(self, request: APIRequest, info: ResourceInfo | None) -> Response:
+        while True:
+            try:
+                return await self._call(info or await self._resolve(request), request)
+            except Redefined:
+                info = None
 
     def _limited(self, request: APIRequest) -> APIRequest:
         """The request with a deadline, if something may have to be waited for."""
@@ -158,26 +164,26 @@ class Registry:
             return request
         return replace(request, deadline=deadlines.of(request.verb, asyncio.get_running_loop().time()))
 
-    async def _call(self, info: ResourceInfo, request: APIRequest) -> Response:
+    def _call(self, info: ResourceInfo, request: APIRequest) -> Coroutine[Any, Any, Response]:
         if routes.is_action(info, request):
-            return await self._actions.call(info, request)
+            return self._actions.call(info, request)
         if request.subresource == "scale":
-            return await self._scaler.call(info, request)
+            return self._scaler.call(info, request)
         match request.verb:
             case Verb.GET if info.gvr == COMPONENTS:
-                return await self._components.get(info, request)
+                return self._components.get(info, request)
             case Verb.GET:
-                return await self._reader.get(info, request)
+                return self._reader.get(info, request)
             case Verb.CREATE if self.reviewer.reviews(info):
-                return await self.reviewer.create(info, request)
+                return self.reviewer.create(info, request)
             case Verb.CREATE:
-                return await self._creator.create(info, request)
+                return self._creator.create(info, request)
             case Verb.UPDATE:
-                return await self._updater.update(info, request)
+                return self._updater.update(info, request)
             case Verb.PATCH:
-                return await self._patch(info, request)
+                return self._patch(info, request)
             case Verb.DELETE:
-                return await self._deleter.delete(info, request)
+                return self._deleter.delete(info, request)
         raise routes.no_method()
 
     async def _patch(self, info: ResourceInfo, request: APIRequest) -> Response:

@@ -94,8 +94,10 @@ class Cursor:
     @property
     def position(self) -> int:
         if self._future and not self._future.done():
-            self._position = max(self._position, self._watchers.reached)
-            if self._position < self._watchers.history.revision:
+            watchers = self._watchers
+            if self._position < watchers.reached:
+                self._position = watchers.reached
+            if self._position < watchers.history.revision:
                 self._pass_others()
         return self._position
 

@@ -6,7 +6,7 @@ on use: a program that touches a Pod's labels never looks at its containers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -79,6 +79,26 @@ class FieldType:
     def child(self, name: str) -> FieldType:
         """The type of a field."""
         return self.fields.get(name) or self.element or UNTYPED
+
+    @property
+    def granular(self) -> bool:
+        """Whether a map or list of this type has parts that can be owned apart."""
+        return (self.is_map and not self.atomic) or (self.list_rule is not None and not self.list_rule.atomic)
+
+    @cached_property
+    def granular_fields(self) -> Sequence[tuple[str, FieldType]]:
+        """The declared fields that are granular."""
+        return [(name, child) for name, child in self.fields.items() if child.granular]
+
+    @cached_property
+    def is_flat(self) -> bool:
+        """Whether it is a granular map without granular fields: its names alone decide which fields it has."""
+        return self.is_map and not self.atomic and not self.granular_fields and self.granular_element is None
+
+    @cached_property
+    def granular_element(self) -> FieldType | None:
+        """The type of fields that are not declared, if it is granular."""
+        return self.element if self.element is not None and self.element.granular else None
 
 
 class _Untyped(FieldType):

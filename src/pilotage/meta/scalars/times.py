@@ -30,6 +30,10 @@ _written = (datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC), 
 """The last second that was written, from its start to its end, and its text: most times are of the same second."""
 
 
+_without_time: set[type] = set()
+"""The classes of event loops that keep no time of their own."""
+
+
 def system_clock() -> datetime:
     """The time now, in UTC: the machine's, or that of the running event loop where it keeps a virtual one.
 
@@ -37,8 +41,14 @@ def system_clock() -> datetime:
     without a clock of its own then sees the time that timers see.
     """
     asyncio: Any = sys.modules.get("asyncio")  # not imported here: times are also read by programs that have no loop
-    now: Clock | None = getattr(asyncio._get_running_loop(), "now", None) if asyncio is not None else None
-    return datetime.now(UTC) if now is None else now()
+    loop = asyncio._get_running_loop() if asyncio is not None else None
+    if type(loop) in _without_time:
+        return datetime.now(UTC)
+    now: Clock | None = getattr(loop, "now", None)
+    if now is not None:
+        return now()
+    _without_time.add(type(loop))
+    return datetime.now(UTC)
 
 
 def now(clock: Clock = system_clock) -> datetime:

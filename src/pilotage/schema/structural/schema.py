@@ -206,14 +206,18 @@ class StructuralSchema:
         return found
 
     def _problems(self, part: _Part, document: Any, old: Any, most: float) -> list[Problem]:
+        valid = part.shape is not None and part.shape.is_valid(part.value)
+        whole = part.value is document
+        if valid and whole and self._embedded is None:
+            return []  # as most are
         problems = Problems(most)
         try:
-            if part.shape is None or not part.shape.is_valid(part.value):
+            if not valid:
                 with _moved_below(part.key, problems):
                     check_value(part.table, part.value, None, None, problems)
             for resource in self.embedded_resources(document):
                 problems.extend(resource.problems())
-            if self._lists is not None:
+            if self._lists is not None and not (valid and whole):
                 self._check_lists(document, old, problems)
         except TooManyProblemsError:
             pass

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Optional
 
 import msgspec
 
+from pilotage.schema.structural.lists import list_check
 from pilotage.schema.structural.node import META_FIELDS, Node
 from pilotage.schema.structural.paths import Path, Problem, Problems, TooManyProblemsError
 from pilotage.schema.structural.validate import NON_VALIDATING, Validator, check_value
@@ -50,7 +51,7 @@ class Shape:
         return True
 
     def is_valid(self, value: Any) -> bool:
-        """Whether nothing has to be dropped or defaulted, and nothing is wrong."""
+        """Whether nothing has to be dropped or defaulted, and nothing is wrong, nor any item of a list given twice."""
         if not self.is_complete(value):
             return False
         if self._rest is None:
@@ -75,7 +76,7 @@ def compile_shape(node: Node) -> Shape | None:
             msgspec.convert(None, made)  # msgspec checks a type when it is first used
     except (_InexpressibleError, TypeError, ValueError):
         return None
-    return Shape(made, compile_walk(node, _rest_check), floats=types.floats)
+    return Shape(made, compile_walk(node, _remaining_check), floats=types.floats)
 
 
 class _Types:
@@ -168,6 +169,19 @@ def _string(node: Node) -> Any:
         return Literal[tuple(allowed)]
     minimum, maximum = node.schema.get("minLength"), node.schema.get("maxLength")
     return Annotated[str, msgspec.Meta(min_length=minimum, max_length=maximum)]
+
+
+def _remaining_check(node: Node) -> Walk[Problem] | None:
+    """All that the type of a node does not include; None if that is nothing."""
+    keywords, items = _rest_check(node), list_check(node)
+    if keywords is None or items is None:
+        return keywords or items
+
+    def check(value: Any, path: Path, out: list[Problem]) -> None:
+        keywords(value, path, out)
+        items(value, path, out)
+
+    return check
 
 
 def _rest_check(node: Node) -> Walk[Problem] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -96,6 +96,8 @@ class FieldOwnership(NamedTuple):
     ignored: FieldSet
     """The fields that a write does not set, although they are in its body."""
     versions: Versions
+    created: dict[Hashable, FieldSet]
+    """The fields of new objects by their outline, those of the last few outlines."""
 
 
 def ownership_of(info: ResourceInfo, subresource: str) -> FieldOwnership:
@@ -103,9 +105,8 @@ def ownership_of(info: ResourceInfo, subresource: str) -> FieldOwnership:
     made: dict[str, FieldOwnership] = info.__dict__.setdefault("ownerships", {})
     found = made.get(subresource)
     if found is None:
-        found = FieldOwnership(
-            info.gvk.api_version, type_of(info), ignored(info, subresource), _versions(info, subresource)
-        )
+        versions = _versions(info, subresource)
+        found = FieldOwnership(info.gvk.api_version, type_of(info), ignored(info, subresource), versions, {})
         made[subresource] = found
     return found
 

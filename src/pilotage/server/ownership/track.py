@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pilotage.meta.documents import Document, same
-from pilotage.meta.fields import compare, sets, tracking, typecheck
+from pilotage.meta.fields import compare, outlines, sets, tracking, typecheck
 from pilotage.meta.fields import managers as managing
 from pilotage.meta.fields.applying import UnconvertibleError
 from pilotage.meta.fields.compare import FieldChanges
@@ -22,6 +22,10 @@ MANAGED_FIELDS = "managedFields"
 _ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 """The one built-in resource with a list of which an item may be without its key."""
 _UNOWNED = ("apiVersion", "kind")
+_MAX_OUTLINED = 16 * 1024
+"""Bytes of the largest body whose outline is worth remembering."""
+_MAX_OUTLINES = 64
+"""How many outlines of one resource are remembered."""
 
 
 def track_create(info: ResourceInfo, request: APIRequest, document: Document, *, now: str) -> None:
@@ -36,11 +40,27 @@ def track_create(info: ResourceInfo, request: APIRequest, document: Document, *,
         entries = _Write(info, request, kinds.empty_object(info), document, now).entries(_given(given, {}))
     else:
         ownership = kinds.ownership_of(info, request.subresource)
-        fields = _created_fields(ownership, kinds.empty_fields(info), document)
+        known = len(request.body) <= _MAX_OUTLINED
+        fields = (_known_fields if known else _created_fields)(ownership, kinds.empty_fields(info), document)
         manager = update_manager(ownership.api_version, request)
         entries = [managing.entry(manager, Owned(fields, ownership.api_version, now))] if fields else []
     if entries:
         metadata[MANAGED_FIELDS] = entries
+
+
+def _known_fields(ownership: kinds.FieldOwnership, empty: Document, document: Document) -> FieldSet:
+    """The fields of a new object, found by its outline if one of the last few objects had the same."""
+    if not empty.keys() <= {"metadata"}:  # then values decide, too
+        return _created_fields(ownership, empty, document)
+    found_outline = outlines.outline(ownership.field_type, document)
+    found = ownership.created.get(found_outline)
+    if found is None:
+        found = _created_fields(ownership, empty, document)
+        if found_outline is not None:
+            if len(ownership.created) >= _MAX_OUTLINES:
+                ownership.created.clear()
+            ownership.created[found_outline] = found
+    return found
 
 
 def _created_fields(ownership: kinds.FieldOwnership, empty: Document, document: Document) -> FieldSet:

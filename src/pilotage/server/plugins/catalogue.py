@@ -106,6 +106,8 @@ _ALL = (
     _Row("ResourceQuota", module="quotas", phases="validate"),
     _Row("AlwaysDeny", default=False, module="optional", phases="validate"),
 )
+_CONFIGURED_BY = {"policies": "configurations", "webhooks": "configurations", "quotas": "quotas"}
+"""The modules of the plugins that do nothing without certain objects."""
 _BY_NAME = {row.name: row for row in _ALL}
 DEFAULT = frozenset(row.name for row in _ALL if row.default)
 """The plugins that kube-apiserver runs unless its flags say otherwise."""
@@ -148,7 +150,7 @@ def chain(names: Collection[str], context: PluginContext) -> Admission:
             Limited(
                 partial(function, row.name, phase),
                 frozenset(row.resources) or None,
-                row.module in ("policies", "webhooks"),
+                _CONFIGURED_BY.get(row.module, ""),
             )
             for row in rows
             if phase in row.phases

@@ -174,7 +174,7 @@ def _decoded(request: APIRequest, info: ResourceInfo, problems: FieldProblems) -
     media = request.content_type or "application/json"
     if media == "application/json":
         document = gojson.read(request.body)
-        if request.write.field_validation != "Ignore" or not info.custom:
+        if not request.encoded and (request.write.field_validation != "Ignore" or not info.custom):
             problems.duplicate = duplicate_fields(request.body, document)
         # A struct or a map of Go that is decoded twice has what is in both.
         return gojson.read_merged(request.body) if problems.duplicate and not info.custom else document
