@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest
@@ -46,8 +46,8 @@ class TransportWrapper:
         """The request that is passed on. A subclass may note it, change it, or refuse it with an error."""
         return request
 
-    async def call(self, request: APIRequest) -> Response:
-        return await self._inner.call(self.prepare(request))
+    def call(self, request: APIRequest) -> Coroutine[Any, Any, Response]:
+        return self._inner.call(self.prepare(request))
 
     async def list(self, request: APIRequest) -> Page:
         return await self._inner.list(self.prepare(request))
