@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
-from ..differential import JSON_PATCH, MERGE, STRATEGIC, Scenario, Step, get, patch, post
-from .kinds import CONFIG_MAPS, LEASES, WIDGETS, definition
+from ..differential import DEFINITIONS, JSON_PATCH, MERGE, STRATEGIC, YAML, Scenario, Step, get, patch, post
+from .kinds import CONFIG_MAPS, LEASES, WIDGETS, definition, version
 
 _CORE = "/api/v1/namespaces/<namespace>"
 _PODS, _SERVICES, _ACCOUNTS = f"{_CORE}/pods", f"{_CORE}/services", f"{_CORE}/serviceaccounts"
@@ -19,6 +20,9 @@ _NESTED = (
     '{"metadata":{"name":"d"},"spec":{"replicas":1,"replicas":2,"foo":1,"selector":{"matchLabels":{"a":"b"}},'
     '"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i","image":"j","zz":1}]}}}}'
 )
+_NO_CERTIFICATE = base64.b64encode(
+    b"-----BEGIN CERTIFICATE REQUEST-----\neHk=\n-----END CERTIFICATE REQUEST-----\n"
+).decode()
 _OPERATIONS = (
     '[{"op":"add","path":"/data/k","value":"x","extra":1},{"op":"add","path":"/data/k","path":"/data/q","value":"x"}]'
 )
@@ -97,6 +101,18 @@ MEDIA_TYPES = Scenario(
             )
             for form, accept in (("a Table", _TABLE), ("metadata", _PARTIAL))
         ),
+        *(
+            post(f"YAML: {text}", CONFIG_MAPS, text, content_type=YAML)
+            for text in (
+                "metadata:\n\tname: a\n",
+                "metadata:\n  name: a\n\tx: y\n",
+                "metadata:\n  name: 'a\n",
+                "metadata:\n name: a\n  x: y\n",
+                "metadata: {name: a\n",
+                "a: b: c\n",
+                "metadata: *x\n",
+            )
+        ),
         post("a service account", _ACCOUNTS, {"metadata": {"name": "a"}}),
         post("a token as a Table", f"{_ACCOUNTS}/a/token", {"spec": {}}, accept=_TABLE),
     ],
@@ -126,6 +142,27 @@ RARE_PATHS = Scenario(
         post("its endpoints", f"{_CORE}/endpoints", {"metadata": {"name": "s"}}),
         get("a Service without ready endpoints", f"{_SERVICES}/s:80/proxy/"),
         post("a local review without a namespace", f"{_REVIEWS}/localsubjectaccessreviews", {}),
+        post(
+            "a review with an answer",
+            f"{_REVIEWS}/selfsubjectaccessreviews",
+            {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}, "status": {"allowed": True}},
+        ),
+        post(
+            "a request for a certificate that is none",
+            "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+            {
+                "metadata": {"name": "a"},
+                "spec": {"request": _NO_CERTIFICATE, "signerName": "a.b/c", "usages": ["client auth"]},
+            },
+        ),
+        *(
+            post(
+                f"the selectable field {path}",
+                f"{DEFINITIONS}?dryRun=All",
+                definition("gadgets", "Gadget", version(selectableFields=[{"jsonPath": path}])),
+            )
+            for path in ("..", ".spec.", "spec.size", ".spec.mode.", ".spec.'mode'", ".spec['mode']", ".spec.nope", "]")
+        ),
         get("a watch that is not supported", "/api/v1/componentstatuses?watch=1"),
         get("two wrong options", f"{CONFIG_MAPS}?sendInitialEvents=true&resourceVersionMatch=NotOlderThan"),
         get("an empty continue token", f"{CONFIG_MAPS}?limit=1&continue=e30"),
@@ -147,4 +184,5 @@ RARE_PATHS = Scenario(
         ),
     ],
     [definition()],
+    managed_fields=True,
 )

@@ -72,9 +72,9 @@ class Reviewer:
         bodies.check_options(request)
         document, problems = bodies.read(request, info)
         warnings = steps.default(info, request, document, problems)
-        document.pop("status", None)
         if info.gvr.resource not in _UNTRACKED:
             track_create(info, request, document, now=self._context.now())
+        document.pop("status", None)  # it is in the managed fields, though the answer has another one
         attributes = Attributes(Operation.CREATE, request, document, None, warnings, info)
         admission = self._context.chain.of(info.group_resource)
         with with_warnings(warnings):

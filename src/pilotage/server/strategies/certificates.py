@@ -15,6 +15,7 @@ from pilotage.meta.scalars import times
 from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
 from pilotage.rest.request import User
 from pilotage.server.access.users import user_info
+from pilotage.server.strategies import der
 from pilotage.server.strategies.checks.fields import validate_choice, validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.strategy import Strategy, copy_field
@@ -53,6 +54,7 @@ _FINAL = (*_DECISIONS, "Failed")
 _STATUSES = ("False", "True", "Unknown")
 _LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
 _BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n(.*?)-----END \1-----", re.DOTALL)
+_NO_REQUEST = "PEM block type must be CERTIFICATE REQUEST"
 _HEADER = re.compile(rb"^[^\r\n:]+:", re.MULTILINE)
 
 
@@ -223,7 +225,14 @@ def _request_problem(encoded: str) -> str:
     """Why base64 text is not a signed request for a certificate; without `cryptography` only its form is known."""
     block = _BLOCK.search(base64.b64decode(encoded))
     if block is None or block[1] != b"CERTIFICATE REQUEST":
-        return "PEM block type must be CERTIFICATE REQUEST"
+        return _NO_REQUEST
+    try:
+        text = block[2].rpartition(b"\n\n")[2] if _HEADER.search(block[2]) else block[2]
+        content = base64.b64decode(b"".join(text.split()), validate=True)
+    except ValueError:
+        return _NO_REQUEST
+    if problem := der.sequences_problem(content, ("certificateRequest", "tbsCertificateRequest")):
+        return problem
     try:
         from cryptography import x509
     except ImportError:

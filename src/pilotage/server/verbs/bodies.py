@@ -47,6 +47,7 @@ _PARTS = {
     "managedFields": frozenset(shapes(ManagedFieldsEntry)),
 }
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z"
+_YAML_ALIAS = re.compile(r"the alias \*(\S+) has no anchor before it.*", re.DOTALL)
 _YAML_ERROR = re.compile(r"(?:the document is not YAML: )?(.*) \(line (\d+), column \d+\)", re.DOTALL)
 
 
@@ -202,12 +203,18 @@ def sorted_keys(value: Any) -> Any:
 
 
 def yaml_error(message: str) -> str:
-    """A message of our YAML reader in the form of Go's, which names no line for the first one."""
+    """A message of our YAML reader in the form of Go's, which names no line for the first one.
+
+    Its parser counts lines from 0, its scanner from 1.
+    """
+    if alias := _YAML_ALIAS.fullmatch(message):
+        return f"yaml: unknown anchor '{alias[1]}' referenced"
     found = _YAML_ERROR.fullmatch(message)
     if found is None:
         return f"yaml: {message}"
-    line = int(found[2]) - 1
-    return f"yaml: {f'line {line}: ' if line else ''}{found[1]}"
+    line = int(found[2])
+    shown = line - 1 if found[1].startswith("did not find expected") else line
+    return f"yaml: {f'line {shown}: ' if line > 1 else ''}{found[1]}"
 
 
 def _protobuf(request: APIRequest, info: ResourceInfo) -> Document:
