@@ -12,7 +12,7 @@ from pilotage.meta.validation.names import dns_1035_label
 from pilotage.server.strategies.checks.fields import validate_choice
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.texts import validate_text
-from pilotage.server.strategies.strategy import Strategy, copy_field
+from pilotage.server.strategies.strategy import Strategy
 
 _STATUSES = ("True", "False", "Unknown")
 _LOCAL: Document = {
@@ -27,6 +27,7 @@ class APIServiceStrategy(Strategy):
     """APIServices are named by what they serve; those without a service are served by this server."""
 
     qualified_finalizers = False
+    kept_by_status = ("labels", "annotations", "finalizers", "ownerReferences")
 
     def default(self, document: Document) -> None:
         service = document["spec"].get("service")
@@ -39,12 +40,6 @@ class APIServiceStrategy(Strategy):
         if document["spec"].get("service") is None:
             now = document["metadata"].get("creationTimestamp")
             document["status"] = {"conditions": [_LOCAL | {"lastTransitionTime": now}]}
-
-    def prepare_for_status_update(self, document: Document, old: Document) -> Document:
-        result = super().prepare_for_status_update(document, old)
-        for key in ("labels", "annotations", "finalizers", "ownerReferences"):
-            copy_field(result["metadata"], old["metadata"], key)
-        return result
 
     def validate(self, document: Document) -> list[Cause]:
         spec = document["spec"]

@@ -27,7 +27,7 @@ _DISTINGUISHERS = ("ByNamespace", "ByUser")
 class FlowSchemaStrategy(Strategy):
     """FlowSchemas select requests by who sends them and what they ask for."""
 
-    status_metadata = "kept"
+    kept_by_status = None
 
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
@@ -44,7 +44,7 @@ class FlowSchemaStrategy(Strategy):
 class PriorityLevelStrategy(Strategy):
     """PriorityLevelConfigurations share out the requests that run at a time."""
 
-    status_metadata = "kept"
+    kept_by_status = None
 
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})

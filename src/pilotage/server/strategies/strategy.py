@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document, same
@@ -13,7 +13,8 @@ from pilotage.rest.request import PatchType, User
 from pilotage.server.strategies.metadatachecks import MetadataChecks
 from pilotage.server.strategies.scaling import ScalePaths
 
-_RESET_IN_STATUS = ("deletionTimestamp", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
+MOST_METADATA = ("deletionTimestamp", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
+"""What most newer kinds keep when their status is written."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,8 +47,10 @@ class Strategy:
     subresources: tuple[str, ...] = ()
     """Those that are served: `status`, `finalize`, and others that a kind has alone."""
 
-    status_metadata: ClassVar[Literal["written", "reset", "kept"]] = "written"
-    """What a write of the status may change in metadata: all that an update may, hardly anything, or nothing."""
+    kept_by_status: ClassVar[tuple[str, ...] | None] = ()
+    """The fields of metadata that a write of the status cannot change; None: all."""
+    gated: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """The paths of fields whose feature is off in the release."""
     patch_types: ClassVar[tuple[PatchType, ...]] = (
         PatchType.JSON,
         PatchType.MERGE,
@@ -91,6 +94,7 @@ class Strategy:
 
     def prepare_for_create(self, document: Document) -> None:
         """Set what only the server sets on a new object, in place."""
+        self.drop_gated(document, {})
         if "status" in self.subresources:
             document.pop("status", None)
         if self.generation:
@@ -98,6 +102,7 @@ class Strategy:
 
     def prepare_for_update(self, document: Document, old: Document) -> None:
         """Keep what an update cannot change, in place."""
+        self.drop_gated(document, old)
         if "status" in self.subresources:
             copy_field(document, old, "status")
         if self.generation and self._is_new_generation(document, old):
@@ -105,13 +110,22 @@ class Strategy:
 
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:
         """The next state of `old` when its status is written; of many built-in kinds also the metadata."""
-        metadata = dict(old["metadata"] if self.status_metadata == "kept" else document["metadata"])
-        if self.status_metadata == "reset":
-            for key in _RESET_IN_STATUS:
-                copy_field(metadata, old["metadata"], key)
+        self.drop_gated(document, old)
+        metadata = dict(old["metadata"] if self.kept_by_status is None else document["metadata"])
+        for key in self.kept_by_status or ():
+            copy_field(metadata, old["metadata"], key)
         result = old | {"metadata": metadata}
         copy_field(result, document, "status")
         return result
+
+    def drop_gated(self, document: Document, old: Document) -> None:
+        """Drop fields whose feature is off in the release, in place, unless the object has them already."""
+        for *parents, name in self.gated:
+            holder, was = document, old
+            for parent in parents:
+                holder, was = mapping(holder.get(parent)), mapping(was.get(parent))
+            if name not in was:
+                holder.pop(name, None)
 
     def stamp_status(self, document: Document, old: Document, now: str) -> None:
         """Set times in what a write of the status wants, in place."""

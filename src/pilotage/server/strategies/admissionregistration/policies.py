@@ -33,7 +33,7 @@ from pilotage.server.strategies.checks.fields import (
     validate_optional_choice,
     validate_required_choice,
 )
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
 
 _MAX_VARIABLES = 1_000
 """A limit of ours: the type of each variable is compiled into the environment of the next."""
@@ -44,7 +44,7 @@ class ValidatingAdmissionPolicyStrategy(Strategy):
     """Policies that refuse requests by CEL expressions."""
 
     qualified_finalizers = False
-    status_metadata = "reset"
+    kept_by_status = MOST_METADATA
     weight = COMPILED
 
     def default(self, document: Document) -> None:

@@ -21,7 +21,7 @@ from pilotage.server.strategies.checks.numbers import (
     validate_counts,
 )
 from pilotage.server.strategies.pods.defaults import default_pod_template
-from pilotage.server.strategies.strategy import Strategy, copy_field, default_empty
+from pilotage.server.strategies.strategy import Strategy, default_empty
 
 _COUNTS = (
     "observedGeneration",
@@ -37,6 +37,8 @@ _COUNTS = (
 
 class DeploymentStrategy(Strategy):
     """Deployments replace pods by a strategy; their annotations count as a new generation, because copies get them."""
+
+    kept_by_status = ("labels",)
 
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
@@ -64,11 +66,6 @@ class DeploymentStrategy(Strategy):
     def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         yield from self.validate(document)
         yield from selector_changes(document, old)
-
-    def prepare_for_status_update(self, document: Document, old: Document) -> Document:
-        result = super().prepare_for_status_update(document, old)
-        copy_field(result["metadata"], old["metadata"], "labels")
-        return result
 
     def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         status = document.get("status") or {}

@@ -59,6 +59,8 @@ _ALL_REVISIONS = (
 class StatefulSetStrategy(Strategy):
     """StatefulSets have claims from templates; most of the spec is immutable."""
 
+    gated = (("spec", "updateStrategy", "rollingUpdate", "maxUnavailable"),)
+
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
         default_pod_template(spec.setdefault("template", {}))
@@ -78,14 +80,6 @@ class StatefulSetStrategy(Strategy):
             default_template_metadata(claim.get("metadata") or {})
             default_claim(claim)
             claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
-
-    def prepare_for_create(self, document: Document) -> None:
-        super().prepare_for_create(document)
-        _drop_unavailable(document, {})
-
-    def prepare_for_update(self, document: Document, old: Document) -> None:
-        _drop_unavailable(document, old)
-        super().prepare_for_update(document, old)
 
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]
@@ -120,14 +114,6 @@ class StatefulSetStrategy(Strategy):
         if old is None or is_new_generation(document, old):
             found = template_warnings_of(document) + found
         return found + [_ALL_REVISIONS] * ((spec.get("revisionHistoryLimit") or 0) < 0)
-
-
-def _drop_unavailable(document: Document, old: Document) -> None:
-    """Drop `maxUnavailable`, whose feature is off in the release, unless the object has it already."""
-    was = ((old.get("spec") or {}).get("updateStrategy") or {}).get("rollingUpdate") or {}
-    rolling = document["spec"]["updateStrategy"].get("rollingUpdate")
-    if rolling and "maxUnavailable" not in was:
-        rolling.pop("maxUnavailable", None)
 
 
 def _fixed(spec: Document) -> Document:

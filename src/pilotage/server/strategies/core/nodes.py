@@ -29,6 +29,8 @@ _ONCE = 'node updates may not change {} except from "" to valid'
 class NodeStrategy(Strategy):
     """Nodes keep the networks of their pods and the id of their provider, once they have them."""
 
+    gated = (("spec", "configSource"), ("status", "config"))
+
     def default(self, document: Document) -> None:
         """The first network is also the only one of older clients; what can be allocated is all, unless it is given."""
         spec, status = document["spec"], document.get("status", {})
@@ -43,19 +45,7 @@ class NodeStrategy(Strategy):
 
     def prepare_for_create(self, document: Document) -> None:
         """A kubelet sends its status when it registers."""
-        document["spec"].pop("configSource", None)
-        document.get("status", {}).pop("config", None)
-
-    def prepare_for_update(self, document: Document, old: Document) -> None:
-        super().prepare_for_update(document, old)
-        if "configSource" not in old.get("spec", {}):
-            document["spec"].pop("configSource", None)
-
-    def prepare_for_status_update(self, document: Document, old: Document) -> Document:
-        result = super().prepare_for_status_update(document, old)
-        if "config" not in old.get("status", {}):
-            result.get("status", {}).pop("config", None)
-        return result
+        self.drop_gated(document, {})
 
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]

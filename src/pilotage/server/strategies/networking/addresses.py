@@ -11,7 +11,7 @@ from pilotage.meta.validation.names import path_segment_name
 from pilotage.server.strategies.checks.addresses import network, validate_canonical_address, validate_network
 from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_immutable
 from pilotage.server.strategies.checks.texts import validate_optional_text, validate_required_text
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
 
 _CIDRS = "spec.cidrs"
 _MOST_CIDRS = 2
@@ -47,7 +47,7 @@ def _validate_parent(parent: Document | None, path: str) -> Iterator[Cause]:
 class ServiceCIDRStrategy(Strategy):
     """Ranges of addresses for Services, one of each family. A second family can be added, and nothing else."""
 
-    status_metadata = "reset"
+    kept_by_status = MOST_METADATA
 
     def validate(self, document: Document) -> Iterator[Cause]:
         return _validate_cidrs(_cidrs(document))

@@ -28,6 +28,8 @@ _MAX_WARNINGS = 200  # no more fit into an answer
 class PodStrategy(Strategy):
     """Pods: most of the spec cannot change, and what a node reports goes to the status."""
 
+    kept_by_status = ("ownerReferences", "deletionTimestamp")
+
     def default(self, document: Document) -> None:
         default_pod(document)
         if document.get("status"):
@@ -43,8 +45,6 @@ class PodStrategy(Strategy):
 
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:
         result = super().prepare_for_status_update(document, old)
-        for key in ("ownerReferences", "deletionTimestamp"):
-            copy_field(result["metadata"], old["metadata"], key)
         carry_status_over(result.setdefault("status", {}), old.get("status") or {})
         return result
 

@@ -12,7 +12,7 @@ from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.checks.fields import IMMUTABLE
 from pilotage.server.strategies.resource.allocation import drop_deallocated_devices, validate_claim_status
 from pilotage.server.strategies.resource.devices import default_device_claim, validate_device_claim
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
 from pilotage.server.strategies.volumes.claims import validate_template_metadata
 
 ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
@@ -23,7 +23,7 @@ class ResourceClaimStrategy(Strategy):
     """What a claim asks for cannot change; what it gets is in the status."""
 
     weight = COMPILED
-    status_metadata = "reset"
+    kept_by_status = MOST_METADATA
 
     def default(self, document: Document) -> None:
         default_device_claim(document.setdefault("spec", {}).setdefault("devices", {}))

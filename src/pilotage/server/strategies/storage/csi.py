@@ -36,18 +36,16 @@ _MAX_NODE_ID = 256
 class CSIDriverStrategy(Strategy):
     """CSI drivers get a generation with their first change."""
 
+    gated = (("spec", "preventPodSchedulingIfMissing"),)
+
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
         for key, value in _DEFAULTS.items():
             spec.setdefault(key, value)
         default_empty(spec, "volumeLifecycleModes", ["Persistent"])
 
-    def prepare_for_create(self, document: Document) -> None:
-        document["spec"].pop("preventPodSchedulingIfMissing", None)  # its feature is off in the release
-
     def prepare_for_update(self, document: Document, old: Document) -> None:
-        if old["spec"].get("preventPodSchedulingIfMissing") is None:
-            document["spec"].pop("preventPodSchedulingIfMissing", None)
+        super().prepare_for_update(document, old)
         if not same(document["spec"], old["spec"]):
             document["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 

@@ -11,7 +11,7 @@ from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_given
 from pilotage.server.strategies.checks.texts import validate_driver_name, validate_text
 from pilotage.server.strategies.pods.containers.resources import default_quantities
 from pilotage.server.strategies.pods.volumes.defaults import default_source
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
 from pilotage.server.strategies.volumes.sources import SOURCES
 from pilotage.server.strategies.volumes.volumespecs import validate_inline_volume_spec
 
@@ -23,7 +23,7 @@ _MAX_MESSAGE = 1024
 class VolumeAttachmentStrategy(Strategy):
     """Attachments are immutable, but for their status."""
 
-    status_metadata = "reset"
+    kept_by_status = MOST_METADATA
 
     def default(self, document: Document) -> None:
         spec = (document["spec"].get("source") or {}).get("inlineVolumeSpec") or {}
