@@ -13,7 +13,7 @@ from pilotage.http import messages as http
 from pilotage.meta.kinds import GroupVersion
 from pilotage.rest import negotiation, query
 from pilotage.server import routes
-from pilotage.server.http import discovery
+from pilotage.server.http import discovery, statusz
 from pilotage.server.http.formats import check_produced, format_of_document
 from pilotage.server.http.rendering import write
 from pilotage.server.offload import offload
@@ -30,7 +30,7 @@ _V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3"
 _WHOLE = 1024 * 1024
 """Bytes of a document about everything, roughly."""
 _NOTHING = http.HTTPResponse(404, [], b"")
-_PATHS = ("/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version")
+_PATHS = ("/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/statusz", "/version")
 
 
 class DocumentHandler:
@@ -40,6 +40,7 @@ class DocumentHandler:
         self._registry = registry
         self._version = version  # read once: there may be no file descriptor for it later
         self._other_paths = paths
+        self._started = registry.context.clock()
 
     async def find(self, route: str, incoming: http.HTTPRequest) -> http.HTTPResponse | None:
         """The document of a path; None if the path is not one of these."""
@@ -51,6 +52,9 @@ class DocumentHandler:
             case ["version"]:
                 check_produced(headers.get("accept"), (_JSON_MEDIA,))
                 return _indented(self._version)
+            case ["statusz"]:
+                clock = self._registry.context.clock
+                return statusz.answer(headers.get("accept"), self._started, clock(), self._version)
             case [""]:
                 return await self._paths()
             case ["api" | "apis", *_] if len(parts) <= 3:

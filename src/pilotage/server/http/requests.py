@@ -24,7 +24,7 @@ _COLLECTION_VERBS = {"get": "list", "delete": "deletecollection"}
 def serves_any_method(route: str) -> bool:
     """Whether the document of a path is the answer to every method, as in kube-apiserver; others are for GET alone."""
     parts = route.strip("/").split("/")
-    return parts[0] in ("", "openapi") or (parts[0] == "apis" and len(parts) < 3)
+    return parts[0] in ("", "openapi", "statusz") or (parts[0] == "apis" and len(parts) < 3)
 
 
 def attributes_of_path(incoming: http.HTTPRequest, user: User) -> AccessAttributes:
