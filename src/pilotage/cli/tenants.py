@@ -81,13 +81,11 @@ def delete(options: argparse.Namespace) -> int:
 def _on_storage(url: str, action: Callable[[Storage], Awaitable[T]]) -> T:
     """Run an action on the storage, which must exist: a misspelt path must not create a file."""
     import asyncio
-    import os
 
+    from pilotage.cli.kit.tenancy import check_exists
     from pilotage.storage import open_storage
 
-    scheme, _, path = url.partition(":")
-    if scheme == "sqlite" and not os.path.exists(os.path.expanduser(path)):
-        raise CommandError(f"{path} does not exist: give the file of a storage, such as sqlite:demo.db")
+    check_exists(url)
 
     async def run() -> T:
         storage = await open_storage(url)

@@ -67,11 +67,11 @@ class Anywhere:
 
     @asynccontextmanager
     async def _session(self, command: Command, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
-        from pilotage.cli.kit.tenancy import CREATORS, check_tenant
+        from pilotage.cli.kit.tenancy import CREATORS, check_exists, check_tenant
 
         storage = _storage(options)
         if storage:
-            _check_exists(storage)
+            check_exists(storage)
             tenant = _chosen(options, "tenant") or "default"
             if command.name not in CREATORS:
                 await check_tenant(storage, tenant)
@@ -108,14 +108,6 @@ async def _stored(url: str, tenant: str, *, writes: bool) -> AsyncIterator[Trans
     async with reading(url, tenant, ()) as transport:
         assert transport is not None  # no kinds, so none is missing
         yield transport
-
-
-def _check_exists(url: str) -> None:
-    """Refuse a file that does not exist: to look for objects must not create one."""
-    from pilotage.cli.kit.tenancy import is_missing_file
-
-    if is_missing_file(url):
-        raise CommandError(f"there is no storage {url}; a tool, `pilotage run` or `pilotage serve` creates it")
 
 
 @asynccontextmanager

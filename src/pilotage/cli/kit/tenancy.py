@@ -1,9 +1,10 @@
-"""Whether the tenant of a command exists. Only `create` and `apply` create one: a misspelt name must not."""
+"""Whether the storage and the tenant of a command exist. Only `create` and `apply` create a tenant."""
 
 from __future__ import annotations
 
 import os
 
+from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.exits import NoTenant
 from pilotage.server.tenants import prefix_of, tenants
 from pilotage.storage import open_storage
@@ -36,6 +37,12 @@ def is_missing_file(url: str) -> bool:
     """Whether a storage is a SQLite file that does not exist."""
     scheme, _, path = url.partition(":")
     return scheme == "sqlite" and bool(path) and not os.path.exists(os.path.expanduser(path))
+
+
+def check_exists(url: str) -> None:
+    """Refuse a SQLite file that does not exist: a command that reads must not create one. Raises CommandError."""
+    if is_missing_file(url):
+        raise CommandError(f"there is no storage {url}; a tool, `pilotage run` or `pilotage serve` creates it")
 
 
 def _is_default(tenant: str, found: list[str]) -> bool:

@@ -6,9 +6,9 @@ import argparse
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.tenancy import check_exists
 from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.store.check import problems
 from pilotage.cli.store.objects import apply_objects, export_objects
@@ -141,10 +141,7 @@ def _check_there(url: str) -> None:
     """A command that reads does not create a storage."""
     if url.startswith("memory:"):
         raise CommandError("a storage in memory belongs to its program: give sqlite:PATH or etcd://HOST:PORT")
-    if url.startswith(_SQLITE):
-        path = Path(url.removeprefix(_SQLITE)).expanduser()
-        if not path.exists():
-            raise CommandError(f"there is no file {path}")
+    check_exists(url)
 
 
 def _done(text: str) -> None:
