@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pilotage.errors import Record
-from pilotage.meta.documents import is_condition_true
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +34,10 @@ def head_of(api_version: str, kind: str) -> bytes:
 
 def is_established(definition: Document) -> bool:
     """Whether the definition's resource is served."""
-    return is_condition_true(definition, "Established")
+    # Not `meta.documents.is_condition_true`: that module loads msgspec, which a read of one kind does without.
+    status = definition.get("status")
+    conditions = (status.get("conditions") if isinstance(status, dict) else None) or ()
+    return any(one.get("type") == "Established" and one.get("status") == "True" for one in conditions)
 
 
 def mapping_of(definition: Document, version: Document) -> RESTMapping:
