@@ -7,9 +7,11 @@ import pytest
 from pilotage.errors import Forbidden
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.request import APIRequest, Verb
 
 from .environments import PODS, PRIORITY_CLASSES, pod, with_plugins
 
+NODES = GroupVersionResource("", "v1", "nodes")
 RUNTIME_CLASSES = GroupVersionResource("node.k8s.io", "v1", "runtimeclasses")
 
 
@@ -91,3 +93,18 @@ async def test_always_pull_images_has_to_be_enabled() -> None:
             PODS, pod(containers=[{"name": "c", "image": "i", "imagePullPolicy": "Never"}]), "default"
         )
         assert made["spec"]["containers"][0]["imagePullPolicy"] == "Always"
+
+
+async def test_a_pod_has_the_zone_and_the_region_of_its_node() -> None:
+    labels = {"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r"}
+    async with with_plugins() as api:
+        others = {"topology.kubernetes.io/other": "o", "sub.topology.kubernetes.io/zone": "s"}
+        await api.create(NODES, {"metadata": {"name": "n", "labels": labels | others}})
+        document = pod("a", nodeName="n")
+        document["metadata"]["labels"] = {"a": "b", "topology.kubernetes.io/zone": "old"}
+        assert (await api.create(PODS, document, "default"))["metadata"]["labels"] == labels | {"a": "b"}
+        assert "labels" not in (await api.create(PODS, pod("b"), "default"))["metadata"]
+        binding = b'{"metadata":{"name":"b"},"target":{"kind":"Node","name":"n"}}'
+        request = APIRequest(Verb.CREATE, PODS, namespace="default", name="b", subresource="binding", body=binding)
+        await api.registry.call(request)
+        assert (await api.get(PODS, "b", "default"))["metadata"]["labels"] == labels

@@ -94,7 +94,7 @@ _ALL = (
         resources=(GroupResource("", "services"),),
         phases="validate",
     ),
-    _Row("PodTopologyLabels"),
+    _Row("PodTopologyLabels", module="pods", resources=(_PODS,)),
     _Row("PodGroupWorkloadExists"),
     _Row("NodeDeclaredFeatureValidator"),
     _Row("JobValidation"),

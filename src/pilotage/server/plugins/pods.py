@@ -1,4 +1,4 @@
-"""Plugins that complete new Pods (priority, tolerations, runtime class, pull policy) and new Nodes (a taint)."""
+"""Plugins that complete new Pods (priority, tolerations, labels, runtime class, pull policy) and Nodes (a taint)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from pilotage.server.strategies.pods.surroundings import containers
 
 _PRIORITY_CLASSES = "scheduling.k8s.io/priorityclasses/"
 _RUNTIME_CLASSES = "node.k8s.io/runtimeclasses/"
+_NODES = "core/nodes/"
 _TOLERATION_SECONDS = 300
+_TOPOLOGY = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 NOT_READY = "node.kubernetes.io/not-ready"
 
@@ -104,6 +106,26 @@ def _five_minutes(key: str) -> Document:
 
 def _tolerates(toleration: Document, key: str) -> bool:
     return toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
+
+
+class PodTopologyLabels(Plugin):
+    """A Pod has the zone and the region of its node as labels, from when it is assigned to it."""
+
+    async def mutate(self, attributes: Attributes) -> None:
+        new = attributes.new
+        if new is None or attributes.operation is not Operation.CREATE:
+            return
+        if not attributes.subresource:
+            node = section(new, "spec").get("nodeName")
+        elif attributes.subresource == "binding" and section(new, "target").get("kind") == "Node":
+            node = new["target"].get("name")  # the Pod gets the labels of the binding
+        else:
+            return
+        found = await self.context.get(_NODES, "", node) if node else None
+        labels = (found or {}).get("metadata", {}).get("labels") or {}
+        if copied := {key: labels[key] for key in _TOPOLOGY if key in labels}:
+            metadata = section(new, "metadata")
+            metadata["labels"] = (metadata.get("labels") or {}) | copied
 
 
 class RuntimeClass(Plugin):
