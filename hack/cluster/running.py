@@ -7,6 +7,7 @@ namespace stays terminating.
 import http.client
 import json
 import os
+import random
 import secrets
 import signal
 import socket
@@ -216,7 +217,11 @@ def processes_of(group: int) -> Iterator[int]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Free ports of the loopback address."""
-    with ExitStack() as stack:  # all stay bound until all are chosen, so that they differ
-        held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [int(each.getsockname()[1]) for each in held]
+    """Free ports of the loopback address, below those that the system itself gives to sockets: no socket that is opened
+    before a port is used takes it."""
+    found: list[int] = []
+    while len(found) < count:
+        port = random.randrange(10_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            found += [port] if port not in found else []
+    return found

@@ -183,7 +183,7 @@ async def test_a_server_that_vanished_is_noticed_by_keepalive() -> None:
 
 async def test_a_quiet_server_that_is_alive_is_waited_for() -> None:
     service = Service()
-    options = ChannelOptions(keepalive_seconds=0.02, keepalive_timeout=0.5)
+    options = ChannelOptions(keepalive_seconds=0.02, keepalive_timeout=60.0)
     server_options = replace(UNLIMITED, ping_seconds=0.0)
     async with served(service.handlers(), server_options) as listening, channel(listening, options) as calling:
         with pytest.raises(RPCError) as caught:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from hack.cluster.running import free_ports
 from pilotage import device
 from pilotage.cli import main, parser
 from pilotage.cli.device.server import serve
@@ -39,11 +40,6 @@ def own_logging() -> Iterator[None]:
     """Some tests run the command in this process."""
     with logging_as_before():
         yield
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 def fetched(url: str) -> tuple[int, str]:
@@ -145,7 +141,7 @@ async def test_it_speaks_the_generation_that_was_asked_for(tmp_path: Path) -> No
 
 
 def test_metrics_and_health_are_served_where_they_are_asked_for(tmp_path: Path) -> None:
-    place = f"127.0.0.1:{free_port()}"
+    place = f"127.0.0.1:{free_ports(1)[0]}"
     addresses = ("--metrics-bind-address", place, "--health-probe-bind-address", place)
     with serving(tmp_path / "s", "--gate-seconds", "600", *addresses):
         assert fetched(f"http://{place}/livez")[0] == 200
@@ -157,7 +153,7 @@ def test_metrics_and_health_are_served_where_they_are_asked_for(tmp_path: Path) 
 
 
 def test_a_client_that_dies_leaves_no_stream_behind(tmp_path: Path) -> None:
-    place = f"127.0.0.1:{free_port()}"
+    place = f"127.0.0.1:{free_ports(1)[0]}"
     with serving(tmp_path / "s", *QUIET, "--metrics-bind-address", place):
         with ForkedProcess(*COMMAND, "watch", "--target", f"unix://{tmp_path}/s") as watching:
             assert watching.stdout.readline().startswith("TIME")
@@ -283,7 +279,7 @@ def test_a_port_that_is_taken_is_named() -> None:
 
 
 async def test_on_the_loopback_interface_strangers_may_read_and_not_write() -> None:
-    place = f"127.0.0.1:{free_port()}"
+    place = f"127.0.0.1:{free_ports(1)[0]}"
     with serving(place, "--insecure-loopback", *QUIET) as server:
         assert server.lines[1:] == [f"address: {place}", f"Fake Device API listening on {place}"]
         async with device.connect(place, plaintext=True) as devices:
@@ -297,7 +293,7 @@ async def test_on_the_loopback_interface_strangers_may_read_and_not_write() -> N
 
 
 async def test_over_tls_it_is_known_by_its_certificate(tmp_path: Path) -> None:
-    certificate, place = self_signed("127.0.0.1"), f"127.0.0.1:{free_port()}"
+    certificate, place = self_signed("127.0.0.1"), f"127.0.0.1:{free_ports(1)[0]}"
     (tmp_path / "crt").write_bytes(certificate.certificate)
     (tmp_path / "key").write_bytes(certificate.key)
     with serving(place, "--tls-cert", str(tmp_path / "crt"), "--tls-key", str(tmp_path / "key"), *QUIET):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hack.cluster.running import free_ports
 from pilotage.device import wire
 from pilotage.device.client.target import Target
 from pilotage.device.client.transport import DeviceTransport
@@ -147,11 +148,7 @@ async def test_memory_starts_empty_and_a_version_from_before_is_gone(folder: Pat
 
 
 async def test_metrics_and_probes_are_served_where_they_are_asked_for(folder: Path) -> None:
-    import socket
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    [port] = free_ports(1)
     address = f"127.0.0.1:{port}"
     options = server_options(folder, metrics_address=address, health_address=address)
     async with DeviceServer(options), HTTPClient("127.0.0.1", port) as client:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import pilotage as pt
+from hack.cluster.running import free_ports
 from pilotage.cache.informer import Informer
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, Request
@@ -173,9 +174,8 @@ async def test_an_address_in_use_is_an_error_when_the_manager_is_opened(option: 
 
 
 async def test_a_failed_opening_leaves_no_server_behind() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as free:
-        first = free.getsockname()[1]
-        free.close()
+    [first] = free_ports(1)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         options = ManagerOptions(
             metrics_bind_address=f"127.0.0.1:{first}",
             health_probe_bind_address=f"127.0.0.1:{taken.getsockname()[1]}",
