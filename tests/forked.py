@@ -133,7 +133,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run a program to its end, for 60 seconds at most."""
     with ForkedProcess(*command, folder=folder, environment=environment) as process:
-        output, errors = process.communicate(60)
+        output, errors = process.communicate(100)
         return subprocess.CompletedProcess(command, process.wait(), output, errors)
 
 

@@ -65,7 +65,7 @@ def test_without_once_the_operator_stays_until_ctrl_c() -> None:
     while not shown or shown[-1] not in (LAST, ""):
         shown.append(process.stdout.readline().rstrip("\n"))
     process.send_signal(signal.SIGINT)
-    rest, errors = process.communicate(timeout=30)
+    rest, errors = process.communicate(timeout=100)
     assert fits(shown, [*LINES, re.escape(LAST)]), shown
     assert (process.returncode, rest, errors) == (0, "Done.\n", "")
 

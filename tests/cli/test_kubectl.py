@@ -81,7 +81,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
         yield run
     finally:
         server.send_signal(signal.SIGTERM)
-        assert server.wait(20) == 0
+        assert server.wait(100) == 0
         server.stdout.close()
 
 

@@ -41,7 +41,7 @@ from pilotage.testing.proxy import (
 )
 from pilotage.types.core.v1 import ConfigMap
 
-WITHIN = 20.0
+WITHIN = 100.0
 SOON = Timeouts(response=0.2, body=0.2)
 
 

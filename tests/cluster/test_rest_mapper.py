@@ -48,7 +48,7 @@ async def test_a_definition_of_another_program_is_found(world: World) -> None:
         plural = new_plural()
         await world.install(definition(plural))
         expected = pt.GroupVersionKind("mapper.pilotage.dev", "v1", plural[:-1].capitalize())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:  # the real server lists a kind a moment after it serves it
                 try:
                     found = await manager.rest_mapper.lookup(f"{plural}short")

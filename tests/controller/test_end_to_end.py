@@ -27,7 +27,7 @@ from pilotage.meta.models import Model, ObjectMeta, Resource, resource
 from pilotage.meta.owners import set_controller_reference
 from pilotage.types.core.v1 import ConfigMap, Secret
 
-WITHIN = 20.0
+WITHIN = 100.0
 
 
 class BoxSpec(Model):

@@ -15,7 +15,7 @@ from pilotage.types.meta.v1 import LabelSelector
 from ..worlds import World
 
 QUIET = pt.ManagerOptions(metrics_bind_address="0", handle_signals=False)
-WITHIN = 30.0
+WITHIN = 100.0
 
 
 class ShopSpec(pt.Model):

@@ -63,7 +63,7 @@ async def following(*sources: GPUs) -> AsyncIterator[list[Follower]]:
     followers = [Follower(source) for source in sources]
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(follower.informer.run()) for follower in followers]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             for follower in followers:
                 await follower.informer.wait_for_sync()
         yield followers

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 BINARIES_SCRIPT = Path(__file__).resolve().parent.parent.parent / "hack" / "device" / "binaries.py"
-WITHIN = 20.0  # seconds that any answer may take
+WITHIN = 100.0  # seconds that any answer may take
 
 
 def binaries() -> Path | str:

@@ -20,7 +20,7 @@ from .client.serving import serving, socket_target
 
 OPTIONS = pt.ManagerOptions(handle_signals=False)
 GPU_KIND = pt.GroupVersionKind("device.nvidia.com", "v1alpha1", "GPU")
-WITHIN = 20.0
+WITHIN = 100.0
 
 
 @asynccontextmanager

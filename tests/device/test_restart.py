@@ -32,7 +32,7 @@ NAMES = [f"gpu-{number}" for number in range(8)]
 PLAIN = ("--gate-seconds", "0", "--log-level", "error", "--requests-per-second", "1000")
 """All watchers are one user's here: what a user may ask for in a second is not what is tested."""
 UNLIMITED = ServerOptions(requests_per_second=0)
-ROUNDS = [2, pytest.param(30, marks=[pytest.mark.long, pytest.mark.timeout(300)])]
+ROUNDS = [2, pytest.param(30, marks=pytest.mark.long)]
 
 
 @asynccontextmanager
@@ -175,7 +175,7 @@ async def test_clients_that_die_in_the_middle_of_a_stream_leave_none_behind(tmp_
         os.kill(pid, signal.SIGKILL)
         await server.watch_cache.wait_ended(10)
         assert server.watch_cache.subscribers == 0
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(os.listdir("/proc/self/fd")) > descriptors - 8:  # noqa: ASYNC110  # nobody tells when one closes
                 await asyncio.sleep(0.01)
 

@@ -116,7 +116,7 @@ class World:
         await self.until(has_them)
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        async with asyncio.timeout(20), self.client.watch(Node) as events:
+        async with asyncio.timeout(60), self.client.watch(Node) as events:
             if await holds():
                 return
             async for _ in events:
@@ -206,7 +206,7 @@ async def test_taint_that_another_client_removes_is_set_again_and_one_of_the_sam
 
 async def test_actions_are_recorded_as_events_of_the_node(tmp_path: Path) -> None:
     async with world(tmp_path, []) as there:
-        async with there.client.watch(Event) as events, asyncio.timeout(20):
+        async with there.client.watch(Event) as events, asyncio.timeout(60):
             await there.tell("gpu-1", HardwareFailure="True")
             event = (await anext(aiter(events))).object
         assert (event.reason, event.type) == ("GPUTainted", "Warning")

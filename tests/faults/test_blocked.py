@@ -72,7 +72,6 @@ async def test_a_leader_that_holds_the_gil_for_longer_than_its_lease_writes_noth
 
 @pytest.mark.covers("F22")
 @pytest.mark.long
-@pytest.mark.timeout(120)
 async def test_a_leader_that_holds_the_gil_for_30_seconds_writes_nothing_afterwards(tmp_path: Path) -> None:
     with serving(tmp_path) as running:
         assert await lose_the_lease(str(running.kubeconfig), 30, 15) == ["before", "first"]

@@ -14,7 +14,7 @@ from pilotage.types.core.v1 import ConfigMap
 from tests.cache.following import Diary, until
 from tests.cli.serve.processes import serving
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.long]
 
 
 @pytest.mark.covers("F10")

@@ -25,7 +25,7 @@ from pilotage.testing.proxy import Cut, CutLine, DuplicateLine, FaultProxy, Lose
 from pilotage.types.core.v1 import ConfigMap, Namespace
 from tests.cache.following import Diary, running, until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.cluster]
 QUICK = BackoffOptions(first=0.02, limit=0.1)
 
 

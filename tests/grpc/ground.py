@@ -86,7 +86,7 @@ class Service:
                 await outgoing.wait_drained()
 
     async def until(self, *, hanging: int | None = None, cancelled: int | None = None) -> None:
-        async with asyncio.timeout(10), self.changed:
+        async with asyncio.timeout(60), self.changed:
             await self.changed.wait_for(
                 lambda: (
                     (hanging is None or self.hanging >= hanging) and (cancelled is None or self.cancelled >= cancelled)

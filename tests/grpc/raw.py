@@ -29,7 +29,7 @@ class Raw:
 
     async def frame(self) -> tuple[int, int, int, bytes]:
         """The next frame: type, flags, stream, payload. Raises EOFError."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             high, low, kind, flags, stream = frames.HEAD.unpack(await self._reader.readexactly(9))
             return kind, flags, stream, await self._reader.readexactly(high << 8 | low)
 
@@ -53,7 +53,7 @@ class Raw:
 
     async def end(self) -> None:
         """Wait until the server has closed the connection."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             try:
                 while await self._reader.read(65536):
                     pass

@@ -71,7 +71,7 @@ async def test_a_connection_that_breaks_when_there_is_room_again_is_lost_once() 
         assert connection.paused
         connection.blocked.add(Waiting(connection))
         moody.mood = "once"
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await connection.closed
         await asyncio.sleep(0)
     assert failures == []

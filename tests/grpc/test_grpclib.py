@@ -105,5 +105,5 @@ async def test_our_channel_calls_their_server() -> None:
             async with calling.stream(COUNT, b"3000") as incoming:
                 assert [int(message) async for message in incoming] == list(range(3000))
         server.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await server.wait_closed()

@@ -44,7 +44,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 async def words(client: socket.socket) -> bytes:
     """What the client hears next."""
     client.setblocking(False)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return await asyncio.get_running_loop().sock_recv(client, 1000)
 
 

@@ -183,7 +183,7 @@ async def test_the_handler_is_cancelled_when_its_client_is_gone() -> None:
             client.send(GET % b"")
             await started.wait()
             raw.reset(client)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await cancelled.wait()
         await until(lambda: server.statistics().connections == 0)
 
@@ -296,7 +296,7 @@ async def test_the_iterator_of_a_stream_is_closed_when_the_client_goes_away() ->
         async with raw.connect(server.port) as client:
             client.send(GET % b"")
             await client.reader.readuntil(b"one")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await closed.wait()
         await until(lambda: server.statistics().connections == 0)
 

@@ -44,7 +44,7 @@ def ours(real_control_plane: RealCluster, tmp_path_factory: pytest.TempPathFacto
     finally:
         server.send_signal(signal.SIGTERM)
         server.stdout.close()
-        assert server.wait(20) == 0
+        assert server.wait(100) == 0
 
 
 @pytest.mark.parametrize("name", TRANSCRIPTS)

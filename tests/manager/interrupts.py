@@ -152,7 +152,7 @@ async def interrupt_process(seed: int, folder: Path) -> None:
     with ForkedProcess("program.py", folder=folder) as process:
         lines = [process.stdout.readline() for _ in range(moments.randrange(1, 180))]
         process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(60)
+        rest, errors = process.communicate(100)
     words = [line.split() for line in "".join([*lines, rest]).splitlines()]
     half_done = {line[1] for line in words if line[0] == "begin"} - {line[1] for line in words if line[0] == "end"}
     cut = {line[3].removeprefix("default/") for line in words if line[:2] == ["cut", "controller.reconcile"]}

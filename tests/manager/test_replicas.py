@@ -21,7 +21,7 @@ from .replicas import LEASE, Replica, replica, written
 
 SHORT, USUAL = 4.0, 15.0
 """Seconds of a lease: long enough for a busy machine; controller-runtime's default."""
-SLACK = 10.0
+SLACK = 60.0
 """What a busy machine may add to the time that a takeover takes."""
 
 
@@ -38,7 +38,7 @@ async def test_a_leader_that_is_killed_is_replaced_when_its_lease_has_expired(ku
 @pytest.mark.covers("F8")
 @pytest.mark.parametrize(
     ("lease_seconds", "seconds"),
-    [(SHORT, 0.0), pytest.param(USUAL, 60.0, marks=[pytest.mark.long, pytest.mark.timeout(200)])],
+    [(SHORT, 0.0), pytest.param(USUAL, 60.0, marks=pytest.mark.long)],
     ids=["short", "minute"],
 )
 async def test_a_leader_that_is_stopped_writes_nothing_after_the_next_one(

@@ -63,7 +63,7 @@ def program(seconds: float) -> subprocess.Popen[str]:
 def test_sigterm_lets_what_runs_finish() -> None:
     with program(seconds=0.1) as started:
         started.terminate()
-        output, errors = started.communicate(timeout=30)
+        output, errors = started.communicate(timeout=100)
     assert output == "asked\nfinished\nended\n", errors
     assert started.returncode == 0
 
@@ -75,7 +75,7 @@ def test_a_second_sigterm_forces() -> None:
         assert started.stdout is not None
         assert started.stdout.readline() == "asked\n"  # it has not ended, and two signals are not one
         started.terminate()
-        output, errors = started.communicate(timeout=30)
+        output, errors = started.communicate(timeout=100)
     assert output == "asked\n"
     assert "ShutdownForced" in errors
     assert "shop/orders" in errors

@@ -41,7 +41,6 @@ def test_two_replicas_never_write_at_once(conditions: Conditions) -> None:
 
 @pytest.mark.covers("F7", "F8", "F13", "F14")
 @pytest.mark.long
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("seeds", MANY, ids=lambda seeds: str(seeds.start))
 @BOTH
 def test_two_replicas_never_write_at_once_in_100_000_simulations(conditions: Conditions, seeds: range) -> None:

@@ -17,7 +17,7 @@ from pilotage.server.http.handler import HTTPHandler
 from .differential import ABSENT, Replay, Scenario, Step, at
 
 TOKEN = "secret"
-PATIENCE = 30.0
+PATIENCE = 100.0
 Answers = list[dict[str, Any]]
 
 

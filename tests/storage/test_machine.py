@@ -139,7 +139,7 @@ class StorageMachine(RuleBasedStateMachine):
 
 async def _pull(watch: Watch, count: int) -> Sequence[Event]:
     events: list[Event] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(events) < count:
             events += await anext(watch)
     return events

@@ -95,7 +95,7 @@ async def test_watch_sees_the_commits_of_another_storage_on_the_file(path: str) 
     waiting = asyncio.ensure_future(anext(watch))
     await asyncio.sleep(0)
     revision = await one.commit(Put("b", b""), Put("a", b"1"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert [(event.key, event.revision) for event in await waiting] == [("a", revision)]
     await one.close()
     await two.close()
@@ -288,7 +288,7 @@ async def test_watched_storage_lives_as_long_as_the_watch(path: str) -> None:
     await asyncio.sleep(0)
     gc.collect()
     await other.commit(Put("a", b"1"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert [event.key for event in await waiting] == ["a"]
     await other.close()
 
@@ -411,7 +411,7 @@ async def test_value_limit_can_be_set(path: str) -> None:
 
 async def _events(storage: Storage, since: int, count: int) -> list[Event]:
     watch, events = storage.watch("", since=since), list[Event]()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(events) < count:
             events += await anext(watch)
     return events

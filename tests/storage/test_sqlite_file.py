@@ -228,7 +228,7 @@ async def _contents(path: str) -> Contents:
     try:
         entries = (await storage.list("")).entries
         watch = storage.watch("", since=storage.oldest)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             batch = await anext(watch)
         return (
             storage.revision,

@@ -37,7 +37,7 @@ class Server:
         """Ask it to end, and wait until it has."""
         if self.code == -1:
             self.process.send_signal(number)
-            self.rest, self.errors = self.process.communicate(timeout=30)
+            self.rest, self.errors = self.process.communicate(timeout=100)
             self.code = self.process.wait()
 
 

@@ -148,7 +148,7 @@ def test_changes_follow_the_table_and_ctrl_c_is_the_proper_end(tmp_path: Path) -
                         break
                 assert line.split()[1:3] == ["DELETED", "gpu-2"]
                 watching.send_signal(signal.SIGINT)
-                _, errors = watching.communicate(timeout=30)
+                _, errors = watching.communicate(timeout=100)
         finally:
             watching.kill()
     assert watching.returncode == 0
@@ -165,7 +165,7 @@ def test_one_gpu_can_be_watched_alone(tmp_path: Path) -> None:
             names = [watching.stdout.readline().split()[2] for _ in range(5)]
         finally:
             watching.send_signal(signal.SIGINT)
-            watching.communicate(timeout=30)
+            watching.communicate(timeout=100)
     assert names == ["NAME", "gpu-1", "gpu-1", "gpu-1", "gpu-1"]
 
 
@@ -177,5 +177,5 @@ def test_a_server_that_does_not_know_its_gpus_yet_is_waited_for(tmp_path: Path) 
         assert watching.stderr.readline().startswith("pilotage: waiting: the server is not ready")
         assert watching.stdout.readline().split()[:3] == ["TIME", "EVENT", "NAME"]
         watching.send_signal(signal.SIGINT)
-        watching.communicate(timeout=30)
+        watching.communicate(timeout=100)
         assert watching.returncode == 0

@@ -188,7 +188,7 @@ async def test_a_second_signal_ends_it_without_grace(
 
     monkeypatch.setattr("pilotage.cli.device.server.DeviceServer", Slow)
     options = DeviceServerOptions(targets=(Target(path=f"{tmp_path}/s"),))
-    async with asyncio.TaskGroup() as tasks, asyncio.timeout(20):
+    async with asyncio.TaskGroup() as tasks, asyncio.timeout(60):
         tasks.create_task(serve(options))
         await closing.wait()
         signal.raise_signal(signal.SIGTERM)

@@ -138,7 +138,7 @@ def interrupt_twice(process: ForkedProcess) -> list[str]:
     while not (line := process.stderr.readline()).startswith(WAITING):
         assert line == "Reconciling …\n"
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(60)
+    _, errors = process.communicate(100)
     return [line for line in errors.splitlines() if line != "Reconciling …"]
 
 

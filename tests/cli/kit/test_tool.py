@@ -168,7 +168,7 @@ def test_two_tools_on_one_file_see_each_others_writes(tmp_path: Path) -> None:
             assert watching.stdout.readline() == "todo.todo.example.com/second\n"
         finally:
             watching.send_signal(signal.SIGINT)
-        assert watching.wait(20) == 130
+        assert watching.wait(100) == 130
 
 
 def test_help_is_printed_without_a_command(todo: Console) -> None:

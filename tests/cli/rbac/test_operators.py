@@ -33,7 +33,7 @@ from ...manager.restricted import restricted
 from ..programs import OPERATOR, WEBHOOKS, program
 
 INSTALLATION = Installation("operator", "shop")
-WITHIN = 40.0
+WITHIN = 100.0
 
 
 class Operator:

@@ -136,7 +136,7 @@ async def test_kubectl_can_be_used_on_the_running_program(tmp_path: Path) -> Non
             assert process.stdout.readline() == "greeted world\n"
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(30)
+        process.communicate(100)
     assert process.returncode == 0
 
 
@@ -162,7 +162,7 @@ def setup(manager: pt.Manager) -> None:
         assert greeted <= {f"greeted number-{number} {{'seen': 'yes'}}\n" for number in range(8)}
     finally:
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(60)
+        _, errors = process.communicate(100)
     assert process.returncode == 0, errors
     assert {"process=1", "process=2"} <= set(errors.split())
 
@@ -210,7 +210,7 @@ def test_a_reconcile_that_blocks_the_event_loop_does_not_keep_the_process_from_e
         while "interrupted: waiting until this ends, for " not in process.stderr.readline():
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(60)
+        _, errors = process.communicate(100)
     assert "pilotage: interrupted, and not finished: controller.reconcile namespace default (" in errors
     assert process.returncode == 1
 

@@ -49,7 +49,7 @@ def serving(
         yield Running(lines, url, folder / "pilotage.kubeconfig", process)
     finally:
         process.send_signal(stop)
-        rest, errors = process.communicate(timeout=30)
+        rest, errors = process.communicate(timeout=100)
     assert (process.returncode, errors) == (0, ""), errors
     assert rest in ("stopping\n", "")  # the test may have read it
 

@@ -48,7 +48,7 @@ async def test_a_write_by_one_replica_is_seen_by_the_other_and_outlives_both(etc
             async with watch as events:
                 await first.client.create(_config_map("a", key="1"))
                 assert (await second.client.get(ConfigMap, "a", namespace="default")).data == {"key": "1"}
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     async for event in events:
                         if event.object.metadata.name == "a":
                             break

@@ -17,7 +17,7 @@ from pilotage.telemetry.logs import log_context, logged_fields
 
 from ..fakes import Feed, Widget, metric, running, widget
 
-WITHIN = 10.0
+WITHIN = 100.0
 
 
 async def double(number: int) -> int:

@@ -187,7 +187,7 @@ async def test_an_error_that_waiting_does_not_repair_is_raised() -> None:
 
 async def test_it_ends_when_the_devices_are_closed() -> None:
     async with (
-        asyncio.timeout(20),
+        asyncio.timeout(60),
         serving(gpu("gpu-0")) as target,
         device.connect(target) as devices,
         devices.v1alpha1.gpus.follow() as events,

@@ -69,7 +69,7 @@ async def test_a_commit_of_one_program_is_seen_by_the_reads_and_watches_of_anoth
             entry = await two.get(f"/a{number}")
             assert entry is not None
             assert entry.revision == revision
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             seen: list[str] = []
             while "/a19" not in seen:
                 seen += [event.key for event in await anext(watch)]
@@ -85,7 +85,7 @@ async def test_commits_of_other_programs_only_move_the_revision(etcd: EtcdCluste
         assert (await storage.list("/")).revision == first + 5
         last = await storage.commit(Put("/a", b"2"))
         assert last == first + 6
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             assert [event.revision for event in await anext(watch)] == [last]
         assert [entry.value for entry in (await storage.list("/", revision=first + 3)).entries] == [b"1"]
         await storage.compact(first + 4)
@@ -99,7 +99,7 @@ async def test_a_later_run_continues_a_watch_from_the_revision_that_it_saw(etcd:
         seen = await storage.commit(Put("/a", b"1"))
         await storage.commit(Put("/a", b"2"))
         await storage.commit(Delete("/a"))
-    async with _open(f"{etcd.url}/later") as storage, asyncio.timeout(10):
+    async with _open(f"{etcd.url}/later") as storage, asyncio.timeout(60):
         events = await anext(storage.watch("/", since=seen))
         assert [event.entry and event.entry.value for event in events] == [b"2", None]
         assert [event.previous and event.previous.value for event in events] == [b"1", b"2"]
