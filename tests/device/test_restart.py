@@ -32,7 +32,7 @@ NAMES = [f"gpu-{number}" for number in range(8)]
 PLAIN = ("--gate-seconds", "0", "--log-level", "error", "--requests-per-second", "1000")
 """All watchers are one user's here: what a user may ask for in a second is not what is tested."""
 UNLIMITED = ServerOptions(requests_per_second=0)
-ROUNDS = [2, pytest.param(30, marks=pytest.mark.long)]
+ROUNDS = [1, pytest.param(30, marks=pytest.mark.long)]
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -117,10 +118,10 @@ def test_a_person_uses_it_in_a_terminal(commands: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_a_terminal_has_colours_and_a_pipe_has_none(commands: Path, tmp_path: Path, variables: dict[str, str]) -> None:
-    environment = {"HOME": str(tmp_path), "TERM": "xterm", "PATH": "/usr/bin:/bin", **variables}
+def test_a_terminal_has_colours_and_a_pipe_has_none(tmp_path: Path, variables: dict[str, str]) -> None:
+    environment = {"HOME": str(tmp_path), "TERM": "xterm", "PYTHONPATH": str(FOLDER), **variables}
     primary, replica = pty.openpty()
-    words = [str(commands / "inventory"), "get", "item", "nothing"]
+    words = [sys.executable, "-m", "inventory", "get", "item", "nothing"]
     ran = subprocess.run(words, env=environment, stdin=replica, stdout=replica, stderr=replica, check=False)
     os.close(replica)
     shown = os.read(primary, 10_000).decode()

@@ -58,8 +58,8 @@ def test_no_text_makes_a_check_fail(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
-@pytest.mark.parametrize("unit", ["a", "1", "a.", "1h", ":", "a@", "-", "0 ", "\u0661"])
-def test_long_texts_take_no_more_than_linear_time(name: str, unit: str) -> None:
+def test_long_texts_take_no_more_than_linear_time(name: str) -> None:
     check = checker(name)
     assert check is not None
-    check(unit * (400_000 // len(unit)) + "!")  # in quadratic time it would not end
+    for unit in ("a", "1", "a.", "1h", ":", "a@", "-", "0 ", "\u0661"):
+        check(unit * (400_000 // len(unit)) + "!")  # in quadratic time it would not end

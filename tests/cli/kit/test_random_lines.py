@@ -65,7 +65,7 @@ def command_line(source: random.Random) -> list[str]:
     return [command, *(word for part in parts for word in part), *(["--timeout=0"] if command == "wait" else [])]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_every_command_line_has_an_answer(
     todo: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
