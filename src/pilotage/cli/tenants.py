@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pilotage.cli import placeflags
 from pilotage.cli.errors import CommandError
 from pilotage.cli.help import examples
 
@@ -43,12 +44,7 @@ def register(subparsers: Any) -> None:
     )
     deletion.add_argument("tenant", metavar="TENANT", help="the name of the tenant")
     for action, run in ((listing, list_tenants), (deletion, delete)):
-        action.add_argument(
-            "--storage",
-            required=True,
-            metavar="URL",
-            help="the storage: sqlite:PATH or etcd://HOST:PORT",
-        )
+        placeflags.add_storage(action, f"the storage: {placeflags.STORAGES}", required=True)
         action.set_defaults(run=run)
 
 

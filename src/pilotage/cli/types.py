@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pilotage.cli import placeflags
 from pilotage.cli.definitions import checked, parse_definitions, read_definitions
 from pilotage.cli.errors import CommandError
 from pilotage.cli.help import examples
@@ -47,8 +48,7 @@ def register(subparsers: Any) -> None:
         help="the kinds belong to another program: leave them out of the CRDs of this one",
     )
     command.add_argument("--force", action="store_true", help="overwrite files that exist")
-    command.add_argument("--kubeconfig", default="", metavar="FILE", help="the kubeconfig for names of definitions")
-    command.add_argument("--context", default="", help="the context of the kubeconfig")
+    placeflags.add_kubeconfig(command)
     command.set_defaults(run=run)
 
 
@@ -102,7 +102,7 @@ def _from_cluster(names: Sequence[str], options: argparse.Namespace) -> list[Doc
     kind = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 
     async def read() -> list[Document]:
-        async with Cluster.connect(kubeconfig=options.kubeconfig, context=options.context) as cluster:
+        async with Cluster.connect(kubeconfig=options.kubeconfig or "", context=options.context or "") as cluster:
             return [document_of(await cluster.client.get(kind, name)) for name in names]
 
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import re
 import shlex
 import signal
@@ -17,6 +18,7 @@ import pytest
 import pilotage as pt
 from pilotage import cli
 from pilotage.cli import kit
+from pilotage.types.core.v1 import Secret
 from tests import forked
 from tests.cli.kit.tools import ChangedTodo, CleaningReconciler, Console, Result, Todo, TodoWebhook, captured, todo_tool
 
@@ -258,3 +260,35 @@ def test_the_storage_of_pilotage_may_be_a_variable(todo: Console, monkeypatch: p
     todo.output("create", "todo", "milk", "--set", "spec.text=x", "--no-reconcile")
     monkeypatch.setenv("PILOTAGE_STORAGE", todo.tool.storage)
     assert captured(lambda: cli.main(["get", "todos", "-o", "name"])).output == "todo.todo.example.com/milk\n"
+
+
+def test_secrets_are_encrypted_with_the_keys_of_the_tool_its_variable_or_its_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text(f"key1:{base64.b64encode(bytes(range(32))).decode()}\n")
+    storage = f"sqlite:{tmp_path}/vault.db"
+    vault = Console(kit.Tool("vault", kinds=[Secret], storage=storage, encryption_keys=str(keys)))
+    vault.output("create", "secret", "door", "--set", "data.key=c2VjcmV0")
+    assert vault.output("get", "secret", "door", "-o", "jsonpath={.data.key}") == "c2VjcmV0"
+
+    other = Console(kit.Tool("vault", kinds=[Secret], storage=storage))
+    words = ("get", "secret", "door", "-o", "jsonpath={.data.key}")
+    refused = other.run(*words)
+    assert (refused.code, refused.output) == (1, "")
+    assert "is encrypted with the key 'key1': give the keys (--encryption-keys)" in refused.errors
+    assert other.output(*words, "--encryption-keys", str(keys)) == "c2VjcmV0"
+    monkeypatch.setenv("VAULT_ENCRYPTION_KEYS", str(keys))
+    assert other.output(*words) == "c2VjcmV0"
+    assert b"c2VjcmV0" not in b"".join(file.read_bytes() for file in tmp_path.glob("vault.db*"))
+
+
+def test_the_pilotage_command_reads_encrypted_secrets(tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text(f"key1:{base64.b64encode(bytes(range(32))).decode()}\n")
+    place = ["--storage", f"sqlite:{tmp_path}/vault.db", "--encryption-keys", str(keys)]
+    Console(kit.Tool("vault", kinds=[Secret], storage="sqlite:")).output(
+        "create", "secret", "door", "--set", "data.key=c2VjcmV0", *place
+    )
+    ran = captured(lambda: cli.main(["get", "secret", "door", "-o", "jsonpath={.data.key}", *place]))
+    assert (ran.code, ran.output) == (0, "c2VjcmV0")

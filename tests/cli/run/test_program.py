@@ -120,4 +120,4 @@ async def test_a_cluster_that_does_not_answer_is_one_line(tmp_path: Path) -> Non
     with pytest.raises(
         CommandError, match=r"cannot use the cluster at https://127.0.0.1:1 \(kubeconfig .* context .here.\): "
     ):
-        await program(Flags(kubeconfig=kubeconfig)).run()
+        await program(Flags(kubeconfig=str(kubeconfig))).run()

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from pilotage.cli import placeflags
 from pilotage.cli.device.arguments import gid, mode, number, uid
 from pilotage.cli.flagtypes import seconds
 from pilotage.cli.help import examples
@@ -53,11 +54,8 @@ def _add_serve(subparsers: Any) -> None:
         default=[],
         help="source of GPUs: fake simulates them, nvml reads the driver, replay plays a recording; may be repeated",
     )
-    command.add_argument(
-        "--storage",
-        default="memory:",
-        metavar="URL",
-        help="where to store objects: memory: (lost on exit), sqlite:PATH or etcd://HOST:PORT (default: %(default)s)",
+    placeflags.add_storage(
+        command, f"where to store objects: {placeflags.ALL_STORAGES} (default: %(default)s)", default="memory:"
     )
     command.add_argument(
         "--profile",

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
+from pilotage.cli import placeflags
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.arguments import COMMANDS, Command
 from pilotage.cli.kit.execution import command_function, execute, uncollected
@@ -32,15 +33,10 @@ def register(subparsers: Any, name: str) -> None:
 def add_place(parser: argparse.ArgumentParser) -> None:
     """The flags that choose the server or the storage, as those of `pilotage run`."""
     group = parser.add_argument_group("where it works")
-    group.add_argument("--storage", default="", metavar="URL", help="a storage: sqlite:PATH, etcd://HOST:PORT")
-    group.add_argument("--tenant", default="", metavar="NAME", help="the tenant of the storage (default: default)")
-    group.add_argument(
-        "--kubeconfig",
-        default="",
-        metavar="FILE",
-        help="the server of a kubeconfig (default: $KUBECONFIG, the cluster of the Pod, ~/.kube/config)",
-    )
-    group.add_argument("--context", default="", metavar="NAME", help="a context of the kubeconfig (default: its own)")
+    placeflags.add_storage(group, f"a storage: {placeflags.STORAGES}")
+    placeflags.add_tenant(group)
+    placeflags.add_encryption_keys(group)
+    placeflags.add_kubeconfig(group)
 
 
 class Anywhere:
@@ -75,7 +71,8 @@ class Anywhere:
             tenant = _chosen(options, "tenant") or "default"
             if command.name not in CREATORS:
                 await check_tenant(storage, tenant)
-            async with _stored(storage, tenant, writes=command.writes) as transport:
+            keys = _chosen(options, "encryption_keys")
+            async with _stored(storage, tenant, keys, writes=command.writes) as transport:
                 yield await _open(transport, options, "default", storage)
             return
         kubeconfig, context = _chosen(options, "kubeconfig"), _chosen(options, "context")
@@ -93,19 +90,19 @@ def _storage(options: argparse.Namespace) -> str:
 
 
 def _chosen(options: argparse.Namespace, flag: str) -> str:
-    return getattr(options, flag) or os.environ.get(f"PILOTAGE_{flag.upper()}", "")
+    return getattr(options, flag, "") or os.environ.get(f"PILOTAGE_{flag.upper()}", "")
 
 
 @asynccontextmanager
-async def _stored(url: str, tenant: str, *, writes: bool) -> AsyncIterator[Transport]:
+async def _stored(url: str, tenant: str, keys: str, *, writes: bool) -> AsyncIterator[Transport]:
     from pilotage.cli.kit.embedded import PrintingTransport, reading
     from pilotage.cluster import Cluster
 
     if writes:
-        async with Cluster.embedded(url, tenant=tenant) as cluster:
+        async with Cluster.embedded(url, tenant=tenant, encryption_keys=keys) as cluster:
             yield PrintingTransport(cluster.transport, cluster.registry)
         return
-    async with reading(url, tenant, ()) as transport:
+    async with reading(url, tenant, (), keys) as transport:
         assert transport is not None  # no kinds, so none is missing
         yield transport
 

@@ -48,7 +48,9 @@ class PrintingTransport(TransportWrapper):
 
 
 @asynccontextmanager
-async def reading(url: str, tenant: str, kinds: Sequence[type[Resource]]) -> AsyncIterator[Transport | None]:
+async def reading(
+    url: str, tenant: str, kinds: Sequence[type[Resource]], encryption_keys: str = ""
+) -> AsyncIterator[Transport | None]:
     """The storage without the work of a server: no background loops, and nothing is written. None if a kind of
     `kinds` is not installed as it is now."""
     from pilotage.server.assembly import cluster_context
@@ -58,6 +60,10 @@ async def reading(url: str, tenant: str, kinds: Sequence[type[Resource]]) -> Asy
     async with AsyncExitStack() as exits:
         storage = await open_storage(url)
         exits.push_async_callback(storage.close)
+        if encryption_keys:
+            from pilotage.server.encryption import encrypted
+
+            storage = encrypted(storage, encryption_keys)
         registry = Registry(cluster_context(storage, tenant))
         installed = await _are_installed(registry, kinds)
         yield PrintingTransport(registry, registry) if installed else None

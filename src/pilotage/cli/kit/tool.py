@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 
+from pilotage.cli import placeflags
 from pilotage.cli.errors import INTERRUPTED
 from pilotage.cli.help import HelpFormatter, examples
 from pilotage.cli.kit.arguments import COMMANDS, RECONCILE, Command
@@ -43,7 +44,8 @@ class Tool:
     be among them. `setup` is given a manager, and adds controllers and webhooks to it; it may be async. Both may be
     named by import path, `"inventory.kinds:Item,Category"` and `"inventory.reconcilers:setup"`: then a command loads
     them when it needs them, and one that only prints a table does not. `storage` is where its objects are:
-    `sqlite:PATH` or `etcd://HOST:PORT`. `--storage` and the environment variable NAME_STORAGE change it.
+    `sqlite:PATH` or `etcd://HOST:PORT`. `--storage` and the environment variable NAME_STORAGE change it. Secrets are
+    encrypted with `encryption_keys`, a file or `exec:COMMAND`, if there are any.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Tool:
         storage: str,
         description: str = "",
         namespace: str = "default",
+        encryption_keys: str = "",
     ) -> None:
         if not _NAME.fullmatch(name):
             raise InvalidDefinition(
@@ -67,6 +70,7 @@ class Tool:
         self.storage = storage
         self.description = description
         self.namespace = namespace
+        self.encryption_keys = encryption_keys
 
     @property
     def kinds(self) -> tuple[type[Resource], ...]:
@@ -136,13 +140,10 @@ class Tool:
 
     def _add_place(self, parser: argparse.ArgumentParser, command: Command) -> None:
         place = parser.add_argument_group("where it works")
-        place.add_argument(
-            "--storage",
-            default="",
-            metavar="URL",
-            help=f"the storage (default: ${self._variable}, or {self.storage})".replace("%", "%%"),
-        )
-        place.add_argument("--tenant", default="default", metavar="NAME", help="the tenant of the storage")
+        about = f"the storage (default: ${self._variable('STORAGE')}, or {self.storage})"
+        placeflags.add_storage(place, about.replace("%", "%%"))
+        placeflags.add_tenant(place, default="default")
+        placeflags.add_encryption_keys(place)
         if command.writes and self.setup is not None:
             work = parser.add_argument_group("reconcilers")
             if command is not RECONCILE:
@@ -156,13 +157,16 @@ class Tool:
             )
             work.add_argument("--log-level", default="", metavar="LEVEL", help="show their log: debug, info, error")
 
-    @property
-    def _variable(self) -> str:
-        return f"{self.name.upper().replace('-', '_')}_STORAGE"
+    def _variable(self, what: str) -> str:
+        return f"{self.name.upper().replace('-', '_')}_{what}"
 
     def storage_of(self, options: argparse.Namespace) -> str:
         """The URL of the storage: of the option, else of the environment variable, else the tool's own."""
-        return options.storage or os.environ.get(self._variable, "") or self.storage
+        return options.storage or os.environ.get(self._variable("STORAGE"), "") or self.storage
+
+    def _keys_of(self, options: argparse.Namespace) -> str:
+        given = getattr(options, "encryption_keys", "") or os.environ.get(self._variable("ENCRYPTION_KEYS"), "")
+        return given or self.encryption_keys
 
     async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         """Run a command on the storage; after one that writes, the reconcilers until they are idle."""
@@ -199,7 +203,7 @@ class Tool:
         if command.name == "get" and (code := self._get(options)) is not None:
             return code
         run = command_function(command.name)
-        with uncollected(), self._light(url, options.tenant) as cluster:
+        with uncollected(), self._light(url, options) as cluster:
 
             async def read() -> int:
                 return await run(await self._session(cluster.transport, options), options)
@@ -207,14 +211,15 @@ class Tool:
             return cluster.run(read())
 
     @contextmanager
-    def _light(self, url: str, tenant: str) -> Iterator[LightCluster]:
+    def _light(self, url: str, options: argparse.Namespace) -> Iterator[LightCluster]:
         """The storage without an event loop; an empty one if the tenant does not exist: to look for objects must create
         neither a tenant nor a file. Raises NoTenant."""
         from pilotage.cli.kit.tenancy import has_tenant, is_missing_file
         from pilotage.cluster.light import LightCluster
 
+        tenant, keys = options.tenant, self._keys_of(options)
         if not is_missing_file(url):
-            with LightCluster(url, kinds=self._own_kinds, tenant=tenant) as cluster:
+            with LightCluster(url, kinds=self._own_kinds, tenant=tenant, encryption_keys=keys) as cluster:
                 if cluster.run(has_tenant(cluster.storage, tenant)):
                     yield cluster
                     return
@@ -239,7 +244,7 @@ class Tool:
 
         async with AsyncExitStack() as exits:
             own = self._own_kinds
-            found = await exits.enter_async_context(reading(url, options.tenant, own))
+            found = await exits.enter_async_context(reading(url, options.tenant, own, self._keys_of(options)))
             if found is not None:
                 yield await self._session(found, options)
                 return
@@ -251,7 +256,7 @@ class Tool:
         """The storage with the server's work, and the kinds installed."""
         from pilotage.cluster import Cluster
 
-        async with Cluster.embedded(url, tenant=options.tenant) as cluster:
+        async with Cluster.embedded(url, tenant=options.tenant, encryption_keys=self._keys_of(options)) as cluster:
             await cluster.install(*self._own_kinds)
             yield cluster
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.help import examples
+from pilotage.cli.parsing import CommandParser, add_command
 from pilotage.cli.terminal import standard_error, standard_output
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
-    command: argparse.ArgumentParser = subparsers.add_parser(
+    command: argparse.ArgumentParser = add_command(
+        subparsers,
+        _RecordingParser,
         "rbac",
         help="generate the least roles that a program needs",
         description="Generate the least Roles and ClusterRoles of a program, as YAML on standard output: from what it "
@@ -49,7 +52,17 @@ def register(subparsers: Any) -> None:
         "--check", type=Path, metavar="FILE", help="compare with FILE, and exit with 1 and the difference if it differs"
     )
     command.set_defaults(run=run)
-    _split_command(command)
+
+
+class _RecordingParser(CommandParser):
+    """Takes what stands after `--` as the command to record. argparse would take its first word as the target."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        words = list(args or ())
+        at = words.index("--") if "--" in words else len(words)
+        options, unknown = super().parse_known_args(words[:at], namespace)
+        options.command = words[at + 1 :]
+        return options, unknown
 
 
 def add_installation_arguments(command: argparse.ArgumentParser) -> None:
@@ -185,17 +198,3 @@ def _name(text: str) -> str:
     if problems := dns_1123_label(text):
         raise argparse.ArgumentTypeError(f"{text!r} {problems[0]}")
     return text
-
-
-def _split_command(command: argparse.ArgumentParser) -> None:
-    """Take what stands after `--` as the command to record. argparse would take its first word as the target."""
-    parse: Any = command.parse_known_args
-
-    def parse_known_args(args: Any = None, namespace: Any = None) -> Any:
-        words = list(args or ())
-        at = words.index("--") if "--" in words else len(words)
-        options, unknown = parse(words[:at], namespace)
-        options.command = words[at + 1 :]
-        return options, unknown
-
-    command.parse_known_args = parse_known_args  # type: ignore[method-assign]

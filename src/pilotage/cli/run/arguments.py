@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from pilotage.cli import placeflags
 from pilotage.cli.flagtypes import address, bind_address, log_level, names, positive, seconds
 
 LOG_FORMATS = ("text", "json")
@@ -26,19 +27,10 @@ def variable(destination: str) -> str:
 
 
 def _add_place(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--storage",
-        metavar="URL",
-        help="an API server in this process: memory: (lost on exit), sqlite:PATH, etcd://HOST:PORT",
-    )
-    group.add_argument("--tenant", metavar="NAME", help="the tenant of the storage (default: default)")
-    group.add_argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="the cluster of a kubeconfig (default: $KUBECONFIG, the cluster of the Pod, ~/.kube/config)",
-    )
-    group.add_argument("--context", metavar="NAME", help="a context of the kubeconfig (default: its current context)")
+    placeflags.add_storage(group, f"an API server in this process: {placeflags.ALL_STORAGES}")
+    placeflags.add_tenant(group)
+    placeflags.add_encryption_keys(group)
+    placeflags.add_kubeconfig(group)
     group.add_argument(
         "--serve",
         type=address,

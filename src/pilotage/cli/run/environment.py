@@ -45,20 +45,20 @@ async def environment_of(flags: Flags) -> AsyncIterator[RunEnvironment]:
         lost = "; what it stores is lost at the end" if flags.storage == "memory:" else ""
         shown = url_without_password(flags.storage)
         description = f"an API server in this process ({shown}{tenant}{lost})"
-        yield RunEnvironment(Cluster.embedded(storage, tenant=flags.tenant), description)
+        cluster = Cluster.embedded(storage, tenant=flags.tenant, encryption_keys=flags.encryption_keys)
+        yield RunEnvironment(cluster, description)
 
 
 def _remote(flags: Flags) -> RunEnvironment:
-    kubeconfig = str(flags.kubeconfig or "")
     try:
-        found = config.load(kubeconfig, flags.context)
+        found = config.load(flags.kubeconfig, flags.context)
     except config.NotConfigured as error:
         raise CommandError(
             "no cluster to run on: give --storage memory: for an API server in this process, or --kubeconfig FILE "
             "for a cluster (KUBECONFIG is not set, there is no ~/.kube/config, and this is not a Pod)"
         ) from error
     description = f"the cluster at {config.without_secrets(found.url)} ({found.source})"
-    cluster = Cluster.connect(kubeconfig=kubeconfig, context=flags.context)
+    cluster = Cluster.connect(kubeconfig=flags.kubeconfig, context=flags.context)
     return RunEnvironment(cluster, description, found.namespace or "default")
 
 

@@ -25,7 +25,8 @@ class Flags:
 
     storage: str = ""
     tenant: str = "default"
-    kubeconfig: Path | None = None
+    encryption_keys: str = ""
+    kubeconfig: str = ""
     context: str = ""
     serve: tuple[str, int] | None = None
     serve_kubeconfig: Path = Path("pilotage.kubeconfig")
@@ -70,6 +71,7 @@ class Flags:
 
 _MANAGER_FLAGS = (
     "storage",
+    "encryption_keys",
     "kubeconfig",
     "context",
     "namespace",

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from pilotage.cli import placeflags
 from pilotage.cli.flagtypes import address, count, names, size
 from pilotage.cli.help import examples
 
@@ -32,24 +33,11 @@ def register(subparsers: Any) -> None:
 
 
 def _add_storage_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--storage",
-        default="memory:",
-        metavar="URL",
-        help="where to store objects: memory: (lost on exit), sqlite:PATH or etcd://HOST:PORT (default: %(default)s)",
+    placeflags.add_storage(
+        command, f"where to store objects: {placeflags.ALL_STORAGES} (default: %(default)s)", default="memory:"
     )
-    command.add_argument(
-        "--tenant",
-        default="default",
-        metavar="NAME",
-        help="the tenant of the storage to serve; tenants are isolated from each other (default: %(default)s)",
-    )
-    command.add_argument(
-        "--encryption-keys",
-        default="",
-        metavar="FILE",
-        help="encrypt Secrets in the storage with these keys: a file, or exec:COMMAND that prints them (default: none)",
-    )
+    placeflags.add_tenant(command, default="default")
+    placeflags.add_encryption_keys(command)
     command.add_argument(
         "--max-history",
         type=size,
@@ -166,7 +154,7 @@ def run(options: argparse.Namespace) -> int:
         port=port,
         kubeconfig=options.kubeconfig,
         credentials=options.credentials,
-        encryption_keys=options.encryption_keys,
+        encryption_keys=options.encryption_keys or "",
         max_history_bytes=options.max_history,
         enable_admission_plugins=options.enable_admission_plugins,
         disable_admission_plugins=options.disable_admission_plugins,

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from pilotage.cli import placeflags
 from pilotage.cli.help import examples
 
 
@@ -41,21 +42,7 @@ def _add(commands: Any, name: str, summary: str, description: str, *lines: str) 
 
 
 def _add_storage(command: argparse.ArgumentParser) -> None:
-    command.add_argument("storage", metavar="URL", help="sqlite:PATH or etcd://HOST:PORT")
-
-
-def _add_keys(command: argparse.ArgumentParser, *, required: bool = False) -> None:
-    command.add_argument(
-        "--encryption-keys",
-        default="",
-        required=required,
-        metavar="FILE",
-        help="the keys that Secrets are encrypted with: a file, or exec:COMMAND that prints them",
-    )
-
-
-def _add_tenant(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--tenant", default="default", metavar="NAME", help="the tenant (default: %(default)s)")
+    command.add_argument("storage", metavar="URL", help=placeflags.STORAGES)
 
 
 def _add_backup(commands: Any) -> None:
@@ -93,7 +80,7 @@ def _add_check(commands: Any) -> None:
         "pilotage store check sqlite:demo.db",
     )
     _add_storage(command)
-    _add_keys(command)
+    placeflags.add_encryption_keys(command)
 
 
 def _add_export(commands: Any) -> None:
@@ -106,8 +93,8 @@ def _add_export(commands: Any) -> None:
         "pilotage store export sqlite:demo.db > objects.yaml",
     )
     _add_storage(command)
-    _add_tenant(command)
-    _add_keys(command)
+    placeflags.add_tenant(command, default="default")
+    placeflags.add_encryption_keys(command)
     command.add_argument("-n", "--namespace", default="", metavar="NAME", help="only objects of this namespace")
 
 
@@ -122,8 +109,8 @@ def _add_import(commands: Any) -> None:
     )
     _add_storage(command)
     command.add_argument("files", type=Path, nargs="+", metavar="FILE", help="files or folders; - is standard input")
-    _add_tenant(command)
-    _add_keys(command)
+    placeflags.add_tenant(command, default="default")
+    placeflags.add_encryption_keys(command)
 
 
 def _add_shrink(commands: Any) -> None:
@@ -148,7 +135,7 @@ def _add_rotate_keys(commands: Any) -> None:
         "pilotage store rotate-keys sqlite:demo.db --encryption-keys keys",
     )
     _add_storage(command)
-    _add_keys(command, required=True)
+    placeflags.add_encryption_keys(command, required=True)
 
 
 def _run(name: str, options: argparse.Namespace) -> int:

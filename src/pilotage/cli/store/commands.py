@@ -132,7 +132,7 @@ async def _open(url: str, *, first_revision: int = 1) -> AsyncIterator[Storage]:
 @asynccontextmanager
 async def _cluster(options: argparse.Namespace) -> AsyncIterator[Cluster]:
     async with Cluster.embedded(
-        options.storage, tenant=options.tenant, encryption_keys=options.encryption_keys
+        options.storage, tenant=options.tenant, encryption_keys=options.encryption_keys or ""
     ) as cluster:
         yield cluster
 

@@ -6,10 +6,9 @@ import argparse
 import os
 import re
 from collections.abc import Callable, Iterable
-from functools import partial
 
 from pilotage.cli.help import examples
-from pilotage.cli.parsing import suggest
+from pilotage.cli.parsing import CommandParser, add_command, suggest, unrecognized
 from pilotage.errors import Record
 
 TYPE_CHECKING = False
@@ -40,42 +39,43 @@ class Command(Record):
     def add_parser(self, subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
         """Add the command to a command line."""
         program = subparsers._prog_prefix
-        parser = subparsers.add_parser(
+        parser: argparse.ArgumentParser = add_command(
+            subparsers,
+            _ObjectsParser,
             self.name,
             help=self.summary,
             description=self.description,
             epilog=examples(*(f"{program} {self.name} {each}".strip() for each in self.examples)),
         )
         self.add(parser)
-        # An instance's own: the parser's class is that of the application.
-        parser.parse_known_args = partial(_parse, parser)  # type: ignore[method-assign]
         return parser
 
 
-def _parse(parser: argparse.ArgumentParser, args: Any = None, namespace: Any = None) -> Any:
-    """Parse as kubectl does: words stand before, between and after options, and a switch may have a value, as in
+class _ObjectsParser(CommandParser):
+    """Parses as kubectl does: words stand before, between and after options, and a switch may have a value, as in
     `--wait=false`. argparse takes only one run of words, and no value."""
-    _check_text(parser, args or ())
-    switches = {flag: action for action in parser._actions if action.nargs == 0 for flag in action.option_strings}
-    given: dict[str, bool] = {}
-    left: list[str] = []
-    for word in args or ():
-        flag, equals, value = word.partition("=")
-        if equals and value in ("true", "false") and flag in switches:
-            given[switches[flag].dest] = value == "true"
-        else:
-            left.append(word)
-    options, unknown = argparse.ArgumentParser.parse_known_args(parser, left, namespace)
-    if hasattr(options, "resources"):
-        options.resources = [*options.resources, *(word for word in unknown if not word.startswith("-"))]
-        unknown = [word for word in unknown if word.startswith("-")]
-    if unknown:
-        from pilotage.cli.parsing import unrecognized
 
-        parser.error(unrecognized(parser, unknown))
-    for name, value in given.items():
-        setattr(options, name, value)
-    return options, []
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        _check_text(self, args or ())
+        switches = {flag: action for action in self._actions if action.nargs == 0 for flag in action.option_strings}
+        given: dict[str, bool] = {}
+        left: list[str] = []
+        for word in args or ():
+            flag, equals, value = word.partition("=")
+            if equals and value in ("true", "false") and flag in switches:
+                given[switches[flag].dest] = value == "true"
+            else:
+                left.append(word)
+        # Not that of the application's class, which may refuse the words that argparse does not know.
+        options, unknown = argparse.ArgumentParser.parse_known_args(self, left, namespace)
+        if hasattr(options, "resources"):
+            options.resources = [*options.resources, *(word for word in unknown if not word.startswith("-"))]
+            unknown = [word for word in unknown if word.startswith("-")]
+        if unknown:
+            self.error(unrecognized(self, unknown))
+        for name, value in given.items():
+            setattr(options, name, value)
+        return options, []
 
 
 def _check_text(parser: argparse.ArgumentParser, words: Iterable[str]) -> None:
