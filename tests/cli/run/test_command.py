@@ -227,7 +227,7 @@ def test_a_program_of_ones_own_has_the_same_flags(tmp_path: Path) -> None:
     assert (wrong.returncode, wrong.stderr) == (1, "hello.py: --timeout is how long --until-idle waits: give both\n")
     assert forked.run("hello.py", "--nope", folder=tmp_path).returncode == 2
     failed = forked.run("hello.py", "--storage", "memory:", "-f", "nope.yaml", folder=tmp_path)
-    assert (failed.returncode, failed.stderr) == (1, "hello.py: cannot read nope.yaml: No such file or directory\n")
+    assert (failed.returncode, failed.stderr) == (1, 'hello.py: the path "nope.yaml" does not exist\n')
 
 
 def test_a_program_that_starts_when_it_is_imported_is_stopped_there(tmp_path: Path) -> None:
