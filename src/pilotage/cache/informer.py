@@ -12,7 +12,7 @@ from pilotage.cache import metrics
 from pilotage.cache.event import InformerEvent, ResourceEventHandler
 from pilotage.cache.index import IndexFunction, Key
 from pilotage.cache.listeners import Listeners, Registration
-from pilotage.cache.lister import Lister, Reads, reader_of
+from pilotage.cache.lister import Lister, Reads
 from pilotage.cache.liveness import Liveness
 from pilotage.cache.options import InformerOptions
 from pilotage.cache.progress import Progress
@@ -20,7 +20,7 @@ from pilotage.cache.replays import PORTION, Replays
 from pilotage.cache.store import Store
 from pilotage.errors import DecodeError, InvalidDefinition, NotFound, PilotageError
 from pilotage.meta import objects
-from pilotage.meta.forms import Kind, KindOf, O
+from pilotage.meta.forms import Kind, KindOf, O, reader_of
 from pilotage.meta.mapping.mapper import not_served
 from pilotage.meta.scalars import times
 from pilotage.meta.typevars import T
@@ -71,7 +71,7 @@ class Informer(Reads[T]):
     def __init__(self, collection: Watchable, options: InformerOptions) -> None:
         self.options = options
         self._collection: ListerWatcher | Callable[[], Awaitable[ListerWatcher]] = _resolved(collection)
-        self._read: Callable[[bytes], T] = reader_of(options.kind)
+        self._read: Callable[[bytes], T] = reader_of(options.kind, stored=True)
         self._log = logger("pilotage.cache").bind(kind=str(options.gvk), **_named(options.namespace))
         self._store = Store(self._report)
         self._listeners = Listeners(self._log, self._count_handler_failure, self._event_unreadable)
@@ -104,7 +104,7 @@ class Informer(Reads[T]):
 
         The function gets objects in the informer's form, or in that of `kind`.
         """
-        read: Callable[[bytes], Any] = self._read if kind is None else reader_of(kind)
+        read: Callable[[bytes], Any] = self._read if kind is None else reader_of(kind, stored=True)
         self._store.add_index(name, lambda data: function(read(data)))
 
     @property
@@ -155,7 +155,8 @@ class Informer(Reads[T]):
             raise InvalidDefinition(f"the informer of {self.options.gvk} has stopped: it delivers no more events")
         period = self.options.resync if resync is None else resync
         now = asyncio.get_running_loop().time() if period > 0 else 0.0
-        registration = self._listeners.add(listener, period, now, None if kind is None else reader_of(kind))
+        read = None if kind is None else reader_of(kind, stored=True)
+        registration = self._listeners.add(listener, period, now, read)
         self._replays.begin(registration, first)
         return registration
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from pilotage.cache.errors import NamespaceRemoved, NotCached
 from pilotage.cache.index import Key
 from pilotage.cache.store import Store
 from pilotage.errors import BadRequest, DecodeError, NotFound, StatusDetails
-from pilotage.meta import objects
-from pilotage.meta.forms import Kind, gvk_of
+from pilotage.meta.forms import Kind, gvk_of, reader_of
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.models import Resource
 from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_of
 from pilotage.meta.selectors.selectors import FieldSelector, Selector
-from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest.response import Bytes
 
 T = TypeVar("T")
@@ -37,7 +33,7 @@ class Lister(Generic[T]):
         self._stores = stores
         self._removed = removed
         self._kind = gvk_of(kind)
-        self._read: Callable[[Bytes], T] = reader_of(kind)
+        self._read: Callable[[Bytes], T] = reader_of(kind, stored=True)
         self._version = version
 
     def get(self, name: str, *, namespace: str = "") -> T:
@@ -144,15 +140,6 @@ def _lookup(store: Store, terms: Mapping[str, str], namespace: str, selector: Se
     if selector is not None:
         keys = [key for key in keys if selector.matches(store.labels_of(key))]
     return [data for key in keys if (data := store.get(*key)) is not None]
-
-
-def reader_of(kind: Kind) -> Callable[[Bytes], Any]:
-    """The function that decodes stored bytes in the form of a kind. They always have apiVersion and kind."""
-    if isinstance(kind, MetadataOnly):
-        return partial(PartialObjectMetadata.from_bytes, kind.gvk)
-    if isinstance(kind, GroupVersionKind):
-        return Unstructured.from_bytes
-    return partial(objects.decode, cast("type[Resource]", kind))
 
 
 def exact_terms(fields: Fields) -> dict[str, str]:

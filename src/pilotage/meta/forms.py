@@ -90,12 +90,15 @@ def kind_of(obj: Object) -> Kind:
     return obj.gvk if isinstance(obj, Unstructured) else type(obj)
 
 
-def reader_of(kind: Kind) -> Callable[[Bytes], Any]:
-    """The function that decodes bytes into an object of the requested form."""
+def reader_of(kind: Kind, *, stored: bool = False) -> Callable[[Bytes], Any]:
+    """The function that decodes bytes into an object of the requested form.
+
+    Bytes that are `stored`, in a cache, always have apiVersion and kind: to look for them would take time.
+    """
     if isinstance(kind, MetadataOnly):
-        return lambda data: PartialObjectMetadata.from_bytes(kind.gvk, data)
+        return partial(PartialObjectMetadata.from_bytes, kind.gvk)
     if isinstance(kind, GroupVersionKind):
-        return lambda data: Unstructured.from_bytes(typed(kind, data))
+        return Unstructured.from_bytes if stored else lambda data: Unstructured.from_bytes(typed(kind, data))
     return partial(objects.decode, cast("type[Resource]", kind))
 
 
