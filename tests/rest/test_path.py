@@ -158,7 +158,7 @@ def test_namespaces_are_a_resource_of_their_own() -> None:
         "/api/v1",
         "/apis/demo.example.com/v1",
         "/foo/bar/baz",
-        "/api/v1/namespaces//pods",
+        "/api/v1/namespaces//pods/x",
         "/api/v1//pods",
         "/api/v1/namespaces/../pods",
         "/api/v1/namespaces/%2e%2e/pods",
@@ -287,3 +287,19 @@ def test_the_old_path_of_a_watch_is_a_watch() -> None:
         parse(EncodedRequest("POST", "/api/v1/watch/namespaces/a/configmaps"))
     with pytest.raises(NotFound):
         parse(EncodedRequest("GET", "/api/v1/watch/namespaces/a/configmaps/b/status"))
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_a_name_of_dots_is_refused(name: str) -> None:
+    with pytest.raises(BadRequest, match="may not be"):
+        parse(EncodedRequest("GET", f"/api/v1/namespaces/default/configmaps/{name}"))
+    for path in (f"/api/v1/namespaces/{name}/configmaps", f"/api/v1/namespaces/default/pods/{name}/log"):
+        with pytest.raises(NotFound):
+            parse(EncodedRequest("GET", path))
+
+
+def test_an_empty_namespace_is_all_of_them() -> None:
+    for path in ("/api/v1/namespaces//configmaps", "/apis/apps/v1/namespaces//deployments"):
+        assert parse(EncodedRequest("GET", path)) == parse(EncodedRequest("GET", path.replace("/namespaces/", "")))
+    with pytest.raises(NotFound):
+        parse(EncodedRequest("GET", "/api/v1/namespaces//configmaps/a"))

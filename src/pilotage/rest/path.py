@@ -186,6 +186,8 @@ def parse(http: EncodedRequest) -> APIRequest:
     if old := _WATCH_PATH.fullmatch(path):
         path, query = _list_path(old, query, http.method)
     resource, namespace, name, subresource = split(path)
+    if name in _NO_NAMES:
+        raise BadRequest(f"Name parameter invalid: \"{name}\": may not be '{name}'")
     watch = queries.boolean(query, "watch") and http.method in ("GET", "HEAD") and not name
     verb = _verb(http.method, name, watch)
     deleting = verb in (Verb.DELETE, Verb.DELETE_COLLECTION)
@@ -229,7 +231,10 @@ def split(path: str) -> tuple[GroupVersionResource, str, str, str]:
     except UnicodeDecodeError:
         raise NotFound("404 page not found") from None
     parts = text.split("/")
-    if not all(parts) or not _NO_NAMES.isdisjoint(parts) or "\x00" in text:
+    at = 2 if parts[0] == "api" else 3
+    if parts[at : at + 2] == ["namespaces", ""] and len(parts) == at + 3:
+        del parts[at : at + 2]  # an empty namespace is all of them
+    if not all(parts) or "\x00" in text:
         raise NotFound("404 page not found")
     if parts[0] == "api" and len(parts) >= 3:
         group, version, rest = "", parts[1], parts[2:]
@@ -241,6 +246,8 @@ def split(path: str) -> tuple[GroupVersionResource, str, str, str]:
     if rest[0] == "namespaces" and len(rest) >= 3 and not (len(rest) == 3 and rest[2] in ("status", "finalize")):
         namespace, rest = rest[1], rest[2:]
     resource, name, *more = [*rest, ""]
+    if not _NO_NAMES.isdisjoint((group, version, resource, namespace, *more, name if any(more) else "")):
+        raise NotFound("404 page not found")
     return GroupVersionResource(group, version, resource), namespace, name, "/".join(more).rstrip("/")
 
 
