@@ -153,11 +153,14 @@ def using(name: str, **resources: object) -> dict[str, object]:
     return {"metadata": {"name": name}, "spec": {"containers": containers}}
 
 
+NEEDS_REQUESTS = 'pods "a" is forbidden: failed quota: q: must specify memory for: c,d; requests.cpu for: c,d'
 LIMITING = Scenario(
     "limiting",
     [
         post("a quota", f"{NAMESPACE}/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": HARD}}),
         patch("nothing is used", f"{QUOTA}/status", {"status": {"hard": HARD, "used": dict.fromkeys(HARD, "0")}}),
+        # The real server enforces a quota when it has seen its status, which takes a moment.
+        post("the quota is enforced", f"{PODS}?dryRun=All", using("a"), until={"body.message": NEEDS_REQUESTS}),
         post("a ConfigMap", f"{NAMESPACE}/configmaps", {"metadata": {"name": "a"}}),
         post("one too many", f"{NAMESPACE}/configmaps", {"metadata": {"name": "b"}}),
         post("a pod without requests", PODS, using("a")),
