@@ -24,7 +24,8 @@ code = tool.run(sys.argv[2:])
 print(_thread._count(), *(set(sys.modules) - before))
 sys.exit(code)
 """
-EXAMPLE = Path(__file__).parents[3] / "examples" / "inventory"
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "examples" / "inventory"
 
 
 def run(folder: Path, *words: str) -> tuple[list[str], set[str]]:
@@ -63,3 +64,14 @@ def test_a_tool_reads_without_an_event_loop_unless_it_watches(tmp_path: Path) ->
     assert tool.perform_now(command, options) == 0
     options.storage = "memory:"
     assert tool.perform_now(command, options) is None
+
+
+def test_a_tool_in_one_file_loads_no_manager_for_a_read_unless_it_evaluates_annotations(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "howto" / "command-line-tool.md").read_text(encoding="utf-8")
+    program = text.partition("```python\n")[2].partition("```")[0].replace("tool.main()", "")
+    code = "code = tool.run(['get', 'chores']); import sys; print(*sys.modules); sys.exit(code)"
+    (tmp_path / "chores.py").write_text(f"{program}    {code}\n", encoding="utf-8")
+    environment = {**os.environ, "CHORES_STORAGE": f"sqlite:{tmp_path}/chores.db"}
+    command = [sys.executable, str(tmp_path / "chores.py")]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert set(ran.stdout.split()) & {"pilotage.manager.manager", "pilotage.controller"} == set()
