@@ -7,7 +7,7 @@ import pytest
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.admission import Attributes, Operation
-from pilotage.server.matching.rules import MatchRule, is_exempt
+from pilotage.server.matching.rules import MatchRule, is_exempt, is_exempt_from_policies
 
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
@@ -71,3 +71,10 @@ def test_what_configures_admission_is_exempt() -> None:
     assert is_exempt(GroupResource(group, "mutatingwebhookconfigurations"))
     assert is_exempt(GroupResource(group, "validatingadmissionpolicybindings"))
     assert not is_exempt(GroupResource("example.com", "mutatingwebhookconfigurations"))
+
+
+def test_reviews_of_access_are_exempt_from_policies() -> None:
+    review = GroupResource("authentication.k8s.io", "selfsubjectreviews")
+    assert is_exempt_from_policies(review)
+    assert not is_exempt(review), "webhooks are called"
+    assert not is_exempt_from_policies(GroupResource("", "pods"))

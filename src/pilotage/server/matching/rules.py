@@ -12,6 +12,7 @@ from pilotage.server.admission import Attributes
 ANY = "*"
 GROUP = "admissionregistration.k8s.io"
 _NAMESPACES = GroupResource("", "namespaces")
+_REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
 _EXEMPT = frozenset(
     (
         "mutatingadmissionpolicies",
@@ -27,6 +28,11 @@ _EXEMPT = frozenset(
 def is_exempt(resource: GroupResource) -> bool:
     """Whether objects are never matched: those that configure admission, which must stay correctable."""
     return resource.group == GROUP and resource.resource in _EXEMPT
+
+
+def is_exempt_from_policies(resource: GroupResource) -> bool:
+    """Whether objects are never matched by policies: reviews of access are not, without which a cluster fails."""
+    return is_exempt(resource) or resource.group in _REVIEWS
 
 
 @dataclass(frozen=True, slots=True)

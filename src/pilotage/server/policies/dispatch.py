@@ -10,7 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.server.admission import Attributes
 from pilotage.server.matching.configurations import Configurations
 from pilotage.server.matching.criteria import Match
-from pilotage.server.matching.rules import is_exempt
+from pilotage.server.matching.rules import is_exempt_from_policies
 from pilotage.server.matching.selectors import NamespaceLabels
 from pilotage.server.plugins.plugin import DynamicAdmission, PluginContext
 from pilotage.server.policies.params import ConfigurationError, Params
@@ -47,14 +47,16 @@ class PolicyDispatcher:
         self._policies: tuple[Policy, ...] = ()
 
     async def policies(self, attributes: Attributes) -> Sequence[Policy]:
-        """All policies that are bound; none for what configures admission itself."""
+        """All policies that are bound; none for what configures admission itself, and for reviews of access."""
         found = self._configurations.current()
         if found is None:
             found = await self._configurations.list()
         if found is not self._known:
             self._policies = policies_of(found, self._kind)
             self._known = found
-        return self._policies if self._policies and not is_exempt(attributes.resource.group_resource) else ()
+        if not self._policies or is_exempt_from_policies(attributes.resource.group_resource):
+            return ()
+        return self._policies
 
     async def applications(self, policy: Policy, attributes: Attributes) -> AsyncIterator[Application]:
         """How a policy is for a request, in the order of its bindings."""
