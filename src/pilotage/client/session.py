@@ -145,7 +145,7 @@ class Session(Value, frozen=True):
         return self._place(target, metadata.namespace, metadata.name)
 
     async def place_for(self, obj: Object) -> CallTarget:
-        """Where `obj` is to be created; its name may still be to be made up."""
+        """Where `obj` is to be created; its name may still have to be generated."""
         kind, metadata = kind_of(obj), obj.metadata
         target = self.catalogue.known(kind) or await self.catalogue.target(kind)
         name = metadata.name or metadata.generate_name

@@ -212,7 +212,7 @@ class _TypedMetadata:
             self._known = now
 
     def read(self, content: dict[str, Any]) -> None:
-        """Carry what changed in the document over to the typed view. DecodeError if it is no metadata any more."""
+        """Apply the changes of the document to the typed view. DecodeError if it is not metadata any more."""
         raw_now = canonical(content.get("metadata"))
         if raw_now == self._raw:
             return

@@ -89,7 +89,7 @@ def decode(data: bytes) -> Document:
 
 
 def decode_as(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
-    """What a decoder reads of stored bytes. Raises StorageBroken for what is no document."""
+    """What a decoder reads of stored bytes. Raises StorageBroken for anything that is not a document."""
     try:
         return decoder.decode(data)
     except msgspec.DecodeError as error:
@@ -258,7 +258,7 @@ def terminating(value: bytes) -> bool:
 
 
 def metadata_only(data: bytes, version: str = "v1", hidden: Collection[str] = ()) -> bytes:
-    """The PartialObjectMetadata of an object; the metadata is copied as it stands, without `hidden` annotations."""
+    """The PartialObjectMetadata of an object; the metadata is copied unchanged, without `hidden` annotations."""
     metadata = bytes(msgspec.json.decode(data, type=_OnlyMetadata).metadata)
     if hidden:
         shown = decode(metadata)

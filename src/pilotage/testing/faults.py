@@ -97,7 +97,7 @@ ByteFault = Cut | Stall | Delay | Bandwidth
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer instead of the server, with a Kubernetes Status: 410, 429, 503 … or with a `body` of one's own."""
+    """Answer instead of the server, with a Kubernetes Status: 410, 429, 503 … or with your own `body`."""
 
     status: int
     reason: str = ""

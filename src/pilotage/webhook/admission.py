@@ -180,7 +180,7 @@ class _WireResource(msgspec.Struct):
 
 
 class _WireRequest(msgspec.Struct, rename="camel", gc=False):
-    """The request as it stands in a review. A field that is absent counts as empty."""
+    """The request of a review. A field that is absent counts as empty."""
 
     uid: str = ""
     kind: _WireKind = msgspec.field(default_factory=_WireKind)

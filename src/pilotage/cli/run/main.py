@@ -1,4 +1,4 @@
-"""`pt.run`: the command line of a program of one's own, with the flags and the behaviour of `pilotage run`."""
+"""`pt.run`: the command line of your own program, with the flags and the behaviour of `pilotage run`."""
 
 from __future__ import annotations
 

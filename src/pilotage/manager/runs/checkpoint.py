@@ -192,7 +192,7 @@ def was_deleted(seen: SeenObjects, headers: Iterable[Header]) -> bool:
 
 
 def version_of(header: Header) -> int:
-    """The resource version as a number. One that is none counts as newer than all: the object may have changed."""
+    """The resource version as a number. Any other text counts as newer than all: the object may have changed."""
     return int(header.resource_version) if header.resource_version.isdecimal() else sys.maxsize
 
 

@@ -29,7 +29,7 @@ Predicate = Callable[[Mapping[str, str]], bool]
 
 
 class Requirement(Value, frozen=True):
-    """One condition on a label. `values` are sorted, and none is there twice."""
+    """One condition on a label. `values` are sorted, without duplicates."""
 
     key: str
     operator: Operator

@@ -1,4 +1,4 @@
-"""What may be a name, a label's key or value, a finalizer: each rule gives Kubernetes' messages, none if all is well.
+"""Rules for names, label keys and values, finalizers: each gives Kubernetes' messages, none for a valid value.
 
 The patterns are anchored and cannot backtrack over more than one part of a name, so they take time in proportion
 to the text, however hostile it is.

@@ -86,7 +86,7 @@ def declarable(kind: str) -> str:
 
 
 def _paths(name: str, code: str) -> list[re.Match[str]]:
-    """Where fields of a variable are used; methods are no fields."""
+    """Where fields of a variable are used; methods are not fields."""
     return list(re.finditer(rf"(?P<has>\bhas\s*\(\s*)?(?<![\w.]){name}(?P<fields>(?:\s*\.\s*\w+(?!\w|\s*\())+)", code))
 
 

@@ -106,7 +106,7 @@ def resource_amount(value: Any, _: list[None]) -> str:
 
 @lru_cache(4096)
 def canonical_quantity(value: str | float) -> str:
-    """The text that Kubernetes stores for an amount. ValueError for what is no quantity."""
+    """The text that Kubernetes stores for an amount. ValueError if it is not a quantity."""
     canonical, text = Quantity(value).canonical(), str(value).strip()
     return text if text != canonical and _is_kept(text) else canonical
 

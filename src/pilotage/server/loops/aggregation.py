@@ -1,4 +1,4 @@
-"""Fills in the rules of ClusterRoles that are put together from others (`aggregationRule`)."""
+"""Fills in the rules of ClusterRoles that aggregate others (`aggregationRule`)."""
 
 from __future__ import annotations
 

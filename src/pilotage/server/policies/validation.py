@@ -29,7 +29,7 @@ class Denial:
 
 @dataclass(slots=True)
 class PolicyDecision:
-    """What a policy says about a request."""
+    """The decision of a policy about a request."""
 
     denials: list[Denial] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)

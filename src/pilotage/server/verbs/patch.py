@@ -47,7 +47,7 @@ May be called again, with what is there by then.
 
 
 def reader(info: ResourceInfo, request: APIRequest) -> Patch:
-    """The patch of a request that is not an apply. Raises ApiError for what is no patch."""
+    """The patch of a request that is not an apply. Raises ApiError for anything else."""
     kind = patch_type(info, request)
     if request.write.force is not None:
         cause = forbidden("force", "may not be specified for non-apply patch")

@@ -74,7 +74,7 @@ def undecodable(info: ResourceInfo, request: APIRequest, reason: str) -> ApiErro
 
 
 def unrecognized(info: ResourceInfo, reason: str, body: bytes) -> BadRequest:
-    """The 400 for a body that is no object at all. Of what should be a Secret nothing is shown."""
+    """The 400 for a body that is not an object. Of what should be a Secret nothing is shown."""
     shown = f" ({_summary(body)})" if info.gvk.kind != "Secret" else ""
     return BadRequest(f"the object provided is unrecognized (must be of type {info.gvk.kind}): {reason}{shown}")
 

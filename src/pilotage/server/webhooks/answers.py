@@ -29,7 +29,7 @@ _MAX_TEXT = 2048
 
 
 class AnswerError(Exception):
-    """An answer that is no review of the right kind."""
+    """An answer that is not a review of the right kind."""
 
 
 def decoded(body: bytes, status: int, content_type: str) -> Any:

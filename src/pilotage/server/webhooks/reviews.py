@@ -27,7 +27,7 @@ class ReviewError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WebhookDecision:
-    """What a webhook says about a request."""
+    """The decision of a webhook about a request."""
 
     allowed: bool
     status: Document | None = None

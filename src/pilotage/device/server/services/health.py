@@ -38,7 +38,7 @@ class HealthService:
             self._set(ready=True)
 
     def shut_down(self) -> None:
-        """Set the status to NOT_SERVING for good."""
+        """Set the status to NOT_SERVING permanently."""
         self._alive = False
         self._set(ready=False)
 

@@ -49,7 +49,7 @@ class Question(NamedTuple):
 
 
 class AuthorizerDecision(NamedTuple):
-    """What the authorizer says."""
+    """The decision of the authorizer."""
 
     allowed: bool
     reason: str = ""

@@ -49,7 +49,7 @@ class Rewritten:
 
 
 def as_functions(text: str) -> Rewritten:
-    """An expression with functions in place of the constructions. Raises CompileError for what is no construction."""
+    """An expression with functions in place of the constructions. Raises CompileError for anything else."""
     code, writer, position = blanked(text), _Writer(text), 0
     stack: list[str] = []  # an opening bracket, or the name of the type whose fields are named here
     for token in _TOKEN.finditer(code):

@@ -22,7 +22,7 @@ def pull_policy(reference: str) -> str:
 
 
 def _is_latest(reference: str) -> bool:
-    """Whether the tag is `latest`, or there is neither tag nor digest. False if it is no reference."""
+    """Whether the tag is `latest`, or there is neither tag nor digest. False if it is not a reference."""
     if len(reference) > _MAX_LENGTH or _is_identifier(reference):
         return False
     found = _match(reference)
