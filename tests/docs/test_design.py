@@ -65,7 +65,7 @@ def test_contributing_shows_every_package() -> None:
 def test_no_package_is_a_long_flat_list() -> None:
     folders = {path.parent for path in SOURCE.glob("**/*.py")}
     counts = {folder.relative_to(SOURCE).as_posix(): len(list(folder.glob("*.py"))) for folder in folders}
-    assert {name: count for name, count in counts.items() if count > 22} == {}
+    assert {name: count for name, count in counts.items() if count > 25} == {}
 
 
 def test_the_words_that_had_several_meanings_name_one_class_each() -> None:
