@@ -110,14 +110,25 @@ async def test_without_a_cluster_and_a_storage_it_says_what_to_give(
         await program(Flags()).run()
 
 
-async def test_a_cluster_that_does_not_answer_is_one_line(tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
+def write_kubeconfig(folder: Path, user: str) -> str:
+    kubeconfig = folder / "kubeconfig"
     kubeconfig.write_text(
         "apiVersion: v1\nkind: Config\ncurrent-context: here\n"
         "clusters: [{name: here, cluster: {server: 'https://127.0.0.1:1'}}]\n"
-        "contexts: [{name: here, context: {cluster: here, user: me}}]\nusers: [{name: me, user: {token: x}}]\n"
+        f"contexts: [{{name: here, context: {{cluster: here, user: me}}}}]\nusers: [{{name: me, user: {user}}}]\n"
     )
+    return str(kubeconfig)
+
+
+async def test_a_cluster_that_does_not_answer_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(
         CommandError, match=r"cannot use the cluster at https://127.0.0.1:1 \(kubeconfig .* context .here.\): "
     ):
-        await program(Flags(kubeconfig=str(kubeconfig))).run()
+        await program(Flags(kubeconfig=write_kubeconfig(tmp_path, "{token: x}"))).run()
+
+
+async def test_credentials_that_cannot_be_had_name_the_kubeconfig_once(tmp_path: Path) -> None:
+    plugin = "{apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: no-such-plugin}"
+    kubeconfig = write_kubeconfig(tmp_path, f"{{exec: {plugin}}}")
+    with pytest.raises(CommandError, match=r"^kubeconfig [^ ]*: user 'me': the credential plugin no-such-plugin "):
+        await program(Flags(kubeconfig=kubeconfig)).run()

@@ -78,7 +78,9 @@ async def connect(found: RunEnvironment, terminal: Terminal) -> AsyncIterator[No
 async def _check(found: RunEnvironment) -> None:
     try:
         await found.cluster.rest_mapper.discover()
-    except (ApiError, ConnectionLost, NoCredentials, Timeout) as error:
+    except NoCredentials as error:
+        raise CommandError(str(error)) from error  # it names the kubeconfig and the user
+    except (ApiError, ConnectionLost, Timeout) as error:
         hint = "; its credentials are wrong or have expired" if getattr(error, "code", 0) == 401 else ""
         raise CommandError(f"cannot use {found.description}: {error}{hint}") from error
 
