@@ -215,7 +215,7 @@ async def test_a_run_for_one_object_reports_what_it_cannot_do() -> None:
         with pytest.raises(InvalidDefinition, match=r"no controller of this manager is for_\(ConfigMap\).*: Secret"):
             await manager.run_once(ConfigMap, "a", namespace="default")
         await manager.run_until_idle()
-        with pytest.raises(AlreadyStarted, match="started with all objects"):
+        with pytest.raises(AlreadyStarted, match="before the manager is started"):
             await manager.run_once(Secret, "a", namespace="default")
 
 
