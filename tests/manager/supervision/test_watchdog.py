@@ -34,7 +34,7 @@ async def test_a_process_that_was_stopped_as_a_whole_is_not_taken_for_a_blocked_
     with recorded_logs("pilotage.watchdog") as lines:
         watchdog._forgive(60)
         watchdog._look()
-    assert lines == ["Process did not run, it was stopped or C code held the GIL seconds=60"]
+    assert lines == ["Process did not run, it was stopped or C code held the GIL seconds=60.0"]
     assert watchdog.blocked_seconds == 0.25
 
 
@@ -68,6 +68,18 @@ async def test_a_loop_that_waits_for_its_turn_on_a_busy_machine_is_not_reported(
     finally:
         end.set()
         await asyncio.to_thread(thread.join)
+
+
+async def test_a_busy_machine_is_not_taken_for_a_process_that_was_stopped() -> None:
+    clock = Seconds()
+    watchdog = Watchdog(1, clock=clock)
+    watchdog._ask()
+    clock.now += 5.25
+    with recorded_logs("pilotage.watchdog") as lines:
+        watchdog._forgive(5, waited=4.5)
+        watchdog._look()
+    assert lines == []
+    assert watchdog.blocked_seconds == 0.25
 
 
 async def test_time_in_which_the_loop_waited_for_a_cpu_does_not_count_as_blocked() -> None:

@@ -77,6 +77,7 @@ class Watchdog:
         self._threshold = threshold
         self._is_active = is_active
         self._clock = clock
+        self._cpu_wait_of = cpu_wait
         self._cpu_wait = partial(cpu_wait, threading.get_native_id())
         self._sent = self._answered = clock()
         self._waited_before = 0.0
@@ -97,9 +98,10 @@ class Watchdog:
         period = min(PING_SECONDS, max(_SHORTEST_PERIOD, self._threshold / 4))
         try:
             while self._ask():
-                before = self._clock()
+                before, waited = self._clock(), self._cpu_wait_of(threading.get_native_id())
                 await asyncio.sleep(period)
-                self._forgive(self._clock() - before - period)
+                waited = self._cpu_wait_of(threading.get_native_id()) - waited
+                self._forgive(self._clock() - before - period, waited)
                 try:
                     self._look()
                 except Exception:  # a failed report must not end the watchdog: the loop would seem blocked for ever
@@ -123,13 +125,16 @@ class Watchdog:
         self._answered = self._clock()
         self._waiting = False
 
-    def _forgive(self, overslept: float) -> None:
-        """Report time in which this thread did not run either: the process was stopped, or C code held the GIL."""
+    def _forgive(self, overslept: float, waited: float = 0.0) -> None:
+        """Report time in which this thread did not run either: the process was stopped, or C code held the GIL. The
+        `waited` seconds for a CPU are not reported."""
         if overslept < self._threshold:
             return
-        log.warning("Process did not run, it was stopped or C code held the GIL", seconds=round(overslept, 1))
+        if overslept - waited >= self._threshold:
+            seconds = round(overslept - waited, 1)
+            log.warning("Process did not run, it was stopped or C code held the GIL", seconds=seconds)
         if self._waiting:
-            self._sent += overslept
+            self._sent, self._waited_before = self._sent + overslept, self._cpu_wait()
 
     def _look(self) -> None:
         if self._block is not None:
