@@ -7,7 +7,9 @@ import pytest
 from pilotage.server.strategies.checks.quantities import is_fractional
 
 
-@pytest.mark.parametrize(("amount", "fractional"), [("1", False), ("1m", True), ("1Pi", False), ("8Ei", False)])
+@pytest.mark.parametrize(
+    ("amount", "fractional"), [("1", False), ("1m", True), ("1Pi", False), ("8Ei", False), ("1e30", False)]
+)
 def test_thousandths_make_an_amount_fractional(amount: str, fractional: bool) -> None:
     assert is_fractional(amount) is fractional
 

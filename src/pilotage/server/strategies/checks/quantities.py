@@ -9,6 +9,8 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.scalars.quantity import Quantity
 
+_LARGEST = 2**63 - 1
+
 
 def quantity(value: Any) -> Quantity:
     """The quantity that a value has; zero if it is absent or not a quantity."""
@@ -29,6 +31,6 @@ def validate_quantity_not_negative(value: Any, path: str) -> Iterator[Cause]:
 
 
 def is_fractional(value: Any) -> bool:
-    """Whether the amount has thousandths. As in Kubernetes, their number is cut to 64 bits."""
-    thousandths = quantity(value).milli_value()
+    """Whether the amount has thousandths. As in Kubernetes, amounts have a limit, thousandths are cut to 64 bits."""
+    thousandths = min(quantity(value).milli_value(), _LARGEST * 1000)
     return bool(((thousandths + 2**63) % 2**64 - 2**63) % 1000)
