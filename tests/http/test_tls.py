@@ -10,7 +10,7 @@ import pytest
 
 from pilotage.errors import ConnectionLost
 from pilotage.http.client import HTTPClient
-from pilotage.http.connector import Route
+from pilotage.http.connector import ServerRoute
 from pilotage.http.limits import HTTPLimits, Timeouts
 from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import Server, serve
@@ -96,10 +96,10 @@ async def test_a_certificate_that_is_its_own_authority_is_trusted_alone(authorit
 async def test_the_name_of_the_certificate_must_fit(authority: Authority, pair: Pair) -> None:
     trusting = client_context(authority.ca_file)
     async with serve(handler, ssl=server_side(pair)) as server:
-        async with HTTPClient("127.0.0.1", server.port, ssl=trusting, route=Route("other")) as client:
+        async with HTTPClient("127.0.0.1", server.port, ssl=trusting, route=ServerRoute("other")) as client:
             with pytest.raises(ConnectionLost, match="Hostname mismatch"):
                 await client.request("GET", "/")
-        async with HTTPClient("127.0.0.1", server.port, ssl=trusting, route=Route("localhost")) as client:
+        async with HTTPClient("127.0.0.1", server.port, ssl=trusting, route=ServerRoute("localhost")) as client:
             assert (await client.request("GET", "/")).status == 200
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pilotage.errors import ConnectionLost
-from pilotage.http.connector import Address, Route
+from pilotage.http.connector import Address, ServerRoute
 from pilotage.http.exchange import ClientConnection
 from pilotage.http.heads import ResponseHead, check_request_line, header_lines
 from pilotage.http.limits import HTTPLimits, Timeouts
@@ -56,7 +56,7 @@ class HTTPClient:
         port: int,
         *,
         ssl: tls.SSLContext | None = None,
-        route: Route | None = None,
+        route: ServerRoute | None = None,
         limits: HTTPLimits | None = None,
         timeouts: Timeouts | None = None,
         observer: ClientObserver | None = None,
@@ -64,7 +64,7 @@ class HTTPClient:
         self._limits = limits or HTTPLimits()
         self._timeouts = timeouts or Timeouts()
         self._observer = observer
-        route = route or Route()
+        route = route or ServerRoute()
         address = Address(host, port, ssl, route.server_hostname, route.proxy)
         resolved = observer.resolved if observer is not None else None
         self._pool = Pool(address, self._limits, self._timeouts, resolved)

@@ -30,7 +30,7 @@ class Proxy:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class ServerRoute:
     """How a server is reached that is not called by its own address, or through a proxy."""
 
     server_hostname: str = ""

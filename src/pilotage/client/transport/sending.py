@@ -18,7 +18,7 @@ from pilotage.client.transport import wire
 from pilotage.client.transport.metrics import REQUESTS, RestClientMetrics, rest_client_metrics
 from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition, NoCredentials
 from pilotage.http.client import HTTPClient
-from pilotage.http.connector import Proxy, Route
+from pilotage.http.connector import Proxy, ServerRoute
 from pilotage.http.heads import is_header_value
 from pilotage.http.limits import HTTPLimits, Timeouts
 from pilotage.http.messages import ClientResponse, Headers
@@ -49,7 +49,7 @@ class Sender:
             address.host,
             address.port,
             ssl=self._trust.renew(None) if self._trust is not None else None,
-            route=Route(config.tls_server_name, proxy=proxy_of(config.proxy_url) if config.proxy_url else None),
+            route=ServerRoute(config.tls_server_name, proxy=proxy_of(config.proxy_url) if config.proxy_url else None),
             limits=limits,
             timeouts=timeouts,
             observer=self._metrics,

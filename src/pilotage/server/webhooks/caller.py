@@ -122,7 +122,7 @@ async def _call_local(handler: LocalWebhook, review: Document) -> Any:
 
 def _client(endpoint: WebhookTarget, host: str, port: int) -> HTTPClient:
     from pilotage.http.client import HTTPClient  # with TLS: not loaded before there is a webhook to call
-    from pilotage.http.connector import Route
+    from pilotage.http.connector import ServerRoute
     from pilotage.http.limits import HTTPLimits
     from pilotage.http.tls import client_context
 
@@ -134,6 +134,6 @@ def _client(endpoint: WebhookTarget, host: str, port: int) -> HTTPClient:
         host,
         port,
         ssl=context,
-        route=Route(endpoint.host, f"{endpoint.host}:{endpoint.port}" if endpoint.service is not None else ""),
+        route=ServerRoute(endpoint.host, f"{endpoint.host}:{endpoint.port}" if endpoint.service is not None else ""),
         limits=HTTPLimits(response_bytes=MAX_ANSWER),
     )
