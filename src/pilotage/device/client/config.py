@@ -76,7 +76,7 @@ class Config:
     """How long the response to a probe may take before the connection is closed."""
 
     def __post_init__(self) -> None:
-        wire_of(self.wire)
+        object.__setattr__(self, "wire", wire_of(self.wire))  # empty: by default
         self.target.needs_tls(plaintext=self.plaintext)  # checks the target
         _check_header("user agent", self.user_agent)
         if not self.user_agent:
