@@ -93,8 +93,8 @@ def _rank(entry: Document) -> tuple[str, ...]:
     return entry["operation"], get("time", ""), get("manager", ""), entry["apiVersion"], get("subresource", "")
 
 
-def entry(manager: FieldManager, owned: Owned) -> Document:
-    """The entry of one manager."""
+def entry(manager: FieldManager, owned: Owned, *, in_order: bool = False) -> Document:
+    """The entry of one manager. Its fields are brought into Kubernetes' order, unless they are `in_order`."""
     before = owned.entry
     if before is not None and before.get("fieldsV1") is owned.fields:  # most entries stay as they are
         return before if before.get("time", "") == owned.time else before | {"time": owned.time}
@@ -102,7 +102,8 @@ def entry(manager: FieldManager, owned: Owned) -> Document:
     found["operation"], found["apiVersion"] = manager.operation, owned.api_version
     if owned.time:
         found["time"] = owned.time
-    found["fieldsType"], found["fieldsV1"] = "FieldsV1", elements.ordered(owned.fields)
+    found["fieldsType"] = "FieldsV1"
+    found["fieldsV1"] = owned.fields if in_order else elements.ordered(owned.fields)
     if manager.subresource:
         found["subresource"] = manager.subresource
     return found

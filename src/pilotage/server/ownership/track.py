@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pilotage.meta.documents import Document, same
-from pilotage.meta.fields import compare, outlines, sets, tracking, typecheck
+from pilotage.meta.fields import compare, elements, outlines, sets, tracking, typecheck
 from pilotage.meta.fields import managers as managing
 from pilotage.meta.fields.applying import UnconvertibleError
 from pilotage.meta.fields.compare import FieldChanges
@@ -43,7 +43,8 @@ def track_create(info: ResourceInfo, request: APIRequest, document: Document, *,
         known = len(request.body) <= _MAX_OUTLINED
         fields = (_known_fields if known else _created_fields)(ownership, kinds.empty_fields(info), document)
         manager = update_manager(ownership.api_version, request)
-        entries = [managing.entry(manager, Owned(fields, ownership.api_version, now))] if fields else []
+        owned = Owned(fields, ownership.api_version, now)
+        entries = [managing.entry(manager, owned, in_order=True)] if fields else []
     if entries:
         metadata[MANAGED_FIELDS] = entries
 
@@ -64,7 +65,7 @@ def _known_fields(ownership: kinds.FieldOwnership, empty: Document, document: Do
 
 
 def _created_fields(ownership: kinds.FieldOwnership, empty: Document, document: Document) -> FieldSet:
-    """The fields of a new object, compared part by part: most of what has no owner is left out before."""
+    """The fields of a new object in order, compared part by part: most of what has no owner is left out before."""
     field_type, ignored = ownership.field_type, ownership.ignored
     written: FieldSet = {}
     for name, value in document.items():
@@ -81,7 +82,7 @@ def _created_fields(ownership: kinds.FieldOwnership, empty: Document, document: 
             compare.compare_field(element, field_type.child(name), empty[name], value, FieldChanges({}, written))
         else:
             written[element] = compare.appeared(field_type.child(name), value)
-    return sets.without(written, ignored) if ignored else written
+    return elements.ordered(sets.without(written, ignored) if ignored else written)
 
 
 def track_update(info: ResourceInfo, request: APIRequest, document: Document, old: Document, *, now: str) -> None:
