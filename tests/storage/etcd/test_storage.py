@@ -262,6 +262,32 @@ async def test_a_commit_that_took_the_last_space_of_etcd_has_taken_effect(
         (entry,) = (await storage.list("")).entries
         assert (entry.key, entry.value, entry.revision) == ("/b", b"1", revision)
         assert deleted == revision + 1 == storage.revision
+        assert storage._full
+
+
+async def test_a_check_whose_response_is_lost_does_not_stand_for_the_next_commit(
+    etcd: EtcdCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While etcd is full, a check writes a slot, to see whether there is space again."""
+    call = EtcdClient.call
+
+    async def lose_response(client: EtcdClient, method: Method, request: Any, *, writes: bool = False) -> CallResponse:
+        answer = await call(client, method, request, writes=writes)
+        if method is TXN:
+            raise StorageUnavailable("no member answers", sent=writes)
+        return answer
+
+    async with _open(f"{etcd.url}/check") as storage:
+        await storage.commit(Put("/a", b"1"))
+        storage._full = True
+        with monkeypatch.context() as patched:
+            patched.setattr(EtcdClient, "call", lose_response)
+            with pytest.raises(StorageUnavailable):
+                await storage.check()
+        revision = await storage.commit(Put("/b", b"1"))
+        entry = await storage.get("/b")
+        assert entry is not None
+        assert entry.revision == revision
 
 
 async def test_of_the_commits_that_meet_the_quota_of_etcd_exactly_the_acknowledged_are_stored() -> None:

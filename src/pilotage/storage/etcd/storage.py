@@ -155,7 +155,6 @@ class EtcdStorage(HistoryStorage):
             raise
         if slot is not None:
             self._slots.give_back(slot, revision)
-            self._note_space(None)
         return revision
 
     def _note_space(self, error: StorageFull | None) -> None:
@@ -172,7 +171,7 @@ class EtcdStorage(HistoryStorage):
             slot.lease = await self._leases.lease(SLOT_LIFETIME, asyncio.get_running_loop().time(), keys=0)
         request = transaction(operations, self._keys, lease, slot)
         try:
-            answer = await self._client.call(TXN, request, writes=writes(operations))
+            answer = await self._client.call(TXN, request, writes=slot is not None or writes(operations))
         except StorageError as error:
             if LEASE_NOT_FOUND in str(error) and not isinstance(error, StorageUnavailable):
                 self._leases.forget()
@@ -180,9 +179,12 @@ class EtcdStorage(HistoryStorage):
             if isinstance(error, StorageFull) and slot is not None:
                 found = await self._slot_revision(slot)
                 if slot.written(found):
+                    self._note_space(error)
                     return found
             raise
         if answer.message.succeeded:
+            if slot is not None:
+                self._note_space(None)
             return int(answer.message.header.revision)
         if slot is not None:
             found = slot_revision(operations, answer.message)
@@ -203,7 +205,7 @@ class EtcdStorage(HistoryStorage):
         """Etcd reports no space also for the commit that used it up, which has taken effect."""
         try:
             return await key_revision(self._client, slot.key)
-        except StorageUnavailable as error:
+        except StorageError as error:
             raise StorageUnavailable(
                 f"{self._client.address}: etcd has no space left, and does not answer whether the commit took effect:"
                 f" {error}",
