@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from pilotage.errors import Forbidden
 from pilotage.rest.request import APIRequest, User, Verb
@@ -80,3 +81,31 @@ async def test_a_function_that_changes_a_patched_custom_resource_does_not_change
         assert patched["spec"]["inner"] == {"a": 1, "by": "admission"}
         assert await api.get(WIDGETS, "one", "default") == patched
     assert parts == [{"a": 1}]
+
+
+async def test_a_function_that_changes_managed_fields_changes_those_of_its_object_alone() -> None:
+    async def drop(attributes: Attributes) -> None:
+        if attributes.name == "one" and attributes.new is not None:
+            attributes.new["metadata"]["managedFields"][0]["fieldsV1"].pop("f:data")
+
+    registry = Registry(RegistryContext(MemoryStorage(), admission=Admission(mutating=(drop,))))
+    async with registry:
+        assert b'"f:data"' not in (await registry.call(CREATE)).body
+        other = replace(CREATE, body=BODY.replace(b"one", b"two"))
+        assert b'"f:data"' in (await registry.call(other)).body
+
+
+async def test_a_quota_that_is_created_during_mutating_admission_counts() -> None:
+    quota = b'{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q"},"spec":{"hard":{"configmaps":"0"}}}'
+
+    async def wait(attributes: Attributes) -> None:
+        if attributes.name == "two":
+            await registry.call(replace(CREATE, resource=CONFIG_MAPS._replace(resource="resourcequotas"), body=quota))
+
+    context = RegistryContext(
+        MemoryStorage(), plugins=frozenset({"ResourceQuota"}), admission=Admission(mutating=(wait,))
+    )
+    async with Registry(context) as registry:
+        await registry.call(CREATE)  # from now on it is known that there are no quotas
+        with pytest.raises(Forbidden, match="exceeded quota: q"):
+            await registry.call(replace(CREATE, body=BODY.replace(b"one", b"two")))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.values import Value
 from pilotage.rest.request import APIRequest, User
@@ -197,6 +197,9 @@ class ResourceAdmission:
 
     async def mutate(self, attributes: Attributes) -> None:
         """Let the mutating functions change the object; twice, if one of them asks for it. Raises ApiError."""
+        metadata = attributes.new.get("metadata") if attributes.new is not None else None
+        if metadata and "managedFields" in metadata:  # objects share field sets, which may be changed in place now
+            metadata["managedFields"] = copied(metadata["managedFields"])
         for function in self.mutating:
             await function(attributes)
         if attributes.reinvocation.wanted:

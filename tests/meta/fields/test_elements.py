@@ -59,3 +59,8 @@ def test_elements_are_in_the_order_of_kubernetes() -> None:
         }
     )
     assert elements.ordered(fields) == fields
+
+
+def test_keys_of_different_types_are_in_one_order() -> None:
+    fields: FieldSet = {f"v:{item}": {} for item in ('"a"', "null", "2", "true", "[]")}
+    assert list(elements.ordered(fields)) == ["v:true", "v:2", 'v:"a"', "v:[]", "v:null"]

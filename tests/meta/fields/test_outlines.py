@@ -85,6 +85,11 @@ def test_items_whose_keys_are_not_plain_have_no_outline(document: dict[str, Any]
     assert outline(_TYPE, document) is None
 
 
+def test_an_empty_map_is_not_the_same_as_null() -> None:
+    assert outline(_TYPE, {"a": {}}) != outline(_TYPE, {"a": None})
+    assert outline(_TYPE, {"b": {}}) != outline(_TYPE, {"b": None})
+
+
 def test_values_do_not_matter() -> None:
     one = {"a": {"x": 1}, "maps": [{"name": "x", "port": 1, "inner": 1}], "atomic": [{}], "whole": {"x": 1}}
     other = {"a": {"x": 2}, "maps": [{"name": "x", "port": 1, "inner": 2}], "atomic": [], "whole": {}}

@@ -77,9 +77,14 @@ def _rank(element: str) -> tuple[str, list[Any]]:
         return element, []
     decoded = msgspec.json.decode(element[2:])
     items = sorted(decoded.items()) if isinstance(decoded, dict) else [("", decoded)]
-    return element[0], [
-        (name, isinstance(item, str), item if isinstance(item, str | int | float) else "") for name, item in items
-    ]
+    return element[0], [(name, *_comparable(item)) for name, item in items]
+
+
+def _comparable(item: Any) -> tuple[int, Any]:
+    """A key so that all can be compared: what is neither a number nor a text comes last."""
+    if isinstance(item, int | float):
+        return 0, item
+    return (1, item) if isinstance(item, str) else (2, causes.json_shown(item))
 
 
 def _normalized(element: str) -> str:

@@ -17,7 +17,8 @@ _DICTS = frozenset((dict,))
 _STRINGS = frozenset((str,))
 _PLAIN = frozenset((str, int))
 """The types of keys whose equal values are the same key: 1, 1.0 and true are equal, but are three keys."""
-_NOTHING: tuple[Any, ...] = ()
+_NOTHING = (None,)
+"""The outline of a value without fields. That of an empty map is another: some fields are never left out."""
 
 
 class _NoOutlineError(Exception):

@@ -97,6 +97,7 @@ class Creator:
         admission = context.admission_of(info)
         if admission.mutating:
             await admission.mutate(attributes)
+            admission = context.admission_of(info)  # a quota may have been created meanwhile
         metadata = document["metadata"]
         if attributes.reinvocation.wanted:  # a webhook has changed the object
             set_namespace(info, request, metadata)

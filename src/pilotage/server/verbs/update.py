@@ -145,6 +145,7 @@ class Updater:
                 if admission.mutating:
                     attributes = _attributes(info, request, wanted, old, warnings, view, now)
                     await admission.mutate(attributes)
+                    admission = self.context.admission_of(info)  # a quota may have been created meanwhile
                     mutated = attributes.reinvocation.wanted
                     if view is not None and mutated and attributes.new is not None:
                         wanted = view.write(wanted, attributes.new)
