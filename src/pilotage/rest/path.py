@@ -183,8 +183,8 @@ def parse(http: EncodedRequest) -> APIRequest:
     path, _, text = http.target.partition("?")
     headers = {name.lower(): value for name, value in http.headers}
     query = queries.parse(text)
-    if old := _WATCH_PATH.fullmatch(path):
-        path, query = _list_path(old, query, http.method)
+    if (listed := without_watch(path)) != path:
+        path, query = _list_path(listed, query, http.method)
     resource, namespace, name, subresource = split(path)
     if name in _NO_NAMES:
         raise BadRequest(f"Name parameter invalid: \"{name}\": may not be '{name}'")
@@ -211,17 +211,23 @@ def parse(http: EncodedRequest) -> APIRequest:
     )
 
 
-def _list_path(old: re.Match[str], query: Mapping[str, str], method: str) -> tuple[str, dict[str, str]]:
-    """The path and query of a list that mean the same as the old form of a watch, `/api/v1/watch/…`."""
-    _, _, name, subresource = split(old[1] + old[2])
+def without_watch(path: str) -> str:
+    """The path of what the old form of a watch, `/api/v1/watch/…`, is about; any other path as it is."""
+    old = _WATCH_PATH.fullmatch(path)
+    return old[1] + old[2] if old else path
+
+
+def _list_path(listed: str, query: Mapping[str, str], method: str) -> tuple[str, dict[str, str]]:
+    """The path and query of a list that mean the same as the old form of a watch of what has this path."""
+    _, _, name, subresource = split(listed)
     if subresource:
         raise NotFound("the server could not find the requested resource", details=StatusDetails())
     if method not in ("GET", "HEAD"):
         raise _no_method()
     if not name:
-        return old[1] + old[2], {**query, "watch": "true"}
-    selector = f"metadata.name={unquote(name)}"
-    return (old[1] + old[2]).rstrip("/").rpartition("/")[0], {**query, "watch": "true", "fieldSelector": selector}
+        return listed, {**query, "watch": "true"}
+    selector = f"metadata.name={name}"
+    return listed.rstrip("/").rpartition("/")[0], {**query, "watch": "true", "fieldSelector": selector}
 
 
 def split(path: str) -> tuple[GroupVersionResource, str, str, str]:

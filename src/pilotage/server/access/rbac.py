@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
 from pilotage.errors import Forbidden, StatusDetails
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
@@ -159,15 +161,23 @@ def selected_name(selector: str) -> str:
 
 
 def attributes_of(request: APIRequest) -> AccessAttributes:
-    """What a request to the registry does. A list of one name is authorized as that object."""
+    """What a request to the registry does."""
     group, _, resource = request.resource
-    name, namespace = request.name, request.namespace
-    selector = request.options.field_selector
-    if not name and request.verb in (Verb.LIST, Verb.WATCH):
-        name = selected_name(selector)
-    if not group and resource == "namespaces" and name:
-        namespace = name  # a namespace is in itself
-    return AccessAttributes(request.user, request.verb.value, group, resource, request.subresource, name, namespace)
+    place = request.subresource, request.name, request.namespace
+    attributes = AccessAttributes(request.user, request.verb.value, group, resource, *place)
+    return narrowed(attributes, request.options.field_selector)
+
+
+def narrowed(attributes: AccessAttributes, field_selector: str) -> AccessAttributes:
+    """Attributes as they are authorized: a list of one name is about that object, and a namespace is in itself."""
+    name, namespace = attributes.name, attributes.namespace
+    if not name and attributes.verb in (Verb.LIST.value, Verb.WATCH.value):
+        name = selected_name(field_selector)
+    if not attributes.group and attributes.resource == "namespaces" and name:
+        namespace = name
+    if (name, namespace) == (attributes.name, attributes.namespace):
+        return attributes
+    return replace(attributes, name=name, namespace=namespace)
 
 
 class AccessDenied(Forbidden):

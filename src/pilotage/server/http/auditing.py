@@ -12,15 +12,14 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from pilotage.errors import ApiError, BadRequest, NotFound, StorageError, Unauthorized
+from pilotage.errors import ApiError, NotFound, StorageError, Unauthorized
 from pilotage.http import messages as http
 from pilotage.meta.documents import Document
-from pilotage.rest import path, query
+from pilotage.rest import path
 from pilotage.rest.request import APIRequest, User
 from pilotage.rest.users import ANONYMOUS
 from pilotage.server.access.authentication import Authenticator
 from pilotage.server.access.impersonation import Impersonation
-from pilotage.server.access.rbac import selected_name
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.users import impersonated
 from pilotage.server.audit.events import Audit, ObjectReference, Sink
@@ -86,7 +85,7 @@ class Auditor:
         return answer
 
     def _begin(self, incoming: http.HTTPRequest, user: User, context: RegistryContext) -> Audit:
-        attributes = _attributes(incoming, user)
+        attributes = attributes_of_path(incoming, user)
         return Audit(
             incoming,
             audit_id_of(incoming),
@@ -102,22 +101,6 @@ class Auditor:
 def audit_id_of(incoming: http.HTTPRequest) -> str:
     """The id that a client has given its request, else a new one."""
     return incoming.headers.get("audit-id")[:MAX_AUDIT_ID] or random_uid(_CHANCE)
-
-
-def _attributes(incoming: http.HTTPRequest, user: User) -> AccessAttributes:
-    """What a request does. A list or a watch of one name is about that object."""
-    attributes = attributes_of_path(incoming, user)
-    text = incoming.target.partition("?")[2]
-    if attributes.path or not text or attributes.verb not in ("list", "deletecollection"):
-        return attributes
-    try:
-        parameters = query.parse(text)
-    except BadRequest:
-        return attributes  # the answer says what is wrong
-    if attributes.verb == "list" and query.boolean(parameters, "watch"):
-        attributes = structs.replace(attributes, verb="watch")
-    name = selected_name(parameters.get("fieldSelector", ""))
-    return structs.replace(attributes, name=name) if name else attributes
 
 
 def note_request(audit: Audit, request: APIRequest, info: ResourceInfo) -> None:
@@ -158,7 +141,7 @@ def _status(document: Document) -> Document:
 def _reference(incoming: http.HTTPRequest, attributes: AccessAttributes) -> ObjectReference | None:
     if attributes.path:
         return None
-    (group, version, resource), *_ = path.split(incoming.target.partition("?")[0])
+    (group, version, resource), *_ = path.split(path.without_watch(incoming.target.partition("?")[0]))
     return ObjectReference(
         resource,
         attributes.namespace,

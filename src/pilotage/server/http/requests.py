@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
@@ -13,6 +14,7 @@ from pilotage.meta.text import gojson
 from pilotage.rest import path, query
 from pilotage.rest.request import APIRequest, User
 from pilotage.server import deadlines, routes
+from pilotage.server.access.rbac import narrowed
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
@@ -28,17 +30,31 @@ def serves_any_method(route: str) -> bool:
 
 
 def attributes_of_path(incoming: http.HTTPRequest, user: User) -> AccessAttributes:
-    """What a request does, as its method and path say it: a verb on a resource, or a method on another path."""
-    route = incoming.target.partition("?")[0]
+    """What a request does, as its method and URL say it: a verb on a resource, or a method on another path.
+
+    For a resource it is what the registry authorizes: who acts as another user needs a permission for the same.
+    """
+    route, _, text = incoming.target.partition("?")
+    listed = path.without_watch(route)
     try:
-        (group, _, resource), namespace, name, rest = path.split(route)
+        (group, _, resource), namespace, name, rest = path.split(listed)
     except NotFound:
         return AccessAttributes(user, incoming.method.lower(), path=route)
     verb = _VERBS.get(incoming.method, incoming.method.lower())
     if not name:
         verb = _COLLECTION_VERBS.get(verb, verb)
-    subresource = rest.partition("/")[0]
-    return AccessAttributes(user, verb, group, resource, subresource, name, namespace)
+    parameters = _parameters(text) if verb == "list" else {}
+    if listed != route or query.boolean(parameters, "watch"):
+        verb = "watch"
+    attributes = AccessAttributes(user, verb, group, resource, rest.partition("/")[0], name, namespace)
+    return narrowed(attributes, parameters.get("fieldSelector", ""))
+
+
+def _parameters(text: str) -> Mapping[str, str]:
+    try:
+        return query.parse(text)
+    except BadRequest:
+        return {}  # the answer says what is wrong
 
 
 def requested_seconds(incoming: http.HTTPRequest) -> float | None:
