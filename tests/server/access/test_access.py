@@ -221,6 +221,13 @@ async def test_an_apply_that_creates_needs_the_right_to_create() -> None:
         assert (await ask("alice", target, "PATCH", body, content_type=PatchType.APPLY.value))[0] == 200
 
 
+async def test_an_apply_creates_where_requests_are_not_authorized() -> None:
+    async with opened(authorization=False) as api:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+        target = "/api/v1/namespaces/default/configmaps/a?fieldManager=test"
+        assert (await Asking(api)("alice", target, "PATCH", body, content_type=PatchType.APPLY.value))[0] == 201
+
+
 async def test_reviews_answer_what_a_user_may() -> None:
     async with opened() as api:
         await grant(api, "alice", rule("get", "configmaps"))
