@@ -94,3 +94,21 @@ def test_an_object_that_is_there_twice_has_the_members_of_both() -> None:
         "a": {"k": 2, "l": {"x": 1, "y": 2}},
         "b": [2],
     }
+
+
+def test_the_members_of_repeated_objects_are_in_the_order_of_the_text() -> None:
+    found = gojson.read_merged(b'{"a":{"k":{"p":1}},"b":[{"k":{},"k":{"x":1}}],"a":{"k":1,"k":{"m":1}}}')
+    assert json.dumps(found) == '{"a": {"k": {"m": 1}}, "b": [{"k": {"x": 1}}]}'
+
+
+def test_an_object_that_is_there_very_often_is_read_in_linear_time() -> None:
+    members = [f"k{number}" for number in range(60_000)]  # copying what was merged before takes minutes
+    text = "{" + ",".join(f'"data":{{"{member}":""}}' for member in members) + "}"
+    assert list(gojson.read_merged(text.encode())["data"]) == members
+
+
+@pytest.mark.parametrize("depth", [64, 700, 5000])
+def test_an_object_that_is_there_again_may_not_be_too_deep_either(depth: int) -> None:
+    text = b'{"spec":' + b'{"a":' * depth + b"1" + b"}" * depth + b',"spec":{"b":1}}'
+    with pytest.raises(DecodeError, match="nested deeper than 64 levels"):
+        gojson.read_merged(text)

@@ -134,3 +134,8 @@ def test_only_what_leads_to_a_wanted_field_is_visited() -> None:
     key = "k" * 1_000_000
     text = f'{{"{key}":[{"0," * 500_000}0],"b":1,"a":1,"a":2}}'
     assert jsontext.by_appearance(text, ["b"], ["a"]) == ["b", "a"]
+
+
+def test_a_value_that_is_too_deep_to_be_looked_through_for_duplicates_is_an_error() -> None:
+    with pytest.raises(DecodeError, match="nested deeper than 64 levels"):
+        jsontext.duplicate_fields(b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b',"a":1}')

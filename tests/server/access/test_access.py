@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,15 @@ import pytest
 
 from pilotage.errors import Invalid, InvalidDefinition
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, Peer
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import PatchType, User
+from pilotage.rest.request import APIRequest, PatchType, User
 from pilotage.server.access.authentication import Authenticator, read_token_file, user_of_certificate
 from pilotage.server.http.handler import HTTPHandler
+from pilotage.server.offload import LARGE
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.verbs import bodies
+from pilotage.server.verbs.fieldproblems import FieldProblems
 
 from ..registries import CONFIG_MAPS, Api, opened
 
@@ -333,6 +339,22 @@ async def test_a_review_of_rules_has_no_managed_fields() -> None:
         body = {"spec": {"namespace": "default"}}
         _, review = await Asking(api)("alice", f"{REVIEWS}/selfsubjectrulesreviews", "POST", body)
         assert review["metadata"] == {}
+
+
+async def test_a_large_review_is_read_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, threads = bodies.read, list[threading.Thread]()
+
+    def noted(request: APIRequest, info: ResourceInfo) -> tuple[Document, FieldProblems]:
+        threads.append(threading.current_thread())
+        return read(request, info)
+
+    monkeypatch.setattr(bodies, "read", noted)
+    async with opened() as api:
+        spec = {"resourceAttributes": {"verb": "get", "name": "x" * LARGE}}
+        code, _ = await Asking(api)("alice", f"{REVIEWS}/selfsubjectaccessreviews", "POST", {"spec": spec})
+    assert code == 201
+    assert threads
+    assert threading.current_thread() not in threads
 
 
 async def test_impersonation_needs_a_name() -> None:

@@ -288,3 +288,15 @@ async def test_the_core_group_may_be_an_empty_one_before_the_slash() -> None:
         document = {"apiVersion": "/v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
         created = await api.create(CONFIG_MAPS, document, "default")
         assert created["apiVersion"] == "v1"
+
+
+async def test_a_value_that_is_given_again_is_no_way_around_the_limit_of_depth() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(40):
+        schema = {"type": "object", "properties": {"a": schema}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    document = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    text = json.dumps(document | definition(versions=[version]))[:-1] + ',"spec":{"scope":"Namespaced"}}'
+    async with opened() as api:
+        with pytest.raises(BadRequest, match="nested deeper than 64 levels"):
+            await api.registry.call(APIRequest(Verb.CREATE, DEFINITIONS, body=text.encode()))

@@ -8,7 +8,7 @@ from typing import Any
 
 from pilotage.errors import DecodeError
 from pilotage.meta.text import jsontext
-from pilotage.meta.text.limits import DEFAULT, check_depth, check_size
+from pilotage.meta.text.limits import DEFAULT, check_depth, check_size, too_deep
 
 _INT64 = range(-(2**63), 2**63)
 _ESCAPED = re.compile("[\udc80-\udcff]")
@@ -57,21 +57,31 @@ def _lenient(data: bytes, error: DecodeError) -> Any:
 def read_merged(data: bytes) -> Any:
     """As `read`; of a key that is there twice with an object each, the value has the members of both."""
     text = _ESCAPED.sub("\ufffd", data.decode(errors="surrogateescape"))
-    return _without_surrogates(
-        json.loads(text, object_pairs_hook=_merged_pairs, parse_int=_integer, parse_float=_float)
-    )
+    try:
+        pairs = json.loads(text, object_pairs_hook=jsontext.Pairs, parse_int=_integer, parse_float=_float)
+        document = _merged(pairs)
+    except RecursionError:
+        raise too_deep(DEFAULT) from None
+    check_depth(document, DEFAULT)  # `read` has not seen the values that were given before the last one
+    return _without_surrogates(document)
 
 
-def _merged_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _merged(value: Any) -> Any:
+    if isinstance(value, jsontext.Pairs):
+        found: dict[str, Any] = {}
+        _merge(found, value)
+        return found
+    return [_merged(item) for item in value] if isinstance(value, list) else value
+
+
+def _merge(found: dict[str, Any], pairs: jsontext.Pairs) -> None:
+    """Add pairs in the order of the text. Each is looked at once, however often its key is repeated."""
     for key, value in pairs:
         old = found.get(key)
-        found[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return found
-
-
-def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    return _merged_pairs([*old.items(), *new.items()])
+        if isinstance(old, dict) and isinstance(value, jsontext.Pairs):
+            _merge(old, value)
+        else:
+            found[key] = _merged(value)
 
 
 def _integer(text: str) -> int | float:

@@ -13,7 +13,7 @@ import msgspec
 
 from pilotage.errors import DecodeError
 from pilotage.meta.scalars.hooks import enc_hook
-from pilotage.meta.text.limits import DEFAULT, DocumentLimits, check_depth, check_size
+from pilotage.meta.text.limits import DEFAULT, DocumentLimits, check_depth, check_size, too_deep
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(enc_hook=enc_hook).encode
@@ -48,7 +48,7 @@ def read(data: bytes | bytearray | memoryview | str, *, limits: DocumentLimits =
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DecodeError(_explanation(text, error)) from None
     except RecursionError:
-        raise DecodeError(f"the document is nested deeper than {limits.depth} levels") from None
+        raise too_deep(limits) from None
     shape = text.translate(_SHAPE)
     if shape.count(b"[") > limits.depth:
         check_depth(document, limits)
@@ -67,12 +67,15 @@ def duplicate_fields(data: bytes | str) -> list[str]:
 
     For text that `read` has accepted. Each path is named once, and at most MAX_DUPLICATES are.
     """
-    document = json.loads(data, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=str)
     found: dict[str, None] = {}
-    for path in _duplicates(document, None):
-        found[path] = None
-        if len(found) == MAX_DUPLICATES:
-            break
+    try:
+        document = json.loads(data, object_pairs_hook=Pairs, parse_int=str, parse_float=str, parse_constant=str)
+        for path in _duplicates(document, None):
+            found[path] = None
+            if len(found) == MAX_DUPLICATES:
+                break
+    except RecursionError:  # a value before the last one of its key may be deep: `read` has dropped it
+        raise too_deep(DEFAULT) from None
     return list(found)
 
 
@@ -81,7 +84,7 @@ def by_appearance(data: bytes | str, unknown: Sequence[str], duplicate: Sequence
 
     For text that `read` has accepted. A path that is not found comes last.
     """
-    document = json.loads(data, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=str)
+    document = json.loads(data, object_pairs_hook=Pairs, parse_int=str, parse_float=str, parse_constant=str)
     parents = {path[:at] for path in (*unknown, *duplicate) for at, sign in enumerate(path) if sign in ".["}
     seen: dict[str, list[int]] = {path: [] for path in (*unknown, *duplicate)}
     _place(document, "", parents, seen, itertools.count())
@@ -91,7 +94,7 @@ def by_appearance(data: bytes | str, unknown: Sequence[str], duplicate: Sequence
 
 def _place(value: Any, path: str, parents: set[str], seen: dict[str, list[int]], numbers: Iterator[int]) -> None:
     """Number the wanted paths in `seen`; only what is on the way to one of them is visited."""
-    if isinstance(value, _Pairs):
+    if isinstance(value, Pairs):
         steps = ((f"{path}.{key[:_LONGEST_STEP]}" if path else key[:_LONGEST_STEP], item) for key, item in value)
     else:
         steps = ((f"{path}[{index}]", item) for index, item in enumerate(value))
@@ -102,12 +105,12 @@ def _place(value: Any, path: str, parents: set[str], seen: dict[str, list[int]],
             _place(item, step, parents, seen, numbers)
 
 
-class _Pairs(list[tuple[str, Any]]):
+class Pairs(list[tuple[str, Any]]):
     """An object as it was written, with every pair."""
 
 
 def _duplicates(value: Any, path: _Path) -> Iterator[str]:
-    if isinstance(value, _Pairs):
+    if isinstance(value, Pairs):
         seen: set[str] = set()
         for key, item in value:
             if key in seen:

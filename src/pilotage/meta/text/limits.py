@@ -41,7 +41,12 @@ def check_depth(document: Any, limits: DocumentLimits) -> None:
         rest = document | {"metadata": {key: metadata[key] for key in metadata if key != "managedFields"}}
         if not _is_deeper(rest, limits.depth) and not _is_deeper(entries, limits.depth + _ENTRIES):
             return
-    raise DecodeError(f"the document is nested deeper than {limits.depth} levels")
+    raise too_deep(limits)
+
+
+def too_deep(limits: DocumentLimits) -> DecodeError:
+    """The error for a document in which objects and lists lie too deep inside one another."""
+    return DecodeError(f"the document is nested deeper than {limits.depth} levels")
 
 
 def _is_deeper(document: Any, depth: int) -> bool:

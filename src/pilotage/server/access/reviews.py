@@ -27,6 +27,7 @@ from pilotage.server.access.serviceaccounts import ISSUER, WrongAudience
 from pilotage.server.access.users import user_info
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
+from pilotage.server.offload import offload
 from pilotage.server.ownership.track import track_create
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
@@ -70,8 +71,9 @@ class Reviewer:
     async def create(self, info: ResourceInfo, request: APIRequest) -> Response:
         """The review with its answer as status."""
         bodies.check_options(request)
-        document, problems = bodies.read(request, info)
-        warnings = steps.default(info, request, document, problems)
+        size = len(request.body)
+        document, problems = await offload(size, bodies.read, request, info)
+        warnings = await offload(size, steps.default, info, request, document, problems)
         if info.gvr.resource not in _UNTRACKED:
             track_create(info, request, document, now=self._context.now())
         document.pop("status", None)  # it is in the managed fields, though the answer has another one

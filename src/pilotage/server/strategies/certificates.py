@@ -15,7 +15,7 @@ from pilotage.meta.scalars import times
 from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
 from pilotage.rest.request import User
 from pilotage.server.access.users import user_info
-from pilotage.server.strategies import der
+from pilotage.server.strategies import der, pem
 from pilotage.server.strategies.checks.fields import validate_choice, validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.strategy import Strategy, copy_field
@@ -53,7 +53,6 @@ _FINAL = (*_DECISIONS, "Failed")
 """Conditions that are true or absent, and stay."""
 _STATUSES = ("False", "True", "Unknown")
 _LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
-_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n(.*?)-----END \1-----", re.DOTALL)
 _NO_REQUEST = "PEM block type must be CERTIFICATE REQUEST"
 _HEADER = re.compile(rb"^[^\r\n:]+:", re.MULTILINE)
 
@@ -223,11 +222,11 @@ def _of_kind(conditions: Sequence[Document], kind: str) -> list[Document]:
 
 def _request_problem(encoded: str) -> str:
     """Why base64 text is not a signed request for a certificate; without `cryptography` only its form is known."""
-    block = _BLOCK.search(base64.b64decode(encoded))
-    if block is None or block[1] != b"CERTIFICATE REQUEST":
+    block = next(pem.blocks(base64.b64decode(encoded)), None)
+    if block is None or block.label != b"CERTIFICATE REQUEST":
         return _NO_REQUEST
     try:
-        text = block[2].rpartition(b"\n\n")[2] if _HEADER.search(block[2]) else block[2]
+        text = block.content.rpartition(b"\n\n")[2] if _HEADER.search(block.content) else block.content
         content = base64.b64decode(b"".join(text.split()), validate=True)
     except ValueError:
         return _NO_REQUEST
@@ -238,7 +237,7 @@ def _request_problem(encoded: str) -> str:
     except ImportError:
         return ""
     try:
-        request = x509.load_pem_x509_csr(block[0] + b"\n")
+        request = x509.load_pem_x509_csr(block.whole + b"\n")
         return "" if _is_signed(request) else "x509: signature verification failed"
     except ValueError as error:
         return f"x509: malformed certificate request: {error}"
@@ -266,13 +265,13 @@ def _certificate_problem(encoded: str) -> str:
     if not encoded:
         return ""
     found = count()
-    for block in _BLOCK.finditer(base64.b64decode(encoded)):
+    for block in pem.blocks(base64.b64decode(encoded)):
         next(found)
-        if block[1] != b"CERTIFICATE":
-            return f'only CERTIFICATE PEM blocks are allowed, found "{block[1].decode()}"'
-        if _HEADER.search(block[2]):
+        if block.label != b"CERTIFICATE":
+            return f'only CERTIFICATE PEM blocks are allowed, found "{block.label.decode()}"'
+        if _HEADER.search(block.content):
             return "no PEM block headers are permitted"
-        if problem := _block_problem(block[0]):
+        if problem := _block_problem(block.whole):
             return problem
     return "" if next(found) else "must contain at least one CERTIFICATE PEM block"
 
