@@ -51,10 +51,12 @@ def _review_causes(reviews: list[str], at: str) -> Iterator[Cause]:
     if not reviews:
         yield causes.required(at)
         return
+    seen: set[str] = set()
     for index, version in enumerate(reviews):
-        if version in reviews[:index]:
+        if version in seen:
             yield causes.invalid(f"{at}[{index}]", version, "duplicate version")
         elif broken := label_rule(version):
             yield causes.invalid(f"{at}[{index}]", version, broken)
+        seen.add(version)
     if not {"v1", "v1beta1"} & set(reviews):
         yield causes.invalid(at, reviews, "must include at least one of v1, v1beta1", whole=True)

@@ -161,10 +161,12 @@ def _map_causes(schema: Schema, at: str) -> Iterator[Cause]:
         text = f"must be object if parent array's {_LIST_TYPE} is map"
         yield causes.invalid(f"{at}.items.type", items.get("type", ""), text)
         return
-    for index, key in enumerate(keys):
+    seen: set[str] = set()
+    for key in keys:
         yield from _key_causes(items, key, at, keys)
-        if key in keys[:index]:
+        if key in seen:
             yield causes.invalid(f"{at}.{_KEYS}", keys, "must not contain duplicate entries", whole=True)
+        seen.add(key)
 
 
 def _key_causes(items: Schema, key: str, at: str, keys: list[str]) -> Iterator[Cause]:

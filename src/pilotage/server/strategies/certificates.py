@@ -146,9 +146,11 @@ def _validate_usages(usages: Sequence[str], before: Sequence[str]) -> Iterator[C
     if all(usage in _USAGES for usage in before):
         yield from validate_each(usages, "spec.usages", validate_choice, _USAGES)
     if len(set(before)) == len(before):
+        seen: set[str] = set()
         for index, usage in enumerate(usages):
-            if usage in usages[:index]:
+            if usage in seen:
                 yield duplicate(f"spec.usages[{index}]", usage)
+            seen.add(usage)
 
 
 def validate_signer_name(name: str, path: str) -> Iterator[Cause]:
@@ -182,6 +184,8 @@ def _validate_labels(labels: Sequence[str], value: str, path: str, *, subdomains
 def _validate_conditions(conditions: Sequence[Document], before: Sequence[Document]) -> Iterator[Cause]:
     path, kinds = "status.conditions", [condition.get("type", "") for condition in conditions]
     known = [condition.get("type", "") for condition in before]
+    decided, unique = set(_DECISIONS) <= set(known), len(set(known)) == len(known)
+    seen: set[str] = set()
     for index, condition in enumerate(conditions):
         kind, status = kinds[index], condition.get("status", "")
         if not kind and "" not in known:
@@ -189,10 +193,11 @@ def _validate_conditions(conditions: Sequence[Document], before: Sequence[Docume
         allowed = ("True",) if kind in _FINAL else _STATUSES
         yield from validate_required_choice(status, f"{path}[{index}].status", allowed)
         opposite = {"Approved": "Denied", "Denied": "Approved"}.get(kind)
-        if opposite in kinds[:index] and not set(_DECISIONS) <= set(known):
+        if opposite in seen and not decided:
             yield invalid(path, kind, "Approved and Denied conditions are mutually exclusive")
-        if kind in kinds[:index] and len(set(known)) == len(known):
+        if kind in seen and unique:
             yield duplicate(f"{path}[{index}].type", kind)
+        seen.add(kind)
 
 
 def _validate_change(document: Document, old: Document, *, decision: bool, certificate: bool) -> Iterator[Cause]:
