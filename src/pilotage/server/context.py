@@ -41,6 +41,7 @@ from pilotage.server.webhooks.caller import WebhookCaller
 from pilotage.server.webhooks.conversion import Converter
 from pilotage.server.webhooks.endpoints import Services
 from pilotage.server.webhooks.local import LocalWebhooks
+from pilotage.server.writes.cleartext import CleartextCheck
 from pilotage.storage.bases import NO_REQUEST
 from pilotage.storage.interface import Entry, Operation, Put, Storage
 from pilotage.storage.transaction import MAX_VALUE_BYTES
@@ -83,6 +84,8 @@ class RegistryContext:
     """The objects that configure webhooks and policies."""
     quotas: CurrentObjects[bool] = field(init=False, repr=False, compare=False)
     """Whether there are quotas."""
+    cleartext: CleartextCheck = field(init=False, repr=False, compare=False)
+    """Refuses Secrets in clear beside encrypted ones."""
     webhooks: WebhookCaller = field(init=False, repr=False, compare=False)
     """Calls webhooks."""
     converter: Converter = field(init=False, repr=False, compare=False)
@@ -101,6 +104,7 @@ class RegistryContext:
         configurations = AdmissionConfigurations(self.storage, self.prefix)
         object.__setattr__(self, "configurations", configurations)
         object.__setattr__(self, "quotas", CurrentObjects(self.storage, self.prefix + QUOTAS, bool, limit=1))
+        object.__setattr__(self, "cleartext", CleartextCheck(self.storage, self.prefix))
         caller = WebhookCaller(self.local_webhooks, Services(self.storage, self.prefix))
         object.__setattr__(self, "webhooks", caller)
         object.__setattr__(self, "converter", Converter(caller, self.uid))

@@ -283,7 +283,7 @@ def test_secrets_are_encrypted_with_the_keys_of_the_tool_its_variable_or_its_opt
     assert b"c2VjcmV0" not in b"".join(file.read_bytes() for file in tmp_path.glob("vault.db*"))
 
 
-def test_the_pilotage_command_reads_encrypted_secrets(tmp_path: Path) -> None:
+def test_the_pilotage_command_reads_encrypted_secrets_and_writes_none_without_the_keys(tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text(f"key1:{base64.b64encode(bytes(range(32))).decode()}\n")
     place = ["--storage", f"sqlite:{tmp_path}/vault.db", "--encryption-keys", str(keys)]
@@ -292,3 +292,6 @@ def test_the_pilotage_command_reads_encrypted_secrets(tmp_path: Path) -> None:
     )
     ran = captured(lambda: cli.main(["get", "secret", "door", "-o", "jsonpath={.data.key}", *place]))
     assert (ran.code, ran.output) == (0, "c2VjcmV0")
+    ran = captured(lambda: cli.main(["create", "secret", "b", "--set", "stringData.x=plain", *place[:2]]))
+    assert (ran.code, ran.output) == (1, "")
+    assert "has encrypted ones: give the keys (--encryption-keys, encryption_keys=)" in ran.errors

@@ -39,6 +39,8 @@ _ACCOUNT = "kubernetes.io/service-account.name"
 class SecretStrategy(Strategy):
     """Secrets have base64 data under keys, and a type that asks for some of them."""
 
+    confidential = True
+
     def default(self, document: Document) -> None:
         """Text goes into the data, and there is always a type."""
         texts = document.pop("stringData", None)

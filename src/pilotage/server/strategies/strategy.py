@@ -81,6 +81,8 @@ class Strategy:
     """Objects name resources, so a commit includes the claim of their names."""
     allocates: ClassVar[bool] = False
     """Objects get addresses and ports when they are stored, so a commit includes the claim of them."""
+    confidential: ClassVar[bool] = False
+    """Objects are encrypted where the storage has keys."""
     lifetime: ClassVar[int] = 0
     """Seconds after its last write that an object is kept; 0: until it is deleted."""
     weight: ClassVar[int] = 1

@@ -102,6 +102,8 @@ async def _prepare_stored(
     The bytes are without managed fields if there is no room for them.
     """
     operations: list[Operation] = []
+    if info.strategy.confidential:
+        await context.cleartext.check()
     if info.strategy.allocates:
         document, operations = await ServiceAllocations(context).allocate(info, document, own, dry_run=dry_run)
     stored = await storable(context, document, info) if info.converts else records.storable(document, info)
