@@ -97,12 +97,20 @@ def decode_as(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
 
 
 def _unreadable(data: bytes, error: Exception) -> StorageBroken:
+    try:
+        check_decrypted(data)
+    except StorageBroken as encrypted:
+        return encrypted
+    return StorageBroken(f"a stored object is not JSON ({error}): check the storage with `pilotage store check URL`")
+
+
+def check_decrypted(data: bytes) -> None:
+    """Raises StorageBroken for bytes that are still encrypted."""
     from pilotage.storage.encryption import MARK
 
     if data.startswith(MARK):
         name = data[len(MARK) :].partition(b":")[0].decode(errors="replace")
-        return StorageBroken(f"the object is encrypted with the key {name!r}: give the keys (--encryption-keys)")
-    return StorageBroken(f"a stored object is not JSON ({error}): check the storage with `pilotage store check URL`")
+        raise StorageBroken(f"the object is encrypted with the key {name!r}: give the keys (--encryption-keys)")
 
 
 def private(document: Document) -> Document:

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 import pilotage as pt
-from pilotage.errors import StorageError
+from pilotage.errors import StorageBroken, StorageError
+from pilotage.meta.scalars.times import system_clock
+from pilotage.server.access.serviceaccounts import KEY, ServiceAccountTokens
 from pilotage.server.encryption import is_secret
 from pilotage.server.writes.cleartext import CleartextCheck
 from pilotage.storage import Put, Storage
-from pilotage.storage.encryption import Cipher, EncryptedStorage
+from pilotage.storage.encryption import MARK, Cipher, EncryptedStorage
 from pilotage.storage.memory import MemoryStorage
 from pilotage.types.core.v1 import ConfigMap, Secret
 
@@ -82,6 +84,13 @@ async def test_with_keys_a_secret_is_written_also_where_others_need_a_lost_key()
     storage = MemoryStorage()
     await _encrypted(storage).commit(Put("/t/core/secrets/n/a", b"{}"))
     await CleartextCheck(EncryptedStorage(storage, Cipher({"two": b"2" * 32}), is_secret), "/t/").check()
+
+
+async def test_the_key_of_service_account_tokens_is_not_used_while_it_is_encrypted() -> None:
+    storage = MemoryStorage()
+    await storage.commit(Put(f"/default/{KEY}", MARK + b"first:ciphertext"))
+    with pytest.raises(StorageBroken, match="encrypted with the key 'first': give the keys"):
+        await ServiceAccountTokens(storage, "/default/", system_clock).user_of("a.b.c")
 
 
 def _encrypted(storage: Storage) -> EncryptedStorage:

@@ -129,6 +129,7 @@ class ServiceAccountTokens:
         while not self._key:
             entry = await self._storage.get(place)
             if entry is not None:
+                records.check_decrypted(entry.value)
                 self._key = entry.value
                 return
             with suppress(RevisionConflict):  # another server was faster
