@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 
 EXIT_SECONDS = 5.0
@@ -73,11 +74,24 @@ class ExitDeadline:
         self._end(self._code)
 
 
-def exit_within(seconds: float, code: int) -> None:
-    """End the process in `seconds` at the latest: the interpreter waits for threads of the program without limit."""
-    deadline = ExitDeadline(code)
-    deadline.start(_nothing, _nothing)
-    deadline.set(seconds)
+def exit_after_program(code: int) -> None:
+    """When the program has ended, end the process in five seconds at the latest: the interpreter waits for its threads
+    without limit. A program that goes on, after SystemExit for instance, is left alone. For the main thread."""
+    pool = ThreadPoolExecutor(1, "pilotage exit")
+    worker = pool.submit(threading.current_thread).result()
+    arguments = (pool, worker, code)  # a pool that is no longer referenced ends its thread
+    threading.Thread(target=_exit_after, args=arguments, name="pilotage exit deadline", daemon=True).start()
+
+
+def _exit_after(pool: ThreadPoolExecutor, worker: threading.Thread, code: int) -> None:
+    """The interpreter ends the idle threads of all pools before it waits for those that work. It declares the main
+    thread as ended only after that, so that to join the main thread would be too late."""
+    worker.join()
+    time.sleep(EXIT_SECONDS)
+    try:
+        _call(_nothing)  # what was printed is written
+    finally:  # no thread can be started any more
+        os._exit(code)
 
 
 def _nothing() -> None:

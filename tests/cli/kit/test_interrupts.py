@@ -75,7 +75,7 @@ def test_a_second_signal_ends_the_command_and_what_was_cut_is_listed(interrupted
 
 
 PROGRAM = """
-import asyncio, signal, sys, time
+import asyncio, signal, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
 import pilotage as pt
 from pilotage.cli import deadline, interruption, kit
@@ -103,6 +103,8 @@ def setup(manager):
                         await asyncio.sleep(3600)
                     except asyncio.CancelledError:
                         pass
+            case "waits":
+                await asyncio.sleep(3600)
             case "blocks":
                 time.sleep(3600)
             case "to_thread":
@@ -117,29 +119,40 @@ def setup(manager):
     pt.ControllerBuilder(manager).for_(Task).complete(reconcile)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
-kit.Tool("stuck", kinds=[Task], setup=setup, storage="sqlite:stuck.db").main(sys.argv[1:])
+tool = kit.Tool("stuck", kinds=[Task], setup=setup, storage="sqlite:stuck.db")
+"""
+MAIN = "tool.main(sys.argv[1:])\n"
+APPLICATION = """
+try:
+    tool.main(sys.argv[1:])
+except SystemExit as error:
+    for thread in threading.enumerate():
+        if thread.daemon:
+            thread.join(1)  # one that ends the process would do it now
+    say(f"goes on after {error.code}")
+    sys.exit(7)
 """
 WAITING = "interrupted: waiting until this ends, for "
 CUT = "error: interrupted, and not finished: controller.reconcile task default/a "
 
 
-def stuck(folder: Path, how: str) -> ForkedProcess:
+def stuck(folder: Path, how: str, main: str = MAIN) -> ForkedProcess:
     """A tool in the middle of a reconcile that does not end."""
-    (folder / "stuck.py").write_text(PROGRAM)
+    (folder / "stuck.py").write_text(PROGRAM + main)
     process = ForkedProcess("stuck.py", "create", "task", "a", "--set", f"spec.how={how}", folder=folder)
     while process.stdout.readline() != "begun\n":
         assert process.poll() is None, process.stderr.read()
     return process
 
 
-def interrupt_twice(process: ForkedProcess) -> list[str]:
-    """Press Ctrl-C, and again as soon as the command has printed what it waits for; the lines that follow."""
+def interrupt_twice(process: ForkedProcess) -> tuple[str, list[str]]:
+    """Press Ctrl-C, and again as soon as the command has printed what it waits for; the output that follows."""
     process.send_signal(signal.SIGINT)
     while not (line := process.stderr.readline()).startswith(WAITING):
         assert line == "Reconciling …\n"
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(100)
-    return [line for line in errors.splitlines() if line != "Reconciling …"]
+    output, errors = process.communicate(100)
+    return output, [line for line in errors.splitlines() if line != "Reconciling …"]
 
 
 def assert_cut(lines: list[str]) -> None:
@@ -150,9 +163,16 @@ def assert_cut(lines: list[str]) -> None:
 @pytest.mark.parametrize("how", ["ignores", "blocks", "to_thread", "executor"])
 def test_a_process_ends_in_time_with_a_report_whatever_a_reconcile_does(how: str, tmp_path: Path) -> None:
     with stuck(tmp_path, how) as process:
-        lines = interrupt_twice(process)
+        _, lines = interrupt_twice(process)
     assert_cut(lines)
     assert process.returncode == 130
+
+
+def test_an_application_that_goes_on_after_an_interrupted_command_is_left_alone(tmp_path: Path) -> None:
+    with stuck(tmp_path, "waits", APPLICATION) as process:
+        output, lines = interrupt_twice(process)
+    assert_cut(lines)
+    assert (output, process.returncode) == ("goes on after 130\n", 7)
 
 
 def test_a_process_in_the_middle_of_a_commit_ends_in_time_and_the_file_is_whole(tmp_path: Path) -> None:
@@ -163,7 +183,7 @@ def test_a_process_in_the_middle_of_a_commit_ends_in_time_and_the_file_is_whole(
     ):
         other.execute("BEGIN IMMEDIATE")  # the commit waits for this lock, and never gets it
         (tmp_path / "locked").write_text("")
-        lines = interrupt_twice(process)
+        _, lines = interrupt_twice(process)
     assert_cut(lines)
     assert process.returncode == 130
     assert cli.main(["store", "check", f"sqlite:{tmp_path}/stuck.db"]) == 0

@@ -81,9 +81,9 @@ class Tool:
         """Run one command and exit."""
         code = self.run(arguments)
         if code == INTERRUPTED:
-            from pilotage.cli.deadline import EXIT_SECONDS, exit_within
+            from pilotage.cli.deadline import exit_after_program
 
-            exit_within(EXIT_SECONDS, code)
+            exit_after_program(code)
         sys.exit(code)
 
     def run(self, arguments: Sequence[str] | None = None, *, program: str = "") -> int:
