@@ -215,6 +215,51 @@ def test_a_reconcile_that_blocks_the_event_loop_does_not_keep_the_process_from_e
     assert process.returncode == 1
 
 
+THREADED = """
+import asyncio, os, threading, time
+from concurrent.futures import ThreadPoolExecutor
+import pilotage as pt
+from pilotage.cli import deadline
+from pilotage.types.core.v1 import Namespace
+
+deadline.EXIT_SECONDS = 0.5
+begun = []
+
+def work() -> None:
+    if not begun:
+        begun.append(True)
+        print("begun", flush=True)
+    time.sleep(3600)
+
+def setup(manager: pt.Manager) -> None:
+    async def reconcile(request: pt.Request) -> None:
+        if os.environ["HOW"] == "pool":
+            await asyncio.get_running_loop().run_in_executor(ThreadPoolExecutor(), work)
+        else:
+            threading.Thread(target=work).start()
+    pt.ControllerBuilder(manager).for_(Namespace).complete(reconcile)
+
+if __name__ == "__main__":
+    pt.run(setup)
+    print("goes on")
+"""
+
+
+@pytest.mark.parametrize("command", [("-m", "pilotage.cli", "run", "threaded.py"), ("threaded.py",)])
+@pytest.mark.parametrize(("how", "code"), [("pool", 1), ("thread", 0)])
+def test_a_thread_of_a_reconcile_does_not_keep_the_process_from_ending(
+    command: tuple[str, ...], how: str, code: int, tmp_path: Path
+) -> None:
+    (tmp_path / "threaded.py").write_text(THREADED)
+    words = ("--storage", "memory:", "--log-level", "error", "--graceful-shutdown-timeout", "0.1")
+    with ForkedProcess(*command, *words, folder=tmp_path, environment=os.environ | {"HOW": how}) as process:
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(100)
+    assert process.returncode == code, errors
+    assert output == ("goes on\n" if command == ("threaded.py",) and code == 0 else "")
+
+
 def test_a_program_of_ones_own_has_the_same_flags(tmp_path: Path) -> None:
     guarded = "\nif __name__ == '__main__':\n    pt.run(GreetingReconciler)\n"
     write_operator(tmp_path, OPERATOR + guarded)

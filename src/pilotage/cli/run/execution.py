@@ -7,7 +7,7 @@ import logging
 import traceback
 from collections.abc import Callable
 
-from pilotage.cli.deadline import ExitDeadline
+from pilotage.cli.deadline import ExitDeadline, exit_after_program
 from pilotage.cli.errors import INTERRUPTED, CommandError, Interrupted, NotReconciled
 from pilotage.cli.interruption import Interruption
 from pilotage.cli.program.modules import user_places
@@ -47,6 +47,7 @@ def execute(load: Callable[[], Target], flags: Flags, name: str, command: str = 
             target = load()
         return _run(Program(target, flags, terminal, name), command)
     except KeyboardInterrupt:
+        exit_after_program(INTERRUPTED)
         return INTERRUPTED
     except Exception as error:
         report(error, flags, terminal, command)
@@ -57,8 +58,11 @@ def _run(program: Program, command: str) -> int:
     flags = program.flags
     if flags.processes is None:
         with ExitDeadline(FAILED) as deadline:
-            program.interruption = _interruption(program, command, deadline)
-            return asyncio.run(_exit_code(program, command))
+            program.interruption = interruption = _interruption(program, command, deadline)
+            code = asyncio.run(_exit_code(program, command))
+        if interruption.signalled:
+            exit_after_program(code)
+        return code
 
     async def main() -> None:
         if code := await _exit_code(program, command):
