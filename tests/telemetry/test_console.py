@@ -87,6 +87,15 @@ def test_causes_are_shown_with_their_lines() -> None:
     assert [line.strip().partition(":")[0] for line in shown if "caused by" in line] == ["caused by ValueError"]
 
 
+def test_a_cause_without_lines_of_the_program_is_named() -> None:
+    shown = Shown(ConsoleFormatter())
+    try:
+        raise RuntimeError("above") from OSError("disk is broken")
+    except RuntimeError:
+        shown.log.exception("Failed")
+    assert [line.strip() for line in shown][-1] == "caused by OSError: disk is broken"
+
+
 def test_tracebacks_are_whole_if_wanted() -> None:
     shown = Shown(ConsoleFormatter(tracebacks=True))
     for _ in range(2):

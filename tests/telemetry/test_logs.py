@@ -188,6 +188,26 @@ def test_causes_in_the_program_stay_in_the_traceback_of_an_error_of_the_library(
     assert stream.getvalue().endswith("ValueError: no power\n")
 
 
+def test_a_cause_that_is_not_in_the_program_is_one_line_below_an_error_of_the_library() -> None:
+    stream = io.StringIO()
+    configure_logging("info", stream, json=False)
+    try:
+        raise TerminalError("give up") from OSError("disk is broken")
+    except TerminalError as error:
+        logger("x").exception("failed", error=error)
+    assert stream.getvalue().endswith("TerminalError: give up\n    caused by: OSError: disk is broken\n")
+
+
+def test_an_error_that_is_wrapped_is_named_below_the_error_that_wraps_it() -> None:
+    stream = io.StringIO()
+    configure_logging("info", stream, json=False)
+    try:
+        raise TerminalError(ValueError("no text"))
+    except TerminalError as error:
+        logger("x").exception("failed", error=error)
+    assert stream.getvalue().endswith("TerminalError: no text\n    caused by: ValueError: no text\n")
+
+
 def test_below_info_the_traceback_of_an_error_of_the_library_is_whole(lines: Callable[[], list[str]]) -> None:
     _log_a_refusal()
     assert any("selectors.py" in line for line in lines())

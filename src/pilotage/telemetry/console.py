@@ -106,10 +106,16 @@ def _object(fields: Mapping[str, object]) -> str:
 
 
 def _program_lines(error: BaseException) -> list[str]:
-    """The lines of the program in the tracebacks of an error and of its causes: `hello.py:25 in reconcile: raise …`."""
+    """The lines of the program in the tracebacks of an error and of its causes: `hello.py:25 in reconcile: raise …`.
+
+    None if no line is in the program.
+    """
     lines: list[str] = []
-    for cause, frames in program_frames(error):
-        if cause is not error and frames:
+    found = list(program_frames(error))
+    if not any(frames for _, frames in found):
+        return lines
+    for cause, frames in found:
+        if cause is not error:
             lines.append(f"caused by {text_of(cause)}")
         lines += [f"{_shown(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in frames]
     return lines

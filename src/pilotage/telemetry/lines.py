@@ -118,30 +118,42 @@ def traceback_of(formatter: logging.Formatter, record: logging.LogRecord, *, who
 
 
 def program_frames(error: BaseException) -> Iterator[tuple[BaseException, list[traceback.FrameSummary]]]:
-    """An error and its causes, each with the frames of its traceback that are in the program, not in this library."""
+    """An error and its causes, each with the frames of its traceback that are in the program, not in this library.
+
+    An error without such frames is there if it is the cause of another (`raise … from`), and not if it was merely
+    being handled: that is how the library works inside.
+    """
     seen: set[int] = set()
     current: BaseException | None = error
+    is_cause = True
     while current is not None and id(current) not in seen:
         seen.add(id(current))
-        frames = traceback.extract_tb(current.__traceback__)
-        yield current, [frame for frame in frames if not frame.filename.startswith(_OWN)]
+        frames = [frame for frame in traceback.extract_tb(current.__traceback__) if not frame.filename.startswith(_OWN)]
+        if frames or is_cause:
+            yield current, frames
+        is_cause = current.__cause__ is not None
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
 
 
 def _own_error(error: BaseException | None) -> str:
     """The traceback of an error of this library, with the lines of the program alone. Empty for other errors.
 
-    If the API server refused a call or did not answer, the frames below the call and their causes do not help.
+    If the API server refused a call or did not answer, the frames below the call do not help;
+    of a cause below it, one line.
     """
     if error is None or type(error).__module__.partition(".")[0] != _PACKAGE:
         return ""
-    found = [(cause, frames) for cause, frames in program_frames(error) if frames]
-    if not found or found[0][0] is not error:
+    (_, own), *causes = program_frames(error)
+    if not own:
         return ""
-    parts = [
-        "".join([*traceback.format_list(frames), *traceback.format_exception_only(cause)]) for cause, frames in found
-    ]
-    return "Traceback (lines of the program):\n" + "caused by:\n".join(parts).rstrip("\n")
+    parts = ["Traceback (lines of the program):\n", *_raised(error, own)]
+    for cause, frames in causes:
+        parts += ["caused by:\n", *_raised(cause, frames)] if frames else [f"caused by: {text_of(cause)}\n"]
+    return "".join(parts).rstrip("\n")
+
+
+def _raised(error: BaseException, frames: list[traceback.FrameSummary]) -> list[str]:
+    return [*traceback.format_list(frames), *traceback.format_exception_only(error)]
 
 
 def value_of(value: object) -> str:
