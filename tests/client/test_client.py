@@ -353,3 +353,27 @@ async def test_large_numbers_are_patched_exactly() -> None:
     patch = merge_from(document)
     document["spec"]["settings"]["number"] = number
     assert msgspec.json.decode(patch.data(document)) == {"spec": {"settings": {"number": number}}}
+
+
+async def test_an_unknown_option_of_a_write_is_refused_for_the_method_that_was_called() -> None:
+    transport = Recorder()
+    client: Any = Client(transport)
+    widget, shared = new_widget("a"), "dry_run, field_owner, field_validation"
+    for write, options in (
+        (client.create, shared),
+        (client.update, f"{shared}, subresource"),
+        (client.update_status, shared),
+    ):
+        with pytest.raises(
+            TypeError, match=rf"^{write.__name__}\(\) has no option 'dryrun': its options are {options}$"
+        ):
+            await write(widget, dryrun=True)
+    for write, options in (
+        (client.patch, f"{shared}, name, namespace, subresource"),
+        (client.patch_status, shared),
+    ):
+        with pytest.raises(
+            TypeError, match=rf"^{write.__name__}\(\) has no option 'dryrun': its options are {options}$"
+        ):
+            await write(widget, {}, dryrun=True)
+    assert not transport.requests

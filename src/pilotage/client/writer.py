@@ -10,6 +10,7 @@ from pilotage.client.patch import Patch, applied, patch_of
 from pilotage.client.session import ANSWERED_WHOLE, CallTarget, Session, WriteArguments, about
 from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
+from pilotage.errors.keywords import check_keywords
 from pilotage.meta import objects
 from pilotage.meta.forms import Kind, KindOf, O, Object, ObjectKey, key_of
 from pilotage.meta.mapping.scheme import Scheme
@@ -21,6 +22,7 @@ from pilotage.rest import DeleteOptions, ListOptions, PatchType, Verb, WriteOpti
 W = TypeVar("W", bound=Resource | Unstructured)
 P = TypeVar("P", bound=Object)
 
+_OPTIONS = WriteArguments.__optional_keys__
 _OBJECTS = (Resource, Unstructured, PartialObjectMetadata)
 AnyPatch = Patch | Mapping[str, Any] | Sequence[Any]
 """A mapping is a merge patch, a list of operations a JSON patch; else `merge_from`, `raw_patch` and their like."""
@@ -40,6 +42,7 @@ class Writer:
 
     async def create(self, obj: W, **options: Unpack[WriteArguments]) -> W:
         """Create the object; raises AlreadyExists. With `metadata.generate_name` the server makes up the name's end."""
+        check_keywords(self.create, options, _OPTIONS)
         _whole(obj)
         place = await self._session.place_for(obj)
         check_document("create", obj, place, self.scheme)
@@ -53,6 +56,7 @@ class Writer:
 
         What the object's class does not know is kept: the write is what was changed, applied to what was read.
         """
+        check_keywords(self.update, options, _OPTIONS)
         _whole(obj)
         place = await self._session.place_of(obj)
         check_document("update", obj, place, self.scheme)
@@ -70,6 +74,7 @@ class Writer:
 
     async def update_status(self, obj: W, **options: Unpack[WriteArguments]) -> W:
         """Write the object's status and nothing else of it. The object becomes what is stored, spec included."""
+        check_keywords(self.update_status, options, _OPTIONS)
         return await self.update(obj, subresource="status", **options)
 
     @overload
@@ -104,6 +109,7 @@ class Writer:
         field names (`themeRef`); one with a Python name that the object's class knows (`theme_ref`) raises BadRequest,
         and nothing is sent.
         """
+        check_keywords(self.patch, options, _OPTIONS)
         write = self._session.write_options(**options)
         wanted = patch_of(patch)
         whole = subresource in ANSWERED_WHOLE  # else the patch is for another kind, such as Scale
@@ -123,6 +129,7 @@ class Writer:
 
     async def patch_status(self, obj: P, patch: AnyPatch, **options: Unpack[WriteArguments]) -> P:
         """Change a part of the status: `patch_status(database, {"status": {"phase": "Running"}})`."""
+        check_keywords(self.patch_status, options, _OPTIONS)
         return await self.patch(obj, patch, subresource="status", **options)
 
     async def apply(

@@ -89,6 +89,12 @@ def test_what_cannot_work_is_refused_when_it_is_made(options: dict[str, object],
 
 
 @pytest.mark.covers("D1")
+def test_an_unknown_option_is_refused_with_the_options_that_there_are() -> None:
+    with pytest.raises(TypeError, match=r"^connect\(\) has no option 'provider': its options are .*, provider_id, "):
+        device.connect(provider="x")  # type: ignore[call-arg]
+
+
+@pytest.mark.covers("D1")
 def test_an_empty_user_agent_is_none() -> None:
     with pytest.raises(InvalidDefinition, match="user agent"):
         Config(user_agent="")

@@ -17,6 +17,7 @@ from pilotage.device.client.transport import MAPPING, DeviceTransport
 from pilotage.device.client.waiting import WaitingChannel
 from pilotage.device.wire import Generation
 from pilotage.errors import NoMatch
+from pilotage.errors.keywords import check_keywords
 from pilotage.grpc.rpc import Channel
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.mapping.mapper import RESTMapper
@@ -30,6 +31,7 @@ def connect(target: str | Target = "", **options: Unpack[ConfigFields]) -> Devic
     default wire is PILOTAGE_DEVICE_WIRE, else v6. The options are the other fields of `Config`. Raises
     InvalidDefinition for an invalid option, and MissingExtra if `pilotage[device]` is not installed.
     """
+    check_keywords(connect, options, ConfigFields.__optional_keys__)
     return Devices(Config(target if isinstance(target, Target) else Target.parse(target), **options))
 
 

@@ -1,0 +1,17 @@
+"""Checks keywords that a function hands on, so that a mistake is reported for the function that was called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection
+
+
+def check_keywords(function: Callable[..., object], given: Collection[str], known: frozenset[str]) -> None:
+    """Raise TypeError, with the options that there are, for a keyword of `function` that is not `known`."""
+    if known.issuperset(given):
+        return
+    unknown = next(name for name in given if name not in known)
+    parameters = inspect.signature(function).parameters.values()
+    own = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
+    options = ", ".join(sorted(own | known))
+    raise TypeError(f"{function.__name__}() has no option {unknown!r}: its options are {options}")
