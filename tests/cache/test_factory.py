@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -112,3 +113,20 @@ async def test_cancelling_the_block_stops_the_informers() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert cluster.source.open == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": "a=b=c"}, "labels='a=b=c' is not a label selector: "),
+        ({"fields": "x"}, "fields='x' is not a field selector: "),
+        ({"labels": 5}, "labels=5 is not a selector: give a mapping "),
+        ({"fields": {"metadata.name": 5}}, "is not a selector: give a mapping "),
+        ({"transform": 5}, "transform must be a function of an object, not 5"),
+    ],
+)
+def test_a_selector_or_a_transform_that_is_none_is_rejected_where_it_is_given(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidDefinition, match=message):
+        SharedInformerFactory(Cluster(Scripted()), **options)

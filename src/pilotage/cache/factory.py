@@ -13,7 +13,7 @@ from pilotage.cache.lister import Lister
 from pilotage.cache.options import InformerOptions
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.forms import Kind, KindOf, O, gvk_of
-from pilotage.meta.selectors.selection import Fields, Labels
+from pilotage.meta.selectors.selection import Fields, Labels, check_selection
 from pilotage.reflector.intake import Transform
 from pilotage.rest.listing import ListerWatcher
 from pilotage.tasks import OwnedTasks
@@ -30,7 +30,8 @@ class SharedInformerFactory:
     """One shared informer for each kind. The informers run inside `async with factory`.
 
     `namespace`, `labels` and `fields` select the objects of all of them, and `transform` changes each before it is
-    stored, as in `InformerOptions`; `resync` is the period in seconds for handlers without one of their own.
+    stored, as in `InformerOptions`; `resync` is the period in seconds for handlers without one of their own. Raises
+    InvalidDefinition for a selector or a transform that is none.
     """
 
     def __init__(
@@ -43,6 +44,9 @@ class SharedInformerFactory:
         fields: Fields = None,
         transform: Transform | None = None,
     ) -> None:
+        check_selection(labels, fields)
+        if transform is not None and not callable(transform):
+            raise InvalidDefinition(f"transform must be a function of an object, not {transform!r:.100}")
         self._cluster = cluster
         self._options = partial(
             InformerOptions, resync=resync, namespace=namespace, labels=labels, fields=fields, transform=transform

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pilotage.errors import BadRequest, InvalidDefinition
 from pilotage.meta.selectors.selectors import FieldSelector, Selector, escaped
 
 Labels = Mapping[str, str] | str | Selector | None
@@ -34,3 +35,23 @@ def field_text(fields: Fields) -> str:
     if isinstance(fields, Mapping):
         return ",".join(f"{key}={escaped(value)}" for key, value in sorted(fields.items()))
     return "" if fields is None else str(fields)
+
+
+def check_selection(labels: Labels, fields: Fields) -> None:
+    """Raise InvalidDefinition for selectors that no server accepts: where they are given, not where they are used."""
+    _check_form("labels", labels, '{"app": "web"}')
+    _check_form("fields", fields, '{"metadata.name": "a"}')
+    try:
+        Selector.parse(selector_text(labels))
+    except BadRequest as error:
+        raise InvalidDefinition(f"labels={labels!r:.100} is not a label selector: {error}") from error
+    try:
+        FieldSelector.parse(field_text(fields))
+    except BadRequest as error:
+        raise InvalidDefinition(f"fields={fields!r:.100} is not a field selector: {error}") from error
+
+
+def _check_form(what: str, given: object, example: str) -> None:
+    pairs = isinstance(given, Mapping) and all(isinstance(text, str) for pair in given.items() for text in pair)
+    if not pairs and not isinstance(given, str | Selector | FieldSelector | None):
+        raise InvalidDefinition(f"{what}={given!r:.100} is not a selector: give a mapping ({example}) or a text")
