@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from pilotage.errors import DecodeError
@@ -67,3 +70,28 @@ def test_a_document_of_an_object_is_its_own() -> None:
 def test_what_is_not_such_an_object_is_rejected_with_the_reason(text: str, message: str) -> None:
     with pytest.raises(DecodeError, match=message):
         from_yaml(ConfigMap, text)
+
+
+def test_anchors_are_read_as_in_the_manifests_of_a_command_line() -> None:
+    found = from_yaml(ConfigMap, "metadata: {name: a, labels: &labels {app: web}}\ndata: *labels\n")
+    assert found.data == found.metadata.labels == {"app": "web"}
+
+
+@pytest.mark.parametrize("value", [ObjectMeta(name="a"), {"kind": "ConfigMap"}, ConfigMap, None])
+def test_what_is_not_an_object_is_not_written_and_the_error_says_what_is_needed(value: Any) -> None:
+    with pytest.raises(TypeError, match="an object of a kind is needed, such as a ConfigMap, not "):
+        to_document(value)
+    with pytest.raises(TypeError, match="an object of a kind is needed"):
+        to_yaml(value)
+
+
+def test_what_is_not_a_document_is_not_read_and_the_error_says_what_is_needed() -> None:
+    wrong: Any = ConfigMap()
+    with pytest.raises(TypeError, match=r"needs a document with fields, not ConfigMap; to_document\(…\) makes one"):
+        from_document(ConfigMap, wrong)
+    wrong = ["a"]
+    with pytest.raises(TypeError, match=r"needs a document with fields, not list$"):
+        from_document(ConfigMap, wrong)
+    wrong = Path("a.yaml")
+    with pytest.raises(TypeError, match="from_yaml needs the text of a manifest, not "):
+        from_yaml(ConfigMap, wrong)

@@ -21,3 +21,8 @@ def test_a_percentage_is_a_part_of_the_total_and_a_number_stays(
 def test_another_text_is_rejected_with_what_is_expected(value: str) -> None:
     with pytest.raises(BadRequest, match="is neither a number nor a percentage such as '25%'"):
         scaled_value(value, 10, round_up=True)
+
+
+def test_a_value_that_is_missing_is_rejected_with_what_is_expected() -> None:
+    with pytest.raises(TypeError, match="a number or a percentage such as '25%' is needed, not NoneType"):
+        scaled_value(None, 10, round_up=True)  # type: ignore[arg-type]

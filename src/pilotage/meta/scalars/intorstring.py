@@ -20,6 +20,9 @@ def scaled_value(value: IntOrString, total: int, *, round_up: bool) -> int:
     """
     if isinstance(value, int):
         return value
+    if not isinstance(value, str):
+        message = f"a number or a percentage such as '25%' is needed, not {type(value).__name__}"
+        raise TypeError(f"{message}: where a field may be empty, give its default")
     found = _PERCENTAGE.fullmatch(value)
     if found is None:
         raise BadRequest(f"{value!r} is neither a number nor a percentage such as '25%'")
