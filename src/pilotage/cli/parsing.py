@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from pilotage.cli import placeflags
 from pilotage.cli.help import HelpFormatter
 
 TYPE_CHECKING = False
@@ -12,18 +13,28 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 
-_WHERE = ("-n", "--namespace", "--kubeconfig", "--context", "--storage", "--tenant")
-"""The options that select where a command works."""
-
-
 def command_first(words: Sequence[str]) -> list[str]:
     """The words with the options for the place behind the command: kubectl accepts them before it, too."""
-    place: list[str] = []
-    rest = list(words)
-    while rest and rest[0].partition("=")[0] in _WHERE:
-        place += rest[:1] if "=" in rest[0] else rest[:2]
-        rest = list(words)[len(place) :]
-    return [*rest[:1], *place, *rest[1:]]
+    place, rest = place_and_rest(words)
+    command = next((number for number, word in enumerate(rest) if not word.startswith("-")), -1)
+    return [*rest[: command + 1], *place, *rest[command + 1 :]]
+
+
+def place_and_rest(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The options for the place that the words begin with, and the words after them."""
+    end = 0
+    while end < len(words) and (length := _place_length(words[end])):
+        end += length
+    return list(words[:end]), list(words[end:])
+
+
+def _place_length(word: str) -> int:
+    """How many words an option for the place has with its value; 0 for any other word."""
+    if word in placeflags.FLAGS:
+        return 2
+    if word.startswith("--"):
+        return int(word.partition("=")[0] in placeflags.FLAGS)
+    return int(word[:2] in placeflags.FLAGS)  # -nshop
 
 
 class Parser(argparse.ArgumentParser):
@@ -37,10 +48,19 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*arguments, **({"formatter_class": HelpFormatter} | named))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if args and any(isinstance(action, argparse._SubParsersAction) for action in self._actions):
+            args = self._command_first(args)
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(unrecognized(self, unknown))
         return options, unknown
+
+    def _command_first(self, words: Sequence[str]) -> list[str]:
+        """The same for this parser, whose commands may have commands themselves: `store check`."""
+        place, rest = place_and_rest(words)
+        if place and not rest:
+            self.error(f"a command is missing after: {' '.join(place)}")
+        return rest if all(word.startswith("-") for word in rest) else command_first(words)
 
     def error(self, message: str) -> NoReturn:
         from pilotage.cli.terminal import BOLD, RED, standard_error

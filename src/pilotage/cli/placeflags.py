@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import argparse
 
+FLAGS = ("-n", "--namespace", "--storage", "--tenant", "--encryption-keys", "--kubeconfig", "--context")
+"""All of them. They may stand before the command, too."""
 STORAGES = "sqlite:PATH or etcd://HOST:PORT"
 ALL_STORAGES = f"memory: (lost on exit), {STORAGES}"
 

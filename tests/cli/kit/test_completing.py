@@ -39,6 +39,13 @@ LINES = {
     ("get", "todos", "--unknown", ""): "milk mustard",
     ("create", "todo", ""): "",
     ("get", "nothing", ""): "",
+    ("-n", "work", "get", "todos", ""): "report",
+    ("-nwork", "get", "todos", ""): "report",
+    ("--namespace", "=", "work", "get", "todos", ""): "report",  # as bash divides words
+    ("-n", "work", "get", ""): "events namespaces todos",
+    ("-n", ""): "default kube-node-lease kube-public kube-system work",
+    ("--namespace=w",): "default kube-node-lease kube-public kube-system work",
+    ("-n", "work", ""): "",
     ("nothing", ""): "",
     (): "",
 }
@@ -54,7 +61,13 @@ def test_the_words_come_from_the_storage_and_the_tenant_of_the_line(filled: Cons
     place = ("--storage", other, "--tenant", "team-a")
     filled.output("create", "todo", "elsewhere", "--set", "spec.text=x", "--no-reconcile", *place)
     for words in (place, ("--storage", "=", "sqlite", ":", f"{tmp_path}/other.db", "--tenant", "=", "team-a")):
-        assert filled.output("completion", "objects", "--", "get", *words, "todos", "").split() == ["elsewhere"]
+        for line in (("get", *words, "todos", ""), (*words, "get", "todos", "")):
+            assert filled.output("completion", "objects", "--", *line).split() == ["elsewhere"]
+
+
+def test_the_keys_of_the_line_open_its_storage(filled: Console) -> None:
+    line = ("completion", "objects", "--", "--encryption-keys", "nowhere", "get", "todos", "")
+    assert "nowhere" in filled.run(*line).errors
 
 
 PROGRAM = """#!/bin/sh
@@ -73,6 +86,11 @@ TYPED = {
     "todo get -n wo\ttodos rep\t\n": "<get -n work todos report>",
     "todo get todos -o js\t\n": "<get todos -o json>",
     "todo expl\ttod\t\n": "<explain todos>",
+    "todo -n work ge\ttodos rep\t\n": "<-n work get todos report>",
+    "todo --namespace=work get todos rep\t\n": "<--namespace=work get todos report>",
+    "todo -nwork get todos rep\t\n": "<-nwork get todos report>",
+    "todo -n wo\tget todos rep\t\n": "<-n work get todos report>",
+    "todo --tenant get desc\t\n": "<--tenant get describe>",
 }
 
 
@@ -108,6 +126,7 @@ def test_fish_completes_types_names_namespaces_and_formats(environment: dict[str
     lines = (
         *("todo get todos mi", "todo get todos/mi", "todo get -n work todos ", "todo get todos -n wo"),
         *("todo get todos -o js", "todo explain tod"),
+        *("todo -n work get todos ", "todo --namespace=work get todos ", "todo -n wo", "todo --tenant get desc"),
     )
     program = "; ".join(["todo completion fish | source", *(f"complete -C '{line}'" for line in lines)])
     command = [needs("fish"), "--no-config", "-c", program]
@@ -116,6 +135,7 @@ def test_fish_completes_types_names_namespaces_and_formats(environment: dict[str
     )
     assert [line.partition("\t")[0] for line in ran.stdout.splitlines()] == [
         *("milk", "todos/milk", "report", "work", "json", "todos"),
+        *("report", "report", "work", "describe"),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pilotage.cli import placeflags
 from pilotage.cli.completion.commands import Command, Option, Values
 
 _SCRIPT = """\
@@ -21,6 +22,12 @@ _{function}_objects() {{
 _{function}() {{
     local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD - 1]}}" command={program} number
     for ((number = 1; number < COMP_CWORD; number++)); do
+        case "${{COMP_WORDS[number]}}" in
+            {places})
+                [[ ${{COMP_WORDS[number + 1]}} == "=" ]] && ((number++))
+                ((number++))
+                continue ;;
+        esac
         case "$command ${{COMP_WORDS[number]}}" in
             {commands}) command+=" ${{COMP_WORDS[number]}}" ;;
         esac
@@ -61,6 +68,7 @@ def script(root: Command) -> str:
         program=root.program,
         function=root.function,
         commands=" | ".join(f'"{command.name}"' for command in root.all() if command is not root),
+        places=" | ".join(placeflags.FLAGS),
         values="\n".join(line for command in root.all() for line in _values(command, root.function)),
         arguments="\n".join(_arguments(command) for command in root.all()),
     )

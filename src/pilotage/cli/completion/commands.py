@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+
+from pilotage.cli import placeflags
+
+_PLACE = frozenset(placeflags.FLAGS)
 
 
 class Values(Enum):
@@ -71,12 +75,19 @@ def described(parser: argparse.ArgumentParser, words: tuple[str, ...] = ("pilota
     nested = [action for action in positional if isinstance(action, argparse._SubParsersAction)]
     if nested:
         helps = {choice.dest: choice.help or "" for choice in nested[0]._choices_actions}
-        below = (described(each, (*words, name), helps.get(name, "")) for name, each in nested[0].choices.items())
-        return Command(words, about, options, subcommands=tuple(below))
+        choices = nested[0].choices.items()
+        below = tuple(described(each, (*words, name), helps.get(name, "")) for name, each in choices)
+        return Command(words, about, (*options, *_place_options(below)), subcommands=below)
     first = positional[0] if positional else None
     if first is None:
         return Command(words, about, options)
     return Command(words, about, options, _values(first), tuple(map(str, first.choices or ())))
+
+
+def _place_options(commands: Iterable[Command]) -> tuple[Option, ...]:
+    """The options for the place of these commands: they may stand before the command."""
+    found = {each.flags: each for command in commands for each in command.options if set(each.flags) <= _PLACE}
+    return tuple(found.values())
 
 
 def _option(parser: argparse.ArgumentParser, action: argparse.Action) -> Option:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pilotage.cli import placeflags
 from pilotage.cli.completion.commands import Command, Option, Values
 
 _HEADING = """\
 # Completion of {program} for fish. Load it with: {program} completion fish | source
 function __{function}_at
     set -l command {program}
+    set -l value no
     for word in (commandline -opc)[2..]
-        if contains -- "$command $word" {commands}
+        if test $value = yes
+            set value no
+        else if contains -- "$word" {places}
+            set value yes
+        else if contains -- "$command $word" {commands}
             set command "$command $word"
         end
     end
@@ -35,7 +41,9 @@ _FILES = {
 def script(root: Command) -> str:
     """The completion script for fish."""
     commands = " ".join(_quoted(command.name) for command in root.all() if command is not root)
-    heading = _HEADING.format(commands=commands, program=root.program, function=root.function)
+    heading = _HEADING.format(
+        commands=commands, places=" ".join(placeflags.FLAGS), program=root.program, function=root.function
+    )
     return "\n".join([heading, *(line for each in root.all() for line in _lines(each))]) + "\n"
 
 

@@ -12,8 +12,12 @@ _ACTIONS = {
     Values.OBJECT: "_{function}_objects",
 }
 _OBJECTS = """\
+_{function}_line() {{
+    local -a typed=("${{(@)words[2,CURRENT]}}")
+    _{function}
+}}
 _{function}_objects() {{
-    local -a found=(${{(f)"$({program} completion objects -- "${{(@)words[1,CURRENT]}}" 2>/dev/null)"}})
+    local -a found=(${{(f)"$({program} completion objects -- "${{(@)typed}}" 2>/dev/null)"}})
     compadd -a found
 }}
 """
@@ -27,7 +31,7 @@ def script(root: Command) -> str:
     )
     functions = _OBJECTS.format(function=root.function, program=program)
     functions += "".join(_function(command) for command in root.all())
-    return f"{heading}{functions}compdef {_name(root)} {program}\n"
+    return f"{heading}{functions}compdef {_name(root)}_line {program}\n"
 
 
 def _function(command: Command) -> str:
@@ -73,7 +77,14 @@ def _specification(option: Option, function: str) -> str:
             f"({' '.join(option.choices)})" if option.choices else _ACTIONS[option.values].format(function=function)
         )
         value = f": :{action}"
-    return " ".join(_quoted(f"{excluded}{flag}[{described}]{value}") for flag in option.flags)
+    return " ".join(
+        _quoted(f"{excluded}{flag}{_joint(flag) if value else ''}[{described}]{value}") for flag in option.flags
+    )
+
+
+def _joint(flag: str) -> str:
+    """What lets the value be in the next word or in the same one: `--storage=URL`, `-nNAME`."""
+    return "=" if flag.startswith("--") else "+"
 
 
 def _quoted(text: str) -> str:

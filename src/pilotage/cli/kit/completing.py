@@ -6,10 +6,12 @@ import argparse
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from pilotage.cli import placeflags
 from pilotage.cli.completion import OBJECTS, add_shell, print_script
 from pilotage.cli.help import examples
 from pilotage.cli.kit.arguments.flags import Command, add_nothing
 from pilotage.cli.kit.execution import CommandBackend, execute
+from pilotage.cli.parsing import command_first, place_and_rest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,18 +20,23 @@ if TYPE_CHECKING:
     from pilotage.cli.kit.tool import Tool
 
 NAMES = Command("names", "", "", (), add_nothing)
-_WHERE = ("storage", "tenant", "kubeconfig", "context", "namespace")
+_WHERE = tuple(flag[2:].replace("-", "_") for flag in placeflags.FLAGS if flag.startswith("--"))
 
 
 def print_objects(place: CommandBackend, parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     """Print what may be the last word of a command line, the one at the cursor, one word a line. The line begins with
-    the command."""
-    command = _commands(parser).get(words[0]) if words else None
-    if command is None:
+    the command, or with the options for the place."""
+    words = list(_joined(words))
+    typed = bool(place_and_rest(words[:-1])[1])
+    # At the value of an option before the command, as in `-n TAB`, it is read as of `get`, which takes all of these.
+    name, *rest = command_first(words) if typed else ["get", *words]
+    command = _commands(parser).get(name)
+    read = _read(command, rest) if command is not None else None
+    if read is None or not (typed or read.value_of):
         return 0
-    options = {**dict.fromkeys(_WHERE, ""), **vars(_read(command, list(_joined(words[1:]))))}
+    options = {**dict.fromkeys(_WHERE, ""), **vars(read)}
     options["tenant"] = options["tenant"] or "default"
-    return execute(place, NAMES, argparse.Namespace(**options, command=words[0]))
+    return execute(place, NAMES, argparse.Namespace(**options, command=name))
 
 
 def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -64,15 +71,15 @@ def _read(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Nam
     found: dict[str, Any] = {}
     pending: argparse.Action | None = None
     for word in words[:-1]:
-        flag, equals, value = word.partition("=")
-        action = actions.get(flag if word.startswith("--") else word)
+        flag, joint, value = _option_and_value(word)
+        action = actions.get(flag)
         if pending is not None:
             found[pending.dest], pending = word, None
         elif action is None:
             resources += [] if word.startswith("-") else [word]
         elif action.nargs == 0:
             found[action.dest] = True
-        elif equals:
+        elif joint:
             found[action.dest] = value
         else:
             pending = action
@@ -86,6 +93,14 @@ def _read(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Nam
         current=current,
         value_of=pending.dest if pending is not None else "",
     )
+
+
+def _option_and_value(word: str) -> tuple[str, bool, str]:
+    """An option, and whether the value is in the same word: `--namespace=shop`, `-nshop`, `-n=shop`."""
+    if word.startswith("--"):
+        flag, equals, value = word.partition("=")
+        return flag, bool(equals), value
+    return word[:2], len(word) > 2, word[2:].removeprefix("=")
 
 
 def register(subparsers: Any, tool: Tool) -> None:
