@@ -74,6 +74,29 @@ def test_a_second_signal_ends_the_command_and_what_was_cut_is_listed(interrupted
     assert interrupted.output("get", "todo", "milk", "-o", "jsonpath={.status.phase}") == "Open"
 
 
+class InterruptedDefaulter:
+    """Ctrl-C is pressed in the middle of a command: while its second object is written."""
+
+    async def default(self, todo: Todo) -> None:
+        if todo.metadata.name == "second":
+            signal.raise_signal(signal.SIGINT)
+            await asyncio.Event().wait()
+
+
+def test_a_command_that_was_cut_does_not_say_that_all_is_stored(interrupted: Console) -> None:
+    def setup_webhook(manager: pt.Manager) -> None:
+        pt.WebhookBuilder(manager).for_(Todo).with_defaulter(InterruptedDefaulter()).complete()
+
+    interrupted.tool.setup = setup_webhook
+    kind = "apiVersion: todo.example.com/v1\nkind: Todo\n"
+    objects = [f"{kind}metadata: {{name: {name}}}\nspec: {{text: a}}\n" for name in ("first", "second", "third")]
+    ran = interrupted.run("apply", "-f", "-", stdin="---\n".join(objects))
+    assert (ran.code, ran.output) == (130, "todo.todo.example.com/first created\n")
+    assert ran.errors.splitlines()[-1] == (
+        "error: interrupted before the command was finished: not everything may be written, run it again"
+    )
+
+
 PROGRAM = """
 import asyncio, signal, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor

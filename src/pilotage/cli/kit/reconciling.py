@@ -26,6 +26,7 @@ FAILING_SECONDS = 2.0
 """How long a reconcile that fails is retried, if nothing else is left to do."""
 _CHECK_SECONDS = 0.25
 _INTERRUPTED = "interrupted: what was written is stored, and the next command reconciles the rest"
+_UNFINISHED = "interrupted before the command was finished: not everything may be written, run it again"
 
 Setup = Callable[[Manager], Any]
 
@@ -53,8 +54,7 @@ async def with_reconcilers(
         try:
             left = await _run_managed(cluster, how, work, failures, interruption)
         except ManagerStopped:
-            is_stored = work.done.is_set() and work.error is None
-            raise Interrupted(_INTERRUPTED if is_stored else "interrupted") from None
+            raise Interrupted(_INTERRUPTED if work.is_finished else _UNFINISHED) from None
         except (ShutdownTimeout, ShutdownForced) as error:
             if interruption.signalled:
                 raise Interrupted(f"interrupted, and not finished: {listed(error.cut) or 'nothing'}") from None
@@ -128,6 +128,8 @@ class _Work:
     def __init__(self, command: Callable[[], Awaitable[int]]) -> None:
         self._command = command
         self.done = asyncio.Event()
+        """It has ended in some way: finished, failed or cancelled."""
+        self.is_finished = False
         self.code = 0
         self.error: Exception | None = None
 
@@ -137,6 +139,7 @@ class _Work:
     async def start(self) -> None:
         try:
             self.code = await self._command()
+            self.is_finished = True
         except Exception as error:
             self.error = error
         finally:
