@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import os
-import shlex
-import subprocess
 import tempfile
-from pathlib import Path
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.get import chosen_by
 from pilotage.cli.kit.commands.written import Report
+from pilotage.cli.kit.editor import edit_text, temporary_file
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.documents import as_json, as_yaml, without_managed_fields
 from pilotage.cli.kit.selection import SelectedObjects
@@ -49,12 +45,12 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
 async def _edit(session: CommandSession, options: argparse.Namespace, each: SelectedObjects, report: Report) -> None:
     old = without_managed_fields(await session.get(each.mapping, each.name, each.namespace))
     write = as_json if options.output == "json" else as_yaml
-    with tempfile.TemporaryDirectory(prefix="edit-") as folder:
-        file = Path(folder) / f"{each.mapping.resource.resource}-{each.name}.{options.output or 'yaml'}"
+    name = f"{each.mapping.resource.resource}-{each.name}.{options.output or 'yaml'}"
+    with temporary_file(name, session.errors.line) as file:
         text, failure, last = write(old), "", ""
         while True:
             before = f"{_HEAD}{failure}{text}"
-            after = await _run_editor(file, before)
+            after = await edit_text(file, before)
             if not _content(after).strip() or _content(after) == _content(before):
                 if not failure:
                     session.errors.line("Edit cancelled, no changes made.")
@@ -66,23 +62,6 @@ async def _edit(session: CommandSession, options: argparse.Namespace, each: Sele
                 return
             except (ApiError, CommandError) as error:
                 failure = _comment(each, error)
-
-
-async def _run_editor(file: Path, text: str) -> str:
-    """What a user makes of a text in an editor."""
-    editor = os.environ.get("KUBE_EDITOR") or os.environ.get("EDITOR") or "vi"
-
-    def edit() -> str:
-        file.write_text(text, encoding="utf-8")
-        try:
-            code = subprocess.call([*shlex.split(editor), str(file)])  # noqa: S603 - the user's own editor
-        except OSError as error:
-            raise CommandError(f"unable to launch the editor {editor!r}: {error.strerror}; set EDITOR") from error
-        if code != 0:
-            raise CommandError(f"there was a problem with the editor {editor!r}: exit code {code}")
-        return file.read_text(encoding="utf-8")
-
-    return await asyncio.to_thread(edit)  # watches and reconcilers go on in the meantime
 
 
 async def _save(session: CommandSession, each: SelectedObjects, old: Document, text: str, report: Report) -> None:
