@@ -59,3 +59,55 @@ def test_a_read_creates_no_file(todo: Console, command: str, tmp_path: Path) -> 
     ran = todo.run(*command.split(), "--tenant", "team-x")
     assert (ran.code, "the storage is empty" in ran.errors) == (3, True)
     assert not list(tmp_path.iterdir())
+
+
+FAILING = (
+    *("apply -f nofile", "create -f nofile", "create todo", "create nothing milk"),
+    *("create todo milk --set spec.priority=x", "create todo milk --no-reconcile"),
+)
+DRY = ("apply -f - --dry-run=client", "apply -f - --dry-run=server", "create -f - --dry-run=client")
+MANIFEST = "{apiVersion: todo.example.com/v1, kind: Todo, metadata: {name: milk}, spec: {text: a}}"
+INVALID = "{apiVersion: todo.example.com/v1, kind: Todo, metadata: {name: tea}, spec: {}}"
+
+
+@pytest.mark.parametrize("command", FAILING)
+def test_a_create_or_apply_that_fails_creates_neither_tenant_nor_file(
+    todo: Console, command: str, tmp_path: Path
+) -> None:
+    ran = todo.run(*command.split(), "--tenant", "team-x")
+    assert ran.code != 0
+    assert ran.errors
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", DRY)
+def test_a_dry_run_creates_neither_tenant_nor_file(todo: Console, command: str, tmp_path: Path) -> None:
+    ran = todo.run(*command.split(), "--tenant", "team-x", stdin=MANIFEST)
+    assert (ran.code, ran.errors) == (0, "")
+    assert ran.output.startswith("todo.todo.example.com/milk created (")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "command", ["delete todo zz", "patch todo zz --set spec.text=b", "label todo zz a=b", "annotate todo zz a=b"]
+)
+def test_a_change_of_what_the_default_tenant_cannot_have_does_not_create_it(team: Console, command: str) -> None:
+    assert "NotFound" in team.run(*command.split()).errors
+    assert tenants(team) == "team-a\n"
+
+
+def test_a_new_tenant_gets_the_objects_that_are_valid_and_each_is_printed_once(todo: Console) -> None:
+    line = ("apply", "-f", "-", "--tenant", "team-x", "--no-reconcile")
+    ran = todo.run(*line, stdin=f"{INVALID}\n---\n{MANIFEST}")
+    assert (ran.code != 0, ran.output) == (True, "todo.todo.example.com/milk created\n")
+    assert ran.errors.count("tea") == 1
+    assert tenants(todo) == "team-x\n"
+
+
+def test_the_pilotage_command_creates_no_tenant_either(team: Console) -> None:
+    place = ["--storage", team.tool.storage, "--tenant", "team-x"]
+    for words in (["apply", "-f", "nofile"], ["create", "namespace", "UPPER"]):
+        assert captured(lambda words=words: main([*words, *place])).code != 0  # type: ignore[misc]
+    assert captured(lambda: main(["create", "namespace", "shop", "--dry-run=client", *place])).code == 0
+    assert "NotFound" in captured(lambda: main(["delete", "namespace", "zz", *place[:2]])).errors
+    assert tenants(team) == "team-a\n"

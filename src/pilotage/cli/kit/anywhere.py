@@ -63,16 +63,22 @@ class Anywhere:
 
     @asynccontextmanager
     async def _session(self, command: Command, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
-        from pilotage.cli.kit.tenancy import CREATORS, check_exists, check_tenant
+        from pilotage.cli.kit.rehearsal import rehearse
+        from pilotage.cli.kit.tenancy import check_exists, creates_tenant, tenant_exists
 
         storage = _storage(options)
         if storage:
             check_exists(storage)
             tenant = _chosen(options, "tenant") or "default"
-            if command.name not in CREATORS:
-                await check_tenant(storage, tenant)
-            keys = _chosen(options, "encryption_keys")
-            async with _stored(storage, tenant, keys, writes=command.writes) as transport:
+            keys, url = _chosen(options, "encryption_keys"), storage
+            if not await tenant_exists(command.name, storage, tenant) and command.writes:
+                url = "memory:"
+            if url != storage and creates_tenant(command.name, options):
+                async with _stored(url, tenant, keys, writes=True) as transport:
+                    session = await _open(transport, options, "default", storage)
+                    await rehearse(command_function(command.name), session, options, webhooks=False)
+                url = storage
+            async with _stored(url, tenant, keys, writes=command.writes) as transport:
                 yield await _open(transport, options, "default", storage)
             return
         kubeconfig, context = _chosen(options, "kubeconfig"), _chosen(options, "context")

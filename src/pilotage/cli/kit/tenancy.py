@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 
 from pilotage.cli.errors import CommandError
@@ -13,6 +14,21 @@ from pilotage.storage.interface import Storage
 DEFAULT_TENANT = "default"
 CREATORS = ("create", "apply")
 """The commands that create the tenant they are for."""
+
+
+async def tenant_exists(command: str, url: str, tenant: str) -> bool:
+    """Whether the tenant of a command has objects. Raises NoTenant, unless the command may create it."""
+    try:
+        return await check_tenant(url, tenant)
+    except NoTenant:
+        if command in CREATORS:
+            return False
+        raise
+
+
+def creates_tenant(command: str, options: argparse.Namespace) -> bool:
+    """Whether a command creates its tenant if that does not exist: a dry run does not."""
+    return command in CREATORS and options.dry_run == "none"
 
 
 async def check_tenant(url: str, tenant: str) -> bool:

@@ -171,14 +171,18 @@ class Tool:
     async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         """Run a command on the storage; after one that writes, the reconcilers until they are idle."""
         from pilotage.cli.kit.embedded import PrintingTransport
-        from pilotage.cli.kit.tenancy import CREATORS, check_tenant
+        from pilotage.cli.kit.tenancy import creates_tenant, tenant_exists
 
         run, url = command_function(command.name), self.storage_of(options)
-        exists = command.name in CREATORS or await check_tenant(url, options.tenant)
-        if not command.writes:
+        if not await tenant_exists(command.name, url, options.tenant):
             # What watches is for objects that another program will create; anything else must not create a tenant.
-            waits = command.name == "wait" or _watches(options)
-            async with self._reading(url if exists or waits else "memory:", options) as session:
+            if creates_tenant(command.name, options):
+                await self._rehearse(command, options)
+            elif not (command is RECONCILE or command.name == "wait" or _watches(options)):
+                async with self._empty(options) as session:
+                    return await run(session, options)
+        if not command.writes:
+            async with self._reading(url, options) as session:
                 return await run(session, options)
         async with self._open(url, options) as cluster:
             transport = PrintingTransport(cluster.transport, cluster.registry)
@@ -194,6 +198,13 @@ class Tool:
             how = Reconciling(setup, options.reconcile_timeout, session.errors, checkpoint)
             with logged(session.log_file, options.log_level, session.errors):
                 return await with_reconcilers(cluster, how, deadline, lambda: run(session, options))
+
+    async def _rehearse(self, command: Command, options: argparse.Namespace) -> None:
+        from pilotage.cli.kit.rehearsal import rehearse
+
+        webhooks = self.setup is not None and not getattr(options, "no_reconcile", False)
+        async with self._empty(options) as session:
+            await rehearse(command_function(command.name), session, options, webhooks=webhooks)
 
     def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
         """Run a command that reads a SQLite file and does not watch, without an event loop."""
@@ -249,6 +260,14 @@ class Tool:
                 yield await self._session(found, options)
                 return
         async with self._open(url, options) as cluster:
+            yield await self._session(PrintingTransport(cluster.transport, cluster.registry), options)
+
+    @asynccontextmanager
+    async def _empty(self, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
+        """A new storage in memory, in place of a tenant that does not exist."""
+        from pilotage.cli.kit.embedded import PrintingTransport
+
+        async with self._open("memory:", options) as cluster:
             yield await self._session(PrintingTransport(cluster.transport, cluster.registry), options)
 
     @asynccontextmanager

@@ -7,11 +7,11 @@ import re
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.create import with_source
-from pilotage.cli.kit.commands.files import placed
+from pilotage.cli.kit.commands.files import manifests_of, placed
 from pilotage.cli.kit.commands.written import DRY_RUN, Report, is_server_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.session import CommandSession, name_of
-from pilotage.cli.manifestfiles import Manifest, read_manifests
+from pilotage.cli.manifestfiles import Manifest
 from pilotage.errors import ApiError, Conflict, PilotageError, Status
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -23,7 +23,7 @@ _READ_ONLY = ("managedFields", "uid", "resourceVersion", "generation", "creation
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     _check(options)
-    manifests = read_manifests(options.filename, recursive=options.recursive)
+    manifests = manifests_of(options)
     report = Report(session, options)
     errors: list[PilotageError] = []
     applied: list[tuple[RESTMapping, Document]] = []

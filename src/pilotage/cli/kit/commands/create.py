@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.commands.files import placed
+from pilotage.cli.kit.commands.files import manifests_of, placed
 from pilotage.cli.kit.commands.written import Report, is_server_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.schemas import schema_of
 from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.kit.setting import apply_settings, settings
-from pilotage.cli.manifestfiles import Manifest, read_manifests
+from pilotage.cli.manifestfiles import Manifest
 from pilotage.errors import ApiError, PilotageError, Status
 from pilotage.meta.documents import Document
 
@@ -20,7 +20,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     if options.filename:
         if options.resources or options.set:
             raise CommandError("give either -f FILE, or TYPE NAME with --set")
-        await _create_all(session, options, read_manifests(options.filename, recursive=options.recursive, named=False))
+        await _create_all(session, options, manifests_of(options, named=False))
         return 0
     manifest = Manifest(await _document(session, options), "")
     await _create_all(session, options, [manifest])

@@ -15,10 +15,21 @@ from pilotage.meta.mapping.mapper import RESTMapping
 async def selected_by_files(session: CommandSession, options: argparse.Namespace) -> list[SelectedObjects]:
     """The objects of `-f`, by their names."""
     found = []
-    for manifest in read_manifests(options.filename, recursive=getattr(options, "recursive", False)):
+    for manifest in manifests_of(options):
         mapping = await placed(session, manifest, options)
         metadata = manifest.document["metadata"]
         found.append(SelectedObjects(mapping, metadata["name"], metadata.get("namespace") or "", manifest.source))
+    return found
+
+
+def manifests_of(options: argparse.Namespace, *, named: bool = True) -> list[Manifest]:
+    """The objects of `-f`, read once: a command may be rehearsed, and standard input is gone then. Raises
+    CommandError."""
+    if not hasattr(options, "manifests"):
+        options.manifests = read_manifests(
+            options.filename, recursive=getattr(options, "recursive", False), named=named
+        )
+    found: list[Manifest] = options.manifests
     return found
 
 
