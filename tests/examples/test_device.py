@@ -39,7 +39,13 @@ class Program:
     _seen: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def kill(self) -> None:
+        """End it, and read its last lines: the stream is closed after that."""
+        self.process.kill()
+        self._reader.join(PATIENCE)
 
     def line(self) -> str:
         found = self._lines.get(timeout=PATIENCE)
@@ -70,10 +76,11 @@ def running(*command: str, environment: dict[str, str], folder: Path | None = No
     together = os.environ | {"PYTHONUNBUFFERED": "1"} | environment
     process = ForkedProcess(*command, folder=folder, environment=together, merged=True)
     with process:
+        program = Program(process)
         try:
-            yield Program(process)
+            yield program
         finally:
-            process.kill()
+            program.kill()
 
 
 @pytest.fixture
