@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection
 
 
@@ -10,6 +9,8 @@ def check_keywords(function: Callable[..., object], given: Collection[str], know
     """Raise TypeError, with the options that there are, for a keyword of `function` that is not `known`."""
     if known.issuperset(given):
         return
+    import inspect  # only for the message: a read loads no such module
+
     unknown = next(name for name in given if name not in known)
     parameters = inspect.signature(function).parameters.values()
     own = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
