@@ -27,10 +27,8 @@ class ResourceQuota(Plugin):
         resource, namespace = attributes.resource.group_resource, attributes.request.namespace
         if not namespace or attributes.new is None or not _is_charged(attributes, resource):
             return
-        if (quotas := self.context.quotas) is not None:
-            exist = quotas.current()
-            if not (exist if exist is not None else await quotas.list()):
-                return  # as in most clusters
+        if (quotas := self.context.quotas) is not None and not await quotas.list():
+            return  # from now on it is known that there are none, and writes do not come here
         while entries := await self.context.entries(QUOTAS, namespace):
             charges = [await self._charge(attributes, resource, entry) for entry in entries]
             puts = [charge for charge in charges if charge is not None]

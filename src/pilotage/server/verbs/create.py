@@ -13,7 +13,7 @@ from pilotage.rest.response import Response
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.admission import Attributes, Operation, ResourceAdmission
 from pilotage.server.context import RegistryContext
-from pilotage.server.offload import LARGE, offload
+from pilotage.server.offload import offload
 from pilotage.server.ownership.track import track_create
 from pilotage.server.privileges import privilege_causes
 from pilotage.server.resources import ResourceInfo
@@ -36,10 +36,7 @@ class Creator:
 
     async def create(self, info: ResourceInfo, request: APIRequest) -> Response:
         bodies.check_options(request)
-        if len(request.body) < LARGE:
-            document, problems = bodies.read(request, info)
-        else:
-            document, problems = await offload(len(request.body), bodies.read, request, info)
+        document, problems = await offload(len(request.body), bodies.read, request, info)
         meta.wipe(document["metadata"])
         return await self.create_document(info, request, document, problems)
 
@@ -63,10 +60,7 @@ class Creator:
         """
         context, metadata, size = self.context, document["metadata"], len(request.body) * info.strategy.weight
         set_namespace(info, request, metadata)
-        if size < LARGE:
-            warnings = steps.default(info, request, document, problems)
-        else:
-            warnings = await offload(size, steps.default, info, request, document, problems)
+        warnings = await offload(size, steps.default, info, request, document, problems)
         if info.terminating:
             message = "create not allowed while custom resource definition is terminating"
             raise info.forbidden(metadata.get("name", ""), message)
@@ -132,11 +126,7 @@ class Creator:
         label, causes = info.strategy.privileges(document, None)
         if causes:
             causes = await privilege_causes(context, document, label, causes)
-        if size < LARGE:
-            causes += steps.validate_create(info, request, document)
-        else:
-            causes += await offload(size, steps.validate_create, info, request, document)
-        if causes:
+        if causes := causes + await offload(size, steps.validate_create, info, request, document):
             raise info.invalid(document["metadata"].get("name", ""), causes)
         try:
             await admission.validate(attributes)
