@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -61,7 +62,7 @@ class LogReader:
         return self._watch is not None and not self._working and self._watch.position >= self._storage.revision
 
 
-class LogLoop:
+class LogLoop(ABC):
     """A background loop that begins with what exists, and then works through the log."""
 
     name: ClassVar[str]
@@ -81,7 +82,7 @@ class LogLoop:
         """What is left to do, as a sentence."""
         return self.work
 
-    async def prepare(self) -> None:
+    async def prepare(self) -> None:  # noqa: B027 - most loops have nothing to prepare
         """Called before the first request."""
 
     async def run(self) -> None:
@@ -92,8 +93,9 @@ class LogLoop:
         finally:
             self._reader.stop()
 
+    @abstractmethod
     async def _run(self) -> None:
-        raise NotImplementedError
+        """Work through the log, which `self._reader` reads."""
 
     async def _list(self, collection: str) -> list[Document]:
         """The stored objects of a collection."""
