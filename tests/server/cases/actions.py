@@ -154,6 +154,8 @@ def using(name: str, **resources: object) -> dict[str, object]:
 
 
 NEEDS_REQUESTS = 'pods "a" is forbidden: failed quota: q: must specify memory for: c,d; requests.cpu for: c,d'
+OVER_THE_LIMIT = using("b", limits={"cpu": "2", "memory": "1Gi"})
+IS_OVER_THE_LIMIT = 'pods "b" is forbidden: maximum cpu usage per Container is 1, but limit is 2'
 LIMITING = Scenario(
     "limiting",
     [
@@ -185,7 +187,11 @@ LIMITING = Scenario(
                 },
             },
         ),
-        post("over the limit", PODS, using("b", limits={"cpu": "2", "memory": "1Gi"})),
+        # It reads limits from a cache, too.
+        post(
+            "the limits are enforced", f"{PODS}?dryRun=All", OVER_THE_LIMIT, until={"body.message": IS_OVER_THE_LIMIT}
+        ),
+        post("over the limit", PODS, OVER_THE_LIMIT),
         post("under the limit", PODS, using("b", requests={"cpu": "1m"}, limits={"memory": "1Gi"})),
         post("by dry run, with defaults", f"{PODS}?dryRun=All", using("b", requests={"cpu": "20m", "memory": "1Mi"})),
     ],
