@@ -33,7 +33,7 @@ def config_map(name: str, namespace: str = "default") -> ConfigMap:
 
 
 async def readyz(manager: pt.Manager) -> str:
-    answer = await HealthHandler("/readyz", manager._readyz_checks)(HTTPRequest("GET", "/readyz?verbose"))
+    answer = await HealthHandler("/readyz", manager._endpoints.readyz_checks)(HTTPRequest("GET", "/readyz?verbose"))
     return answer.body.decode()
 
 

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pilotage.client.client import Client
-from pilotage.client.restmapper import DynamicRESTMapper
 from pilotage.cluster.apiserver import (
     OFF_BY_DEFAULT,
     AdmissionPlugins,
@@ -20,7 +19,6 @@ from pilotage.cluster.apiserver import (
 )
 from pilotage.cluster.events import EventAPI, EventBroadcaster, EventRecorder
 from pilotage.cluster.fencing import FencedTransport, Fences
-from pilotage.cluster.installation import apply_manifests, install
 from pilotage.cluster.recording import recorded, recorder
 from pilotage.cluster.refusals import Refusals
 from pilotage.cluster.routing import Aggregation, RoutedTransport
@@ -52,6 +50,8 @@ class Cluster:
     def __init__(
         self, server: APIServer, scheme: Scheme | None = None, clock: times.Clock = times.system_clock
     ) -> None:
+        from pilotage.client.restmapper import DynamicRESTMapper
+
         self._server = server
         self._exits = AsyncExitStack()
         self._client: Client | None = None
@@ -231,6 +231,8 @@ class Cluster:
     async def install(self, *types: type[Resource], manifests: Iterable[Mapping[str, Any]] = ()) -> None:
         """Apply the CRDs of these types and wait until they are served; then apply `manifests`, documents of other
         objects, such as those of `pilotage.webhook.manifests`."""
+        from pilotage.cluster.installation import apply_manifests, install
+
         await install(self.client, types, self.conversions)
         await apply_manifests(self.client, manifests)
 

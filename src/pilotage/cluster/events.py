@@ -7,17 +7,19 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from random import Random
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pilotage.cluster import series
 from pilotage.cluster.correlation import ObjectReference, Occurrence
-from pilotage.cluster.eventwriter import EventOptions, EventWriter
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.owners import Owner
 from pilotage.meta.scalars import times
 from pilotage.meta.validation import names
-from pilotage.rest import Transport
 from pilotage.telemetry.logs import logger
+
+if TYPE_CHECKING:
+    from pilotage.cluster.eventwriter import EventOptions, EventWriter
+    from pilotage.rest import Transport
 
 EventAPI = Literal["v1", "events.k8s.io/v1"]
 """The API that events are written to. The server shows them in both."""
@@ -92,6 +94,8 @@ class EventBroadcaster:
         clock: Callable[[], datetime] = times.system_clock,
         random: Random | None = None,
     ) -> None:
+        from pilotage.cluster.eventwriter import EventOptions
+
         self.now = clock
         self.dropped = 0
         """Events that were dropped because too many waited, or because the program ended."""
@@ -116,6 +120,8 @@ class EventBroadcaster:
 
     def attach(self, transport: Transport) -> EventBroadcaster:
         """Set the transport that events are written to, before the block is entered."""
+        from pilotage.cluster.eventwriter import EventWriter
+
         self._writer = EventWriter(transport, self._waiting, self._options, self.now, self._random)
         return self
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from pilotage.errors import Forbidden, PilotageError
@@ -64,6 +63,8 @@ class Refusals:
 
     async def review(self, transport: Transport) -> None:
         """Ask the server whether it grants by now what is missing, at most every few seconds."""
+        import asyncio
+
         now = asyncio.get_running_loop().time()
         if not self._missing or now < self._reviewed_at + _REVIEW_SECONDS:
             return

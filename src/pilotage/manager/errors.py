@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pilotage.errors import PilotageError
-from pilotage.rest.refusal import MissingPermission
+
+if TYPE_CHECKING:
+    from pilotage.rest.refusal import MissingPermission
 
 
 class AlreadyStarted(PilotageError):

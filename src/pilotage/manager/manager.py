@@ -1,64 +1,47 @@
-"""The manager: starts the runnables of a program in order, supervises them, and stops them in order."""
+"""The manager: starts the runnables of a program in order, supervises them, and stops them in order.
+
+The parts that it is made of are imported when one is created: the class is in the annotations of programs, also of
+those that only print a table.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
-from datetime import datetime
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from contextlib import AsyncExitStack, nullcontext
+from typing import TYPE_CHECKING
 
-from pilotage.cache.cache import Cache
-from pilotage.client.client import Client
-from pilotage.cluster.cluster import Cluster
-from pilotage.cluster.events import EventAPI, EventRecorder
 from pilotage.errors import InvalidDefinition
-from pilotage.http.health import Check, HealthHandler, ping
-from pilotage.http.messages import Handler
-from pilotage.manager import signals
-from pilotage.manager.clusters import MemberCluster, check_new
-from pilotage.manager.declared import Declared
-from pilotage.manager.election.candidate import for_lease, new_candidate
-from pilotage.manager.election.elector import LeaderCallbacks
-from pilotage.manager.endpoints.readiness import readiness
-from pilotage.manager.endpoints.server import (
-    METRICS_LOGGER,
-    METRICS_PATH,
-    Routes,
-    Server,
-    ServingCertificate,
-    metrics_handler,
-)
 from pilotage.manager.errors import AlreadyStarted, ManagerStopped
-from pilotage.manager.lag import Lag
-from pilotage.manager.lifecycle import Lifecycle
-from pilotage.manager.options import ManagerOptions
-from pilotage.manager.permissions import Permissions
-from pilotage.manager.processes.child import add_probe
-from pilotage.manager.runnables import AnyRunnable, name_of
-from pilotage.manager.runs.beginning import Beginning, reconcilers_of
-from pilotage.manager.runs.idleness import Idleness
-from pilotage.manager.supervision.liveness import EVENT_LOOP
-from pilotage.manager.supervision.supervisor import has_threads
-from pilotage.manager.supervision.tasks import Supervision
-from pilotage.manager.work import WorkTracker
-from pilotage.meta.forms import Kind
-from pilotage.meta.mapping.mapper import RESTMapper
-from pilotage.meta.mapping.scheme import Scheme
-from pilotage.net.sockets import parse_bind_address
-from pilotage.rest import Fence
-from pilotage.rest.refusal import MissingPermission
-from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:
-    from pilotage.cache.plan import CacheOptions
-    from pilotage.device.client.clientset import Devices
-    from pilotage.manager.namespaces import NamespaceSelection
-    from pilotage.manager.shards.shards import Shards
-    from pilotage.webhook.server import WebhookServer
+    import asyncio
+    from collections.abc import Callable, Coroutine
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+    from types import TracebackType
+    from typing import Any
 
-log = logger("pilotage.manager")
+    from pilotage.cache.cache import Cache
+    from pilotage.cache.plan import CacheOptions
+    from pilotage.client.client import Client
+    from pilotage.cluster.cluster import Cluster
+    from pilotage.cluster.events import EventAPI, EventRecorder
+    from pilotage.device.client.clientset import Devices
+    from pilotage.http.health import Check
+    from pilotage.http.messages import Handler
+    from pilotage.manager.clusters import MemberCluster
+    from pilotage.manager.election.elector import LeaderCallbacks
+    from pilotage.manager.lag import Lag
+    from pilotage.manager.namespaces import NamespaceSelection
+    from pilotage.manager.options import ManagerOptions
+    from pilotage.manager.runnables import AnyRunnable
+    from pilotage.manager.shards.shards import Shards
+    from pilotage.manager.supervision.tasks import Supervision
+    from pilotage.meta.forms import Kind
+    from pilotage.meta.mapping.mapper import RESTMapper
+    from pilotage.meta.mapping.scheme import Scheme
+    from pilotage.rest import Fence
+    from pilotage.rest.refusal import MissingPermission
+    from pilotage.webhook.server import WebhookServer
 
 
 class Manager:
@@ -77,6 +60,14 @@ class Manager:
             raise InvalidDefinition(
                 f"a manager needs a cluster (Cluster.embedded(), Cluster.connect()), not {cluster!r}"
             )
+        from pilotage.manager.declared import Declared
+        from pilotage.manager.endpoints.endpoints import Endpoints
+        from pilotage.manager.lifecycle import Lifecycle
+        from pilotage.manager.options import ManagerOptions
+        from pilotage.manager.permissions import Permissions
+        from pilotage.manager.runs.beginning import Beginning
+        from pilotage.manager.work import WorkTracker
+
         self.cluster = cluster
         self.options = options if options is not None else ManagerOptions()
         self.work = WorkTracker(limit=self.options.max_active_work)
@@ -89,12 +80,7 @@ class Manager:
         self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout, self.options.shutdown_progress)
         self._permissions = Permissions(self._own_permissions)
         self._namespaces: NamespaceSelection | None = None
-        self._healthz: dict[str, Check] = {}
-        self._readyz: dict[str, Check] = {}
-        self._metrics_routes: dict[str, Handler] = {
-            **self.options.metrics_extra_handlers,
-            METRICS_PATH: metrics_handler(),
-        }
+        self._endpoints = Endpoints(self.options, self._lifecycle, cluster, self._permissions)
         self._devices: Devices | None = None
         self._webhook_server: WebhookServer | None = None
         self._exits: AsyncExitStack | None = None
@@ -102,11 +88,9 @@ class Manager:
         self._client: Client | None = None
         self._lag: Lag | None = None
         self._supervision: Supervision | None = None
-        self._servers: dict[str, Server] = {}
         self._started = False
         self._controller_names: set[str] = set()
         self._members: list[MemberCluster] = []
-        self._readyz_members: dict[str, Check] = {}
 
     @property
     def client(self) -> Client:
@@ -152,17 +136,17 @@ class Manager:
     @property
     def metrics_address(self) -> tuple[str, int]:
         """The address of the metrics server."""
-        return self._server(_METRICS).address
+        return self._endpoints.address("metrics server")
 
     @property
     def health_probe_address(self) -> tuple[str, int]:
         """The address of the health probe server."""
-        return self._server(_HEALTH).address
+        return self._endpoints.address("health probe server")
 
     @property
     def debug_address(self) -> tuple[str, int]:
         """The address of the debug server."""
-        return self._server(_DEBUG).address
+        return self._endpoints.address("debug server")
 
     @property
     def webhook_server(self) -> WebhookServer:
@@ -195,6 +179,8 @@ class Manager:
         no other one needs. What has no `stop` is cancelled. Returns whether it ended by itself. InvalidDefinition if it
         was not added.
         """
+        from pilotage.manager.runnables import name_of
+
         ended = await self._lifecycle.groups.remove(runnable, timeout)
         name = name_of(runnable)
         if all(entry.name != name for entry in self._lifecycle.groups.entries()):
@@ -240,6 +226,8 @@ class Manager:
         `lease` is its name, in `leader_election_namespace`. Times, labels and where it is renewed are as for the
         manager's own. `callbacks` are called when the leadership changes; `release_on_cancel` releases it at the end.
         """
+        from pilotage.manager.election.candidate import for_lease, new_candidate
+
         election = for_lease(self.options, lease, callbacks)
         candidate = new_candidate(election, self.cluster, self._supervision, self.clock)
         await candidate.lead(lead, release_on_cancel)
@@ -253,6 +241,9 @@ class Manager:
         `run_until_idle` include its cache. It may be added while the manager runs. `name` is for logs and checks,
         and `cache` has the options of its cache.
         """
+        from pilotage.manager.clusters import MemberCluster, check_new
+        from pilotage.manager.lag import Lag
+
         if self._exits is None:
             raise _closed()
         name = name or f"cluster-{len(self._members) + 2}"
@@ -266,7 +257,7 @@ class Manager:
         self._members.append(member)
         self.beginning.caches[made] = name
         self._exits.callback(self._permissions.add(cluster, made))
-        self._readyz_members[name] = cluster.check
+        self._endpoints.members[name] = cluster.check
         self.add(made)
         return member
 
@@ -277,18 +268,16 @@ class Manager:
 
     def add_healthz_check(self, name: str, check: Check) -> None:
         """Add a check to `/healthz`: whether the process should be restarted. Before the start only."""
-        self._add_check(self._healthz, name, check)
+        self._add_check(self._endpoints.healthz, name, check)
 
     def add_readyz_check(self, name: str, check: Check) -> None:
         """Add a check to `/readyz`: whether the process can do its work. Before the start only."""
-        self._add_check(self._readyz, name, check)
+        self._add_check(self._endpoints.readyz, name, check)
 
     def add_metrics_server_extra_handler(self, path: str, handler: Handler) -> None:
         """Serve a path beside the metrics; one that ends in `/` includes all paths below. Before the start only."""
         self._check_not_started(f"the handler of {path}")
-        if not path.startswith("/") or path in self._metrics_routes:
-            raise InvalidDefinition(f"{path!r} must start with '/' and not be in use")
-        self._metrics_routes[path] = handler
+        self._endpoints.add_handler(path, handler)
 
     async def start(self, timeout: float | None = None) -> None:
         """Run until SIGTERM, SIGINT, `timeout` seconds or cancellation, then shut down in order.
@@ -297,6 +286,8 @@ class Manager:
         exception group of two of them. A cancellation is passed on after the shutdown; a second one ends the grace
         period.
         """
+        import asyncio
+
         if self._started:
             raise AlreadyStarted("the manager was started already; create another one")
         self._launch()
@@ -331,6 +322,8 @@ class Manager:
         All keeps running until the block ends, so it can be called again. Raises NotIdle after `timeout` seconds, with
         what is busy; the error of a runnable; and ManagerStopped after a signal.
         """
+        from pilotage.manager.runs.idleness import Idleness
+
         self._launch()
         idleness = Idleness(self._lifecycle, self.work, self._lag, self.cluster, self._members)
         with self._signals():
@@ -347,6 +340,8 @@ class Manager:
         `timeout` and `horizon` are those of `run_until_idle`. Raises NotFound if the object does not exist,
         InvalidDefinition if no controller is for its kind, AlreadyStarted if the manager has started with all objects.
         """
+        from pilotage.manager.runs.beginning import reconcilers_of
+
         if self._lifecycle.launched and not self.beginning.only:
             raise AlreadyStarted("run_once must be called before the manager is started; create another manager")
         controllers = reconcilers_of(kind, [entry.runnable for entry in self._lifecycle.groups.entries()])
@@ -355,6 +350,9 @@ class Manager:
         await self.run_until_idle(timeout, horizon)
 
     async def __aenter__(self) -> Manager:
+        from pilotage.manager.lag import Lag
+        from pilotage.manager.supervision.tasks import supervise
+
         if self._exits is not None:
             raise AlreadyStarted("the manager was opened already; create another one")
         async with AsyncExitStack() as exits:
@@ -364,11 +362,10 @@ class Manager:
                 exits.push_async_callback(detach, self._devices, self.cluster)
             if not self.cluster.is_open:
                 await exits.enter_async_context(self.cluster)
-            if has_threads(asyncio.get_running_loop()):
-                self._supervision = Supervision(self.options, self.work, self._lifecycle)
-                self._supervision.start()
-                exits.callback(self._supervision.stop)
+            self._supervision = supervise(self.options, self.work, self._lifecycle, exits)
             if self.options.leader_election:
+                from pilotage.manager.election.candidate import new_candidate
+
                 candidate = new_candidate(self.options, self.cluster, self._supervision, self.clock)
                 exits.push_async_callback(candidate.close)
                 self._lifecycle.elector, self._lifecycle.run_election = candidate.elector, candidate.run
@@ -383,7 +380,7 @@ class Manager:
             self._lag = Lag(cache, self.cluster.writes, self.cluster.rest_mapper)
             exits.callback(self._lag.close)
             self._client = self.cluster.cached_client(cache, fences=self._fences)
-            await self._open_servers(exits)
+            await self._endpoints.open(self._supervision, self.add, exits)
             if self.options.webhook_server is not None:
                 self.webhook_server  # noqa: B018 - adds it
             exits.callback(self._permissions.add(self.cluster, cache))
@@ -415,6 +412,8 @@ class Manager:
         self._lifecycle.launch()
 
     def _signals(self) -> AbstractContextManager[None]:
+        from pilotage.manager import signals
+
         handled = signals.handled(self._lifecycle.on_signal, self._lifecycle.on_arrival)
         return handled if self.options.handle_signals else nullcontext()
 
@@ -423,61 +422,9 @@ class Manager:
         elector = self._lifecycle.elector
         return (elector.fence,) if elector is not None and elector.has_led else ()
 
-    async def _open_servers(self, exits: AsyncExitStack) -> None:
-        """Bind now, so that an address in use is an error at the start of the program."""
-        options = self.options
-        if parse_bind_address(options.metrics_bind_address) is not None:
-            handler: Handler = Routes(self._metrics_routes)
-            if options.metrics_filter is not None:
-                handler = options.metrics_filter(self.cluster.client, handler)
-            certificate = ServingCertificate(options.metrics_certificates) if options.metrics_secure_serving else None
-            server = Server(
-                _METRICS, handler, options.metrics_bind_address, log_name=METRICS_LOGGER, certificate=certificate
-            )
-            await self._open_server(exits, server)
-        if self._supervision is None:
-            return  # a loop without threads has no sockets either
-        live, ready = options.liveness_endpoint_name.rstrip("/"), options.readiness_endpoint_name.rstrip("/")
-        healthz = self._supervision.liveness(HealthHandler(live, self._healthz_checks))
-        readyz = self._supervision.readiness(HealthHandler(ready, self._readyz_checks))
-        exits.callback(add_probe(self._supervision.probe({"healthz": (live, healthz), "readyz": (ready, readyz)})))
-        if parse_bind_address(options.debug_bind_address) is not None:
-            from pilotage.manager.endpoints.debug import debug_handlers
-
-            await self._open_server(exits, Server(_DEBUG, Routes(debug_handlers()), options.debug_bind_address))
-        if parse_bind_address(options.health_probe_bind_address) is not None:
-            routes = Routes({live: healthz, f"{live}/": healthz, ready: readyz, f"{ready}/": readyz})
-            address, supervisor = options.health_probe_bind_address, self._supervision.supervisor
-            await self._open_server(exits, Server(_HEALTH, routes, address, supervisor=supervisor))
-
-    async def _open_server(self, exits: AsyncExitStack, server: Server) -> None:
-        await server.open()
-        exits.push_async_callback(server.close)
-        self._servers[server.name] = server
-        self.add(server)
-
-    def _healthz_checks(self) -> dict[str, Check]:
-        elector = self._lifecycle.elector
-        own: dict[str, Check] = {} if elector is None else {"leaderElection": elector.check}
-        return {**(self._healthz or {"ping": ping}), **own, EVENT_LOOP: ping}  # always passes: it runs on the loop
-
-    def _readyz_checks(self) -> dict[str, Check]:
-        return {
-            **readiness(self._lifecycle, self._readyz),
-            "cluster": self.cluster.check,
-            **({"permissions": self._permissions.check} if self.options.readiness_needs_permissions else {}),
-            **self._readyz_members,
-            EVENT_LOOP: ping,
-        }
-
     def _own_permissions(self) -> tuple[MissingPermission | None, ...]:
         found = (self._lifecycle.elector, self.shards, self._namespaces)
         return tuple(one.missing_permission for one in found if one is not None)
-
-    def _server(self, name: str) -> Server:
-        if name not in self._servers:
-            raise InvalidDefinition(f"there is no {name}: its bind address is not set, or the manager is not open")
-        return self._servers[name]
 
     def _add_check(self, checks: dict[str, Check], name: str, check: Check) -> None:
         self._check_not_started(f"the check {name}")
@@ -488,11 +435,6 @@ class Manager:
     def _check_not_started(self, what: str) -> None:
         if self._lifecycle.launched:
             raise AlreadyStarted(f"{what} cannot be added: the manager has started")
-
-
-_METRICS = "metrics server"
-_DEBUG = "debug server"
-_HEALTH = "health probe server"
 
 
 def _closed() -> InvalidDefinition:

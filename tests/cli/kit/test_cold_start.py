@@ -66,12 +66,26 @@ def test_a_tool_reads_without_an_event_loop_unless_it_watches(tmp_path: Path) ->
     assert tool.perform_now(command, options) is None
 
 
-def test_a_tool_in_one_file_loads_no_manager_for_a_read_unless_it_evaluates_annotations(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "howto" / "command-line-tool.md").read_text(encoding="utf-8")
-    program = text.partition("```python\n")[2].partition("```")[0].replace("tool.main()", "")
-    code = "code = tool.run(['get', 'chores']); import sys; print(*sys.modules); sys.exit(code)"
-    (tmp_path / "chores.py").write_text(f"{program}    {code}\n", encoding="utf-8")
-    environment = {**os.environ, "CHORES_STORAGE": f"sqlite:{tmp_path}/chores.db"}
-    command = [sys.executable, str(tmp_path / "chores.py")]
+def modules_after(folder: Path, program: str) -> set[str]:
+    """The modules that a program has loaded at its end."""
+    (folder / "program.py").write_text(f"{program}\nimport sys; print(*sys.modules)\n", encoding="utf-8")
+    environment = {**os.environ, "TODO_STORAGE": f"sqlite:{folder}/todo.db"}
+    command = [sys.executable, str(folder / "program.py")]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
-    assert set(ran.stdout.split()) & {"pilotage.manager.manager", "pilotage.controller"} == set()
+    return set(ran.stdout.split())
+
+
+def test_a_tool_in_one_file_loads_neither_an_event_loop_nor_a_cache_for_a_read(tmp_path: Path) -> None:
+    program = (ROOT / "examples" / "todo.py").read_text(encoding="utf-8").partition("if __name__")[0]
+    assert "manager: pt.Manager" in program
+    create = "['create', 'todo', 'milk', '--set', 'spec.text=a', '--no-reconcile']"
+    modules_after(tmp_path, f"{program}assert tool.run({create}) == 0")
+    modules = modules_after(tmp_path, f"{program}assert tool.run(['get', 'todos']) == 0")
+    assert "pilotage.manager.manager" in modules  # its annotations are evaluated
+    assert modules & {"asyncio", "ssl", "pilotage.cache.cache", "pilotage.controller.controller"} == set()
+
+
+def test_the_names_of_annotations_load_no_event_loop(tmp_path: Path) -> None:
+    names = ("Client", "Cluster", "Event", "EventRecorder", "Finalizers", "Handler", "Manager", "Request", "Result")
+    program = "import pilotage as pt\n" + "\n".join(f"pt.{name}" for name in names)
+    assert modules_after(tmp_path, program) & {"asyncio", "ssl", "pilotage.cache.cache"} == set()

@@ -8,19 +8,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 
 from pilotage.http.health import HealthHandler
 from pilotage.http.messages import Handler, HTTPRequest
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.supervision.liveness import SupervisedHealth
-from pilotage.manager.supervision.supervisor import Supervisor
+from pilotage.manager.supervision.supervisor import Supervisor, has_threads
 from pilotage.manager.supervision.watchdog import Watchdog
 from pilotage.manager.work import WorkTracker
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.manager")
+
+
+def supervise(
+    options: ManagerOptions, work: WorkTracker, lifecycle: Lifecycle, exits: AsyncExitStack
+) -> Supervision | None:
+    """Start the supervisor of a manager, which stops at its exit; None on a loop without threads, as that of tests."""
+    if not has_threads(asyncio.get_running_loop()):
+        return None
+    supervision = Supervision(options, work, lifecycle)
+    supervision.start()
+    exits.callback(supervision.stop)
+    return supervision
 
 
 class Supervision:
