@@ -130,6 +130,7 @@ from pilotage.manager.errors import RunnableCancelled as RunnableCancelled
 from pilotage.manager.errors import ShutdownForced as ShutdownForced
 from pilotage.manager.errors import ShutdownTimeout as ShutdownTimeout
 from pilotage.manager.errors import ShuttingDown as ShuttingDown
+from pilotage.manager.failures import ReconcileFailure as ReconcileFailure
 from pilotage.manager.manager import Manager as Manager
 from pilotage.manager.options import ControllerDefaults as ControllerDefaults
 from pilotage.manager.options import ManagerOptions as ManagerOptions

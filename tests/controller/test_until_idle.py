@@ -99,6 +99,38 @@ async def test_in_real_time_too() -> None:
 
 
 @virtual
+@pytest.mark.parametrize("others", [0, 20])
+async def test_what_is_failing_is_named_if_nothing_else_is_left(others: int) -> None:
+    blocked, release = asyncio.Event(), asyncio.Event()
+
+    @only_in_shop
+    async def reconcile(request: Request) -> Result | None:
+        if request.name == "blocked":
+            blocked.set()
+            await release.wait()
+            return None
+        raise ValueError("not yet")
+
+    def failing(error: NotIdle) -> list[str]:
+        assert {controller for controller, _ in error.failing} <= {"web"}
+        return sorted(request for _, request in error.failing)
+
+    names = ["a", *(f"b{number:02}" for number in range(others))]
+    async with managed(reconcile) as manager:
+        for name in names[1:]:
+            await manager.cluster.client.create(config_map(name))
+        with pytest.raises(NotIdle) as raised:
+            await manager.run_until_idle(timeout=10)
+        assert failing(raised.value) == [f"shop/{name}" for name in names]
+        await manager.cluster.client.create(config_map("blocked"))
+        await blocked.wait()
+        with pytest.raises(NotIdle) as raised:
+            await manager.run_until_idle(timeout=0)
+        assert failing(raised.value) == []
+        release.set()
+
+
+@virtual
 async def test_a_terminal_error_ends_the_work() -> None:
     @only_in_shop
     async def reconcile(request: Request) -> Result | None:

@@ -20,7 +20,9 @@ from pilotage.controller import (
     TerminalError,
     reconcile_id,
 )
+from pilotage.controller.controller import ManagerSettings
 from pilotage.errors import AlreadyExists, ApiError, Conflict, NotFound, StaleCache
+from pilotage.manager.failures import ReconcileFailure
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.telemetry.logs import logged_fields
 from pilotage.testing.loop import run
@@ -235,6 +237,27 @@ async def test_what_will_pass_is_an_error_that_is_logged_without_a_traceback(
     assert metric("controller_runtime_reconcile_errors_total", controller="conflict") == before + 1
     [record] = [record for record in caplog.records if "Reconciler error" in record.getMessage()]
     assert bool(record.exc_info) is traceback
+
+
+async def test_each_failure_is_passed_to_the_callback_of_the_manager(caplog: pytest.LogCaptureFixture) -> None:
+    failures: list[ReconcileFailure] = []
+
+    def note(failure: ReconcileFailure) -> None:
+        failures.append(failure)
+        raise RuntimeError("the reporter is away")
+
+    first, last = ValueError("not yet"), TerminalError("never")
+    made = Controller("noted", Script(first, Conflict("changed"), last), manager=ManagerSettings(on_failure=note))
+    made.watch(Feed("a"))
+    async with running(made):
+        await asyncio.sleep(1)
+    assert [(each.controller, each.request, each.is_retried) for each in failures] == [
+        ("noted", "a", True),
+        ("noted", "a", True),
+        ("noted", "a", False),
+    ]
+    assert (failures[0].error, failures[-1].error) == (first, last)
+    assert caplog.text.count("Callback on_reconcile_failure failed") == 3
 
 
 class Odd(BaseException):

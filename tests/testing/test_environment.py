@@ -318,6 +318,18 @@ async def test_idling_in_vain_ends_with_the_error_of_the_reconciler(pilotage_env
     assert report.count("Traceback") == 1
 
 
+async def test_a_callback_of_the_program_for_failures_is_called_in_a_test_too() -> None:
+    failures: list[pt.ReconcileFailure] = []
+    async with Environment(options=pt.ManagerOptions(on_reconcile_failure=failures.append)) as env:
+        await env.cluster.install(Copy)
+        reconciler(env)
+        env.fail("create", ConfigMap, pt.ServiceUnavailable("try later"))
+        await env.client.create(copy())
+        await env.run_until_idle()
+        assert [str(failure.error) for failure in failures] == ["try later"]
+        assert env.failures == tuple(failures)
+
+
 async def test_the_traceback_of_an_error_that_repeats_is_logged_once(
     pilotage_env: Environment, caplog: pytest.LogCaptureFixture
 ) -> None:

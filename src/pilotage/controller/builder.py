@@ -174,7 +174,13 @@ class ControllerBuilder(Generic[Q_co]):
             reconciler,
             self._options,
             kind=self._for,
-            manager=ManagerSettings(manager.options.controller, manager.work, self._gate(), manager.beginning),
+            manager=ManagerSettings(
+                manager.options.controller,
+                manager.work,
+                self._gate(),
+                manager.beginning,
+                manager.options.on_reconcile_failure,
+            ),
         )
         for source in sources:
             controller.watch(source)

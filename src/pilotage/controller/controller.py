@@ -19,6 +19,7 @@ from pilotage.controller.sources.runningsources import Feeding, RunningSources
 from pilotage.controller.sources.sources import Source
 from pilotage.controller.worker import Job, Worker, log
 from pilotage.errors import InvalidDefinition
+from pilotage.manager.failures import OnReconcileFailure
 from pilotage.manager.options import ControllerDefaults
 from pilotage.manager.runs.beginning import Beginning
 from pilotage.manager.runs.idleness import Repeated
@@ -50,6 +51,8 @@ class ManagerSettings:
     """Lets requests through if there are shards."""
     beginning: Beginning | None = None
     """Decides with which objects a controller begins."""
+    on_failure: OnReconcileFailure | None = None
+    """Called with each reconcile that has failed."""
 
 
 class Controller:
@@ -100,6 +103,7 @@ class Controller:
             stopping=self._stopping,
             tracker=manager.tracker,
             gate=manager.gate,
+            on_failure=manager.on_failure,
             timeout=self.settings.reconciliation_timeout,
             recover_panic=self.settings.recover_panic,
         )
@@ -195,6 +199,19 @@ class Controller:
             and self._running_sources.idle(horizon)
             and self.queue.idle(horizon)
         )
+
+    def failing(self, horizon: float = 0.0) -> list[str]:
+        """The requests that have failed, if nothing is left to do but to retry them; else none."""
+        unfinished, waiting = self._job.activity.unfinished, self.queue.waiting()
+        gate = self._job.gate
+        is_waiting_only = (
+            all(state.error for state in unfinished.values())
+            and (gate is None or gate.handover_finished)
+            and self._running_sources.idle(horizon)
+            and not self.queue.in_progress()
+            and not reasons.due(waiting, unfinished, horizon)
+        )
+        return [str(request) for request in unfinished] if is_waiting_only else []
 
     def busy(self, horizon: float = 0.0) -> list[str]:
         """Why this controller is not idle, in words; empty where it is."""

@@ -17,6 +17,7 @@ from pilotage.controller.request import Request
 from pilotage.controller.result import Result, is_terminal, leaves
 from pilotage.controller.triggers import TRIGGERS
 from pilotage.errors import Conflict, NotFound, PilotageError, StaleCache
+from pilotage.manager.failures import OnReconcileFailure, ReconcileFailure
 from pilotage.manager.work import RECONCILE, WorkTracker
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.tasks import TaskCancelled
@@ -60,6 +61,7 @@ class Job:
     tracker: WorkTracker | None = None
     gate: Gate | None = None
     activity: Activity = field(default_factory=Activity)
+    on_failure: OnReconcileFailure | None = None
     timeout: float = 0.0
     recover_panic: bool = True
 
@@ -234,6 +236,14 @@ class Worker:
             log.error("Reconciler error", error=error)
         else:
             log.exception("Reconciler error", error=error)
+        if job.on_failure is not None:
+            failure = ReconcileFailure(
+                job.controller, request.namespace, request.name, error, is_retried=not is_terminal(error)
+            )
+            try:
+                job.on_failure(failure)
+            except Exception:
+                log.exception("Callback on_reconcile_failure failed")
 
     def _handle_panic(self, request: Request, error: BaseException) -> None:
         self._job.metrics.panics.inc()

@@ -71,8 +71,13 @@ class ShutdownForced(PilotageError):
 
 
 class NotIdle(PilotageError, TimeoutError):
-    """There was still work at the timeout of `run_until_idle`. `busy` lists it."""
+    """There was still work at the timeout of `run_until_idle`. `busy` lists it.
 
-    def __init__(self, busy: tuple[str, ...], seconds: float) -> None:
+    `failing` has the requests whose reconciles have failed, each as the name of its controller and NAMESPACE/NAME, if
+    nothing is left but to retry them; else it is empty.
+    """
+
+    def __init__(self, busy: tuple[str, ...], seconds: float, failing: tuple[tuple[str, str], ...] = ()) -> None:
         self.busy = busy
+        self.failing = failing
         super().__init__(f"still busy after {round(seconds, 2):g} s: {'; '.join(busy)}")

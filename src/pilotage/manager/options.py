@@ -11,6 +11,7 @@ from pilotage.manager.election.elector import LeaderCallbacks
 from pilotage.manager.election.leasecandidate import CandidateOptions
 from pilotage.manager.election.resourcelock import LeaseTimings, ResourceLock
 from pilotage.manager.endpoints.server import METRICS_PATH
+from pilotage.manager.failures import OnReconcileFailure
 from pilotage.manager.shutdown import ShutdownCallbacks, ShutdownProgress
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.net.sockets import parse_bind_address
@@ -149,6 +150,10 @@ class ManagerOptions:
 
     controller: ControllerDefaults = field(default_factory=ControllerDefaults)
     """Defaults of the controllers."""
+
+    on_reconcile_failure: OnReconcileFailure | None = None
+    """Called with each reconcile that has failed, on the event loop, beside the line in the log. It must return at
+    once; what it raises is logged."""
 
     webhook_server: WebhookServer | None = None
     """The server of webhooks, with its options; by default one with the default options, if there are webhooks."""

@@ -21,6 +21,7 @@ from pilotage.controller.request import Request
 from pilotage.controller.result import Result
 from pilotage.errors import AlreadyExists, InvalidDefinition
 from pilotage.manager.errors import ManagerStopped, NotIdle
+from pilotage.manager.failures import ReconcileFailure
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
 from pilotage.meta.forms import Kind, gvk_of
@@ -32,7 +33,6 @@ from pilotage.rest import Transport
 from pilotage.testing import failures, waiting
 from pilotage.testing.calls import Calls, Fault, ObservedTransport, Writes
 from pilotage.testing.changes import Changes, ReadTransport
-from pilotage.testing.failures import ReconcileFailure
 from pilotage.testing.loop import VirtualLoop
 from pilotage.testing.waiting import ANY, Check, Expectation, Probe
 
@@ -57,7 +57,9 @@ class Environment:
         """The API server."""
         self._calls = Calls(self.cluster.rest_mapper)
         self.cluster.wrap_transport(self._observe)
-        options = replace(options or ManagerOptions(), handle_signals=False)
+        options = options or ManagerOptions()
+        self._on_failure = options.on_reconcile_failure
+        options = replace(options, handle_signals=False, on_reconcile_failure=self._note_failure)
         self._manager = _ObservedManager(self.cluster, options, self._calls)
         self._exits = AsyncExitStack()
         self._transport: ReadTransport | None = None
@@ -264,7 +266,7 @@ class Environment:
 
     async def __aenter__(self) -> Environment:
         async with AsyncExitStack() as exits:
-            self._failures = exits.enter_context(failures.collected())
+            exits.enter_context(failures.shortened_log())
             await exits.enter_async_context(self.manager)
             self._exits = exits.pop_all()
         return self
@@ -273,6 +275,11 @@ class Environment:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self._exits.__aexit__(kind, error, traceback)
+
+    def _note_failure(self, failure: ReconcileFailure) -> None:
+        self._failures.append(failure)
+        if self._on_failure is not None:
+            self._on_failure(failure)
 
     def _observe(self, transport: Transport) -> Transport:
         self._transport = ReadTransport(transport)

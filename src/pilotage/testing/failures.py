@@ -6,40 +6,37 @@ import logging
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from pilotage.telemetry.lines import LogEvent
+from pilotage.manager.failures import ReconcileFailure
+from pilotage.telemetry.logs import logged_fields
 
 _LOGGER = "pilotage.controller"
-_MESSAGE = "Reconciler error"
 _SHOWN = 5
 _PACKAGE = str(Path(__file__).parents[1])
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcileFailure:
-    """One reconcile that raised."""
-
-    controller: str
-    request: str
-    """NAMESPACE/NAME of the object."""
-    error: BaseException
-
-
 @contextmanager
-def collected() -> Iterator[list[ReconcileFailure]]:
-    """The reconciles that fail in the block, in their order."""
-    handler = _Collector()
+def shortened_log() -> Iterator[None]:
+    """Log the traceback of an error once in the block: a request that fails for hours of virtual time fails often."""
+    logged: set[tuple[object, object, object, str]] = set()
+
+    def shorten(record: logging.LogRecord) -> bool:
+        if isinstance(record.exc_info, tuple):  # False: a line without a traceback
+            fields = logged_fields()
+            key = (fields.get("controller"), fields.get("namespace"), fields.get("name"), repr(record.exc_info[1]))
+            if key in logged:
+                record.exc_info = None
+            logged.add(key)
+        return True
+
     logger = logging.getLogger(_LOGGER)
-    logger.addHandler(handler)
-    logger.addFilter(handler.shorten)
+    logger.addFilter(shorten)
     try:
-        yield handler.failures
+        yield
     finally:
-        logger.removeFilter(handler.shorten)
-        logger.removeHandler(handler)
+        logger.removeFilter(shorten)
 
 
 def report(failures: list[ReconcileFailure]) -> str:
@@ -59,38 +56,3 @@ def _own_frames(error: BaseException) -> TracebackType | None:
     while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_PACKAGE):
         frames = frames.tb_next
     return frames or error.__traceback__
-
-
-class _Collector(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.failures: list[ReconcileFailure] = []
-
-        self._logged: set[tuple[str, str, str]] = set()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        failure = _failure(record)
-        if failure is not None:
-            self.failures.append(failure)
-
-    def shorten(self, record: logging.LogRecord) -> bool:
-        """Log the traceback of an error once: a request that fails for hours of virtual time fails often."""
-        failure = _failure(record)
-        if failure is not None:
-            key = (failure.controller, failure.request, repr(failure.error))
-            if key in self._logged:
-                record.exc_info = None
-            self._logged.add(key)
-        return True
-
-
-def _failure(record: logging.LogRecord) -> ReconcileFailure | None:
-    event = record.msg
-    if not isinstance(event, LogEvent) or event.message != _MESSAGE:
-        return None
-    fields = event.fields
-    error = fields.get("error")
-    if not isinstance(error, BaseException):
-        return None
-    request = f"{fields.get('namespace', '')}/{fields.get('name', '')}".strip("/")
-    return ReconcileFailure(str(fields.get("controller", "")), request, error)

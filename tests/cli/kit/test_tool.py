@@ -71,6 +71,17 @@ def test_a_reconcile_that_fails_has_a_line_and_an_exit_code_and_the_write_stays(
     assert todo.run("reconcile").code == 5
 
 
+def test_a_command_does_not_wait_for_many_reconciles_that_all_fail(
+    todo: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pilotage.cli.kit.reconciling.FAILING_SECONDS", 0.1)
+    kind = "apiVersion: todo.example.com/v1, kind: Todo"
+    many = "\n---\n".join(f"{{{kind}, metadata: {{name: t{n}}}, spec: {{text: impossible}}}}" for n in range(12))
+    failed = todo.run("apply", "-f", "-", "--reconcile-timeout", "0", stdin=many)  # else it would never end
+    assert failed.code == 5
+    assert failed.errors.endswith("; and 7 more\n")
+
+
 def test_reconcile_does_what_is_due_and_no_more_unless_it_is_asked_to(todo: Console) -> None:
     def reconciled() -> int:
         return len(todo.output("logs", "todo", "milk").splitlines())

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +14,11 @@ from pilotage.cli.interruption import Interruption, listed
 from pilotage.cli.kit.exits import print_error
 from pilotage.cli.terminal import Terminal
 from pilotage.cluster import Cluster
-from pilotage.controller.result import is_terminal
 from pilotage.manager.errors import ManagerStopped, NotIdle, ShutdownForced, ShutdownTimeout
+from pilotage.manager.failures import ReconcileFailure
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
-from pilotage.telemetry.lines import LogEvent, text_of
+from pilotage.telemetry.lines import text_of
 
 FAILING_SECONDS = 2.0
 """How long a reconcile that fails is retried, if nothing else is left to do."""
@@ -50,15 +48,14 @@ async def with_reconcilers(
     are idle. Raises the error of the command, NotReconciled, and Interrupted after a signal."""
     work = _Work(command)
     interruption = Interruption(deadline, how.terminal.line, _print_report)
-    with _failures() as failures:
-        try:
-            left = await _run_managed(cluster, how, work, failures, interruption)
-        except ManagerStopped:
-            raise Interrupted(_INTERRUPTED if work.is_finished else _UNFINISHED) from None
-        except (ShutdownTimeout, ShutdownForced) as error:
-            if interruption.signalled:
-                raise Interrupted(f"interrupted, and not finished: {listed(error.cut) or 'nothing'}") from None
-            left = error.cut
+    try:
+        left = await _run_managed(cluster, how, work, interruption)
+    except ManagerStopped:
+        raise Interrupted(_INTERRUPTED if work.is_finished else _UNFINISHED) from None
+    except (ShutdownTimeout, ShutdownForced) as error:
+        if interruption.signalled:
+            raise Interrupted(f"interrupted, and not finished: {listed(error.cut) or 'nothing'}") from None
+        left = error.cut
     if work.error is not None:
         raise work.error
     if left:
@@ -70,14 +67,14 @@ def _print_report(message: str) -> None:
     print_error(Interrupted(message))
 
 
-async def _run_managed(
-    cluster: Cluster, how: Reconciling, work: _Work, failures: _Failures, interruption: Interruption
-) -> tuple[str, ...]:
+async def _run_managed(cluster: Cluster, how: Reconciling, work: _Work, interruption: Interruption) -> tuple[str, ...]:
     """Run the command, which starts when webhooks and caches are ready, and the reconcilers; what is left of their
     work."""
+    failures = _Failures()
     options = ManagerOptions(
         checkpoint=how.checkpoint,
         shutdown_callbacks=interruption.callbacks,
+        on_reconcile_failure=failures.note,
     )
     async with Manager(cluster, options) as manager:
         interruption.observe(manager)
@@ -107,14 +104,13 @@ async def _wait_idle(
         await asyncio.wait([idle], timeout=_CHECK_SECONDS)
         if idle.done() or interruption.signalled:
             await idle  # after a signal when all has stopped: to cancel it would end the grace period
-            return tuple(failures.terminal.values())
+            return failures.listed()
         try:
             await manager.run_until_idle(timeout=0)
         except NotIdle as error:
             passed = loop.time() - began
-            failing = failures.among(error.busy)
-            if passed >= FAILING_SECONDS and failing:
-                return (*failures.terminal.values(), *failing)
+            if passed >= FAILING_SECONDS and error.failing:
+                return failures.listed(error.failing)
             if how.timeout and passed >= how.timeout:
                 return error.busy
 
@@ -146,39 +142,18 @@ class _Work:
             self.done.set()
 
 
-class _Failures(logging.Handler):
-    """The reconciles that failed, from the log of the controllers."""
+class _Failures:
+    """The reconciles that failed, with what is printed for each."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.retried: dict[tuple[str, str], str] = {}
-        self.terminal: dict[tuple[str, str], str] = {}
+        self._retried: dict[tuple[str, str], str] = {}
+        self._terminal: dict[tuple[str, str], str] = {}
 
-    def emit(self, record: logging.LogRecord) -> None:
-        event = record.msg
-        if not isinstance(event, LogEvent) or event.message != "Reconciler error":
-            return
-        fields = event.fields
-        namespace, name, error = str(fields.get("namespace") or ""), str(fields.get("name")), fields.get("error")
-        key = f"{namespace}/{name}" if namespace else name
-        final = isinstance(error, BaseException) and is_terminal(error)
-        where = self.terminal if final else self.retried
-        where[str(fields.get("controller")), key] = f"{fields.get('controller')} {key}: {text_of(error)}"
+    def note(self, failure: ReconcileFailure) -> None:
+        kept = self._retried if failure.is_retried else self._terminal
+        text = f"{failure.controller} {failure.request}: {text_of(failure.error)}"
+        kept[failure.controller, failure.request] = text
 
-    def among(self, busy: Sequence[str]) -> list[str]:
-        """What fails, if every reason why the reconcilers are not idle is a request that fails; else nothing: what else
-        is going on may help it."""
-        if not all(any(f"{key} failed" in reason for _, key in self.retried) for reason in busy):
-            return []
-        return [text for (_, key), text in self.retried.items() if any(f"{key} failed" in reason for reason in busy)]
-
-
-@contextmanager
-def _failures() -> Iterator[_Failures]:
-    handler = _Failures()
-    source = logging.getLogger("pilotage.controller")
-    source.addHandler(handler)
-    try:
-        yield handler
-    finally:
-        source.removeHandler(handler)
+    def listed(self, retried: Sequence[tuple[str, str]] = ()) -> tuple[str, ...]:
+        """What is not retried, and of what is retried these requests."""
+        return (*self._terminal.values(), *(self._retried[key] for key in retried if key in self._retried))

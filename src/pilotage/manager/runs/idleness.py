@@ -56,6 +56,21 @@ class Idleness:
 
     def idle(self, horizon: float = 0) -> bool:
         """Whether nothing is left to do."""
+        return self._is_quiet() and all(_is_idle(entry, horizon) for entry in self._lifecycle.groups.running())
+
+    def failing(self, horizon: float = 0) -> tuple[tuple[str, str], ...]:
+        """The requests that have failed, with the names of their controllers, if nothing is left but to retry them."""
+        found: list[tuple[str, str]] = []
+        for entry in self._lifecycle.groups.running() if self._is_quiet() else ():
+            if not _is_idle(entry, horizon):
+                requests = _failing(entry, horizon)
+                if not requests:
+                    return ()
+                found += [(entry.name, request) for request in requests]
+        return tuple(found)
+
+    def _is_quiet(self) -> bool:
+        """Whether nothing is left to do, apart from what the runnables report themselves."""
         return (
             self._lifecycle.ready
             and self._lifecycle.elected.is_set()
@@ -63,7 +78,6 @@ class Idleness:
             and not self._work.has_active_work
             and not self._cluster.busy()
             and not any(member.lag.is_behind or member.cluster.busy() for member in self._members)
-            and all(_is_idle(entry, horizon) for entry in self._lifecycle.groups.running())
         )
 
     def busy(self, horizon: float = 0) -> tuple[str, ...]:
@@ -99,7 +113,7 @@ class Idleness:
                     return True
                 passed = loop.time() - began
                 if not idle and ((timeout is not None and passed >= timeout) or self._stalled):
-                    raise NotIdle(self.busy(horizon), passed)
+                    raise NotIdle(self.busy(horizon), passed, self.failing(horizon))
                 pause = _SHORTEST if idle else min(_LONGEST, pause * 2)
                 await self._pause(pause if idle or timeout is None else min(pause, timeout - passed))
         return False
@@ -173,6 +187,11 @@ def _repeated(entry: GroupMember) -> list[Repeated]:
 def _is_idle(entry: GroupMember, horizon: float) -> bool:
     idle = getattr(entry.runnable, "idle", None)
     return bool(idle(horizon)) if callable(idle) else True
+
+
+def _failing(entry: GroupMember, horizon: float) -> list[str]:
+    failing = getattr(entry.runnable, "failing", None)
+    return list(failing(horizon)) if callable(failing) else []
 
 
 def _reasons(entry: GroupMember, horizon: float) -> list[str]:
