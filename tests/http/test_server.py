@@ -113,6 +113,29 @@ async def test_a_refusal_reaches_a_client_that_is_still_sending() -> None:
         assert raw.statuses(await client.receive()) == [413]
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"Content-Length: 3000000\r\n\r\n" + b"x" * 3_000_000,
+        b"Transfer-Encoding: chunked\r\n\r\n" + b"5\r\n12345\r\n" * 3 + b"2dc6c0\r\n" + b"x" * 3_000_000,
+        b"Expect: 100-continue\r\nContent-Length: 11\r\n\r\n",
+    ],
+)
+async def test_a_handler_can_answer_a_request_with_too_large_a_body_which_is_not_read(sent: bytes) -> None:
+    async def handler(request: HTTPRequest) -> HTTPResponse:
+        await asyncio.sleep(0)  # the rest of the body arrives meanwhile
+        return HTTPResponse(413, body=f"{request.target} {request.too_large} {len(request.body)}".encode())
+
+    limits = HTTPLimits(body_bytes=10, pipelined_bytes=1000)
+    async with serve(handler, limits=limits, answers_too_large=True) as server, raw.connect(server.port) as client:
+        client.send(b"PUT /p HTTP/1.1\r\nHost: h\r\n" + sent)
+        received = await client.receive()
+        assert server.statistics().body_bytes == 0
+    assert raw.statuses(received) == [413]
+    assert b"Connection: close\r\n" in received
+    assert received.endswith(b"/p True 0")
+
+
 @pytest.mark.parametrize("keep", [b"", b"Connection: keep-alive\r\n"])
 async def test_an_old_client_is_answered_without_chunks(keep: bytes) -> None:
     async def pieces() -> AsyncIterator[bytes]:

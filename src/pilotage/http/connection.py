@@ -13,7 +13,7 @@ from pilotage.http.dates import DateLine
 from pilotage.http.heads import Refusal, RequestHead
 from pilotage.http.limits import HTTPLimits
 from pilotage.http.messages import Authenticate, Handler, HTTPRequest, Peer, StreamingResponse
-from pilotage.http.reader import RawRequest, RequestReader
+from pilotage.http.reader import BodyTooLarge, RawRequest, RequestReader
 from pilotage.http.responses import CONTINUE, LAST_CHUNK, ResponsePlan, chunk_bytes, plan, refusal_bytes
 from pilotage.telemetry.logs import logger
 
@@ -27,6 +27,7 @@ class Shared:
     handler: Handler
     limits: HTTPLimits
     authenticate: Authenticate | None = None
+    answers_too_large: bool = False
     unauthenticated: dict[ServerConnection, asyncio.Task[None]] = field(default_factory=dict)
     """Connections that have not authenticated yet, oldest first, with the tasks that serve them."""
     unauthenticated_held: int = 0
@@ -80,6 +81,7 @@ class ServerConnection(asyncio.Protocol):
         self._interrupted = False  # `finish` has cancelled it: the server closes
         self._ended = False  # the client has sent its last byte
         self._read_paused = False
+        self._discards = False  # what arrives is the rest of a body that is too large
 
     async def run(self) -> None:
         """Answer requests until the connection ends; returns when it is closed."""
@@ -131,7 +133,7 @@ class ServerConnection(asyncio.Protocol):
         self._peer = _peer(self._transport)
 
     def data_received(self, data: bytes) -> None:
-        if self.phase is Phase.CLOSING:
+        if self.phase is Phase.CLOSING or self._discards:
             return
         self._reader.feed(data)
         if self.phase is not Phase.HANDLING:
@@ -180,6 +182,13 @@ class ServerConnection(asyncio.Protocol):
             raw = self._reader.take()
             self._recognize(self._reader.head if raw is None else raw.head, whole=raw is not None)
             self._count(self._reader.held if raw is None else len(raw.body))
+        except BodyTooLarge as refusal:
+            if not self._shared.answers_too_large:
+                self._refuse(refusal)
+                return
+            self._count(0)
+            self._discards = True
+            raw = RawRequest(refusal.head, b"")
         except Refusal as refusal:
             self._refuse(refusal)
             return
@@ -254,9 +263,9 @@ class ServerConnection(asyncio.Protocol):
         begun = False
         try:
             response = await self._shared.handler(
-                HTTPRequest(head.method, head.target, head.fields.headers, raw.body, self._peer)
+                HTTPRequest(head.method, head.target, head.fields.headers, raw.body, self._peer, self._discards)
             )
-            keep_alive = head.fields.keep_alive and not self._shared.closing
+            keep_alive = head.fields.keep_alive and not self._shared.closing and not self._discards
             planned = plan(response, head, keep_alive, self._shared.date_line())
             begun = True
             if isinstance(response, StreamingResponse):
@@ -338,6 +347,9 @@ class ServerConnection(asyncio.Protocol):
         self._count(0)
         if self._transport is None:
             return
+        if self._discards:
+            self._linger()
+            return
         if not keep_alive or self._shared.closing or self._transport.is_closing():
             self._close()
             return
@@ -369,15 +381,20 @@ class ServerConnection(asyncio.Protocol):
             self._refuse(Refusal(500, "the server failed to handle this request"))
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Send an error and close; what the client still sends is discarded for a moment.
+        """Send an error and close."""
+        self._shared.refused += 1
+        if self._transport is not None and not self._transport.is_closing():
+            self._write(refusal_bytes(refusal))
+        self._linger()
 
-        Closing at once with unread bytes would make the kernel send a reset, which can discard the error before the
+    def _linger(self) -> None:
+        """Close; what the client still sends is discarded for a moment.
+
+        Closing at once with unread bytes would make the kernel send a reset, which can discard the answer before the
         client has read it.
         """
-        self._shared.refused += 1
         transport = self._transport
         if transport is not None and not transport.is_closing():
-            transport.write(refusal_bytes(refusal))
             if transport.can_write_eof():
                 transport.write_eof()
             if self._read_paused:

@@ -181,8 +181,6 @@ def _request_fields(text: str, modern: bool, limits: HTTPLimits) -> RequestField
     if host and _HOST.fullmatch(host[0]) is None:
         raise Refusal(400, "the Host header is malformed")
     length = _length(values, modern) or 0
-    if length > limits.body_bytes:
-        raise Refusal(413, f"the body is larger than {limits.body_bytes} bytes")
     if expect and expect.lower() != "100-continue":
         raise Refusal(417, "the only supported expectation is 100-continue")
     connection = _tokens(values.get("connection", _NO_VALUES))

@@ -79,6 +79,9 @@ class HTTPRequest:
     headers: Headers = field(default_factory=Headers)
     body: bytes = field(default=b"", repr=False)
     peer: Peer = field(default_factory=Peer)
+    too_large: bool = False
+    """The body is larger than the limit of the server; it was not read, and `body` is empty. Only a handler that is
+    served with `answers_too_large` gets such a request."""
 
 
 @dataclass(frozen=True, slots=True)

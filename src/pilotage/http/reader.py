@@ -17,6 +17,14 @@ class RawRequest:
     body: bytes
 
 
+class BodyTooLarge(Refusal):
+    """A request with a body over the limit, which was not read."""
+
+    def __init__(self, head: RequestHead, limit: int) -> None:
+        super().__init__(413, f"the body is larger than {limit} bytes")
+        self.head = head
+
+
 class RequestReader:
     """Collects received bytes and returns complete requests, one at a time, in order.
 
@@ -67,6 +75,8 @@ class RequestReader:
             if self._head is None:
                 return None
             self._continued = False
+            if self._head.fields.length > self._limits.body_bytes:
+                raise BodyTooLarge(self._head, self._limits.body_bytes)
             if self._head.fields.length == CHUNKED:
                 self._chunks = ChunkedBody(self._limits.body_bytes, is_request=True)
         body = self._take_body(self._head)
@@ -105,7 +115,7 @@ class RequestReader:
 
     def _take_body(self, head: RequestHead) -> bytes | None:
         if self._chunks is not None:
-            return self._take_chunks(self._chunks)
+            return self._take_chunks(head, self._chunks)
         length = head.fields.length
         if length == 0:
             return b""
@@ -115,11 +125,17 @@ class RequestReader:
         del self._buffer[:length]
         return body
 
-    def _take_chunks(self, chunks: ChunkedBody) -> bytes | None:
+    def _take_chunks(self, head: RequestHead, chunks: ChunkedBody) -> bytes | None:
         data = bytes(self._buffer)
         self._buffer.clear()
         pieces: list[bytes] = []
-        chunks.feed(data, pieces)
+        try:
+            chunks.feed(data, pieces)
+        except Refusal as refusal:
+            if refusal.status != 413:
+                raise
+            self._body.clear()
+            raise BodyTooLarge(head, self._limits.body_bytes) from None
         self._body += b"".join(pieces)  # joined now: a list of tiny chunks would take many times their size
         if not chunks.done:
             return None

@@ -31,6 +31,7 @@ async def serve(
     ssl: tls.SSLContext | None = None,
     limits: HTTPLimits | None = None,
     authenticate: Authenticate | None = None,
+    answers_too_large: bool = False,
 ) -> AsyncIterator[Server]:
     """Serve `handler` for the length of the block. `host` "" is every address; `port` 0 is a free one.
 
@@ -38,10 +39,13 @@ async def serve(
     lower limits (`limits.unauthenticated`). It does not replace the authorization of single requests by the handler.
     Without it, the first complete request authenticates a connection.
 
+    A request whose body is larger than `limits.body_bytes` is refused with 413 as plain text. With `answers_too_large`
+    the handler answers it, without its body (`HTTPRequest.too_large`), and the connection is closed after that.
+
     At the end no more connections are accepted, endless streams (watches) are ended, running requests have
     `limits.grace_seconds` to finish, and the remaining connections are closed.
     """
-    shared = Shared(handler, _within_descriptors(limits or HTTPLimits()), authenticate)
+    shared = Shared(handler, _within_descriptors(limits or HTTPLimits()), authenticate, answers_too_large)
     with listen(host, port) as listener:
         server = Server(shared, listener, ssl)
         server._acceptor.open()

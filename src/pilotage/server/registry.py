@@ -240,7 +240,7 @@ class Registry:
         if self._calls % FAIR_CALLS == 0:
             await asyncio.sleep(0)
         if len(request.body) > MAX_BODY:
-            raise RequestTooLarge(f"Request entity too large: limit is {MAX_BODY}")
+            raise body_too_large()
         if request.user.name and self.context.authorization:
             await self.context.authorizer.check(attributes_of(request))
         info = self._catalogue.builtin(request.resource) or await self._catalogue.find(request.resource)
@@ -267,3 +267,8 @@ class Registry:
             set_owner({"apiVersion": "v1", "metadata": document["metadata"]}, "kube-apiserver", now)
             with suppress(RevisionConflict):
                 await self.context.commit(Put(key, records.encode(records.storable(document, info)), expected=0))
+
+
+def body_too_large() -> RequestTooLarge:
+    """What a request whose body is over the limit is answered with."""
+    return RequestTooLarge(f"Request entity too large: limit is {MAX_BODY}")

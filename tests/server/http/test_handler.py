@@ -43,6 +43,41 @@ async def test_without_the_token_there_is_nothing_to_see(credentials: str) -> No
             assert (answer.status, document(answer)["reason"]) == (401, "Unauthorized")
 
 
+@pytest.mark.parametrize(
+    ("method", "target", "token", "code"),
+    [
+        ("POST", "/api/v1/namespaces/default/configmaps", "secret", 413),
+        ("PUT", "/api/v1/namespaces/default/configmaps/a", "secret", 413),
+        ("PATCH", "/api/v1/namespaces/default/configmaps/a", "secret", 413),
+        ("DELETE", "/api/v1/namespaces/default/configmaps/a", "secret", 413),
+        ("DELETE", "/api/v1/namespaces/default/configmaps", "secret", 413),
+        ("GET", "/api/v1/namespaces/default/configmaps/a", "secret", 404),
+        ("POST", "/api/v1/namespaces/default/nope", "secret", 404),
+        ("POST", "/api/v1/namespaces/default/configmaps", "wrong", 401),
+    ],
+)
+async def test_a_body_that_is_too_large_is_answered_as_by_kube_apiserver(
+    method: str, target: str, token: str, code: int
+) -> None:
+    async with opened() as api:
+        headers = Headers([("authorization", f"Bearer {token}"), ("content-type", "application/json")])
+        request = HTTPRequest(method, target, headers, too_large=True)
+        answer = await HTTPHandler(api.registry, "secret")(request)
+        assert answer.status == code
+        if code == 413:
+            assert isinstance(answer, HTTPResponse)
+            assert ("content-type", "application/json") in answer.headers
+            assert document(answer) == {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "metadata": {},
+                "status": "Failure",
+                "message": "Request entity too large: limit is 3145728",
+                "reason": "RequestEntityTooLarge",
+                "code": 413,
+            }
+
+
 @pytest.mark.parametrize("target", ["/healthz", "/livez", "/readyz", "/version"])
 async def test_health_and_version_are_for_everybody(target: str) -> None:
     async with opened() as api:

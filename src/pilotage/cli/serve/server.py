@@ -131,7 +131,12 @@ async def _start_server(
     trust_clients(certificate.context, options.access)
     await exits.enter_async_context(certificate.renewal())
     listening = server.serve(
-        handler, options.host, options.port, ssl=certificate.context, authenticate=handler.authenticate
+        handler,
+        options.host,
+        options.port,
+        ssl=certificate.context,
+        authenticate=handler.authenticate,
+        answers_too_large=True,
     )
     try:
         return await exits.enter_async_context(listening)

@@ -39,7 +39,7 @@ from pilotage.server.http.rendering import Renderer, write
 from pilotage.server.http.requests import attributes_of_path, requested_seconds, resolve, serves_any_method
 from pilotage.server.http.warnings import warning_headers
 from pilotage.server.offload import offload
-from pilotage.server.registry import Registry
+from pilotage.server.registry import Registry, body_too_large
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.refusals import with_warnings
 from pilotage.telemetry.logs import logger
@@ -154,6 +154,8 @@ class HTTPHandler:
             await self._authorizer.check(attributes)
             raise routes.no_path(route)
         request, info = await resolve(self._registry, incoming, user, seconds)
+        if incoming.too_large and request.verb not in (Verb.GET, Verb.LIST, Verb.WATCH):
+            raise body_too_large()
         if audit is not None:
             await offload(len(incoming.body), note_request, audit, request, info)
             request = structs.replace(request, annotations=audit.annotations)
