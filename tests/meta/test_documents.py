@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from pilotage.meta.documents import canonical, copied, equal, same
+from pilotage.meta.documents import canonical, copied, equal, make_whole, same
+from pilotage.meta.text import jsontext
 from tests.meta.patches.values import VALUES
 
 
@@ -44,3 +45,24 @@ def test_numbers_are_equal_by_value_but_the_same_only_to_the_letter(
 ) -> None:
     assert equal(one, other) is is_equal
     assert same(one, other) is is_same
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [  # the second: as kube-apiserver stores it
+        (1.0, "1"),
+        (-0.0, "0"),
+        (1e15, "1000000000000000"),
+        (1e16, "10000000000000000"),
+        (1234567890123456789.0, "1234567890123456800"),
+        (9223372036854775808.0, "9223372036854776000"),
+        (18446744073709551616.0, "18446744073709552000"),
+        (-1.5e17, "-150000000000000000"),
+        (1e20, "100000000000000000000"),
+        (1e-7, "1e-7"),
+    ],
+)
+def test_floats_without_a_fraction_are_written_with_the_digits_of_go(number: float, written: str) -> None:
+    value = {"list": [number]}
+    make_whole(value)
+    assert jsontext.write(value) == f'{{"list":[{written}]}}'.encode()

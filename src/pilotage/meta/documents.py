@@ -9,7 +9,8 @@ import msgspec
 Document = dict[str, Any]
 """An object as decoded from JSON: keys as they are on the wire."""
 _encode = msgspec.json.Encoder().encode
-_INTEGERS = 2**63
+_EXACT, _WRITTEN_OUT = 1e16, 1e21
+"""Below the first, the digits of a whole float are its shortest form; from the second on, Go writes an exponent."""
 
 
 def copied(value: Any) -> Any:
@@ -64,10 +65,17 @@ def make_whole(value: Any) -> None:
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in items:
         if type(item) is float:
-            if item.is_integer() and abs(item) < _INTEGERS:
-                value[key] = int(item)
+            if item.is_integer() and abs(item) < _WRITTEN_OUT:
+                value[key] = int(item) if abs(item) < _EXACT else _shortest(item)
         elif isinstance(item, dict | list):
             make_whole(item)
+
+
+def _shortest(number: float) -> int:
+    """The integer whose digits are those that identify a large float, then zeros."""
+    mantissa, _, exponent = repr(number).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    return int(whole + fraction.ljust(int(exponent), "0"))
 
 
 def is_condition_true(document: Document, kind: str) -> bool:

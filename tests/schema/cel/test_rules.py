@@ -57,6 +57,31 @@ def test_dates_and_durations_are_typed_at_every_depth() -> None:
     assert len(messages(schema, {"bytes": "aGo=", "day": "2021-05-05"})) == 2
 
 
+@pytest.mark.parametrize(
+    ("rule", "answer"),
+    [
+        ("has(self.text) || has(self.object) || has(self.nested.list)", "failed rule"),
+        ("self.object == null", "no such key: object"),
+        ("has(self.object.x)", "no such key: object"),
+        ("self.number == 1", "no such key: number"),
+        ("has(self.map.k) && 'k' in self.map && size(self.map) == 1", ""),
+        ("!has(self.other) && self == self", ""),
+    ],
+)
+def test_a_field_that_is_null_is_absent_in_rules_and_a_value_of_a_map_is_not(rule: str, answer: str) -> None:
+    properties = {
+        "text": {"type": "string", "nullable": True},
+        "number": {"type": "integer", "nullable": True},
+        "object": {"type": "object", "nullable": True, "properties": {"x": {"type": "string"}}},
+        "nested": {"type": "object", "properties": {"list": {"type": "array", "nullable": True, "items": TEXT}}},
+        "map": {"type": "object", "additionalProperties": {"type": "string", "nullable": True}},
+        "other": TEXT,
+    }
+    spec = {"text": None, "number": None, "object": None, "nested": {"list": None}, "map": {"k": None}}
+    found = messages(schema_of(properties, rule), spec)
+    assert [answer in message for message in found] == ([True] if answer else [])
+
+
 def test_numbers_are_doubles_and_integers_are_integers() -> None:
     schema = schema_of({"n": {"type": "number"}, "i": INTEGER}, "type(self.n) == double && type(self.i) == int")
     assert messages(schema, {"n": 2, "i": 2}) == []

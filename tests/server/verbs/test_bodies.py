@@ -224,7 +224,17 @@ async def test_the_finalizers_of_a_namespace_are_written_with_its_metadata() -> 
 
 
 @pytest.mark.covers("T155")
-@pytest.mark.parametrize(("number", "stored"), [("1.0", "1"), ("1e3", "1000"), ("-0.0", "0"), ("1.5", "1.5")])
+@pytest.mark.parametrize(
+    ("number", "stored"),
+    [
+        ("1.0", "1"),
+        ("1e3", "1000"),
+        ("-0.0", "0"),
+        ("1.5", "1.5"),
+        ("1e20", "100000000000000000000"),
+        ("99999999999999999999", "100000000000000000000"),
+    ],
+)
 async def test_whole_numbers_of_a_custom_resource_are_stored_as_integers(number: str, stored: str) -> None:
     async with opened() as api:
         await api.create(DEFINITIONS, definition())

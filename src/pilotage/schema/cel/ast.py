@@ -1,13 +1,15 @@
 """The syntax tree of a compiled CEL expression, read from what the engine serializes.
 
 That is a protobuf message, `cel.expr.CheckedExpr` in an `Any`. Few of its fields are needed, so they are read here by
-their numbers. The message can be written again with other function names, so that our implementations are called.
+their numbers. The message can be written again: with other function names, so that our implementations are called, or
+with tests for null.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 from pilotage.meta.protobuf.wire import write_varint
@@ -15,7 +17,16 @@ from pilotage.meta.protobuf.wire import write_varint
 Fields: TypeAlias = list[tuple[int, int, int | bytes]]
 
 _CONSTANT, _IDENT, _SELECT, _CALL, _LIST, _STRUCT, _FOLD = 3, 4, 5, 6, 7, 8, 9
-_CALL_PARTS, _CALL_NAME = (1, 3), 2
+_CALL_NAME = 2
+_ENTRIES, _ENTRY_PARTS = (), (3, 4)
+_PARTS: Mapping[int, Sequence[int]] = {
+    _SELECT: (1,),
+    _CALL: (1, 3),
+    _LIST: (1,),
+    _STRUCT: _ENTRIES,
+    _FOLD: (2, 4, 5, 6, 7),
+}
+"""The expressions in each kind of node, as numbers of fields."""
 _FIXED_LENGTHS = {1: 8, 5: 4}  # of wire types
 _NUMBERS_AND_TIMES = frozenset({(3, 1), (3, 2), (3, 3), (3, 4), (5, 2), (5, 3)})
 """Types whose values have a constant size: bool, int, uint, double; timestamp, duration. (Field of `Type`, value.)"""
@@ -100,12 +111,15 @@ def read_expr(serialized: bytes) -> Expr:
 def renamed(serialized: bytes, names: Mapping[str, str]) -> bytes:
     """A serialized expression with functions renamed: `names` maps old to new names."""
     by_bytes = {old.encode(): new.encode() for old, new in names.items()}
-    outer = _read(serialized)
-    checked = [
-        (number, kind, _renamed(value, by_bytes) if number == 4 and isinstance(value, bytes) else value)
-        for number, kind, value in _read(_first(outer, 2))
-    ]
-    return _write([(number, kind, _write(checked) if number == 2 else value) for number, kind, value in outer])
+    return _changed(serialized, partial(_renamed, by_bytes))
+
+
+def guarded(serialized: bytes) -> bytes:
+    """A serialized expression in which `has(a.x)` and `a.?x` are evaluated for an `a` that is null: there is no `x`.
+
+    The engine has an error for it.
+    """
+    return _changed(serialized, _guarded)
 
 
 def walk(tree: Expr) -> Iterator[Expr]:
@@ -206,37 +220,75 @@ def _fixed(checked: Fields) -> Iterator[int]:
                 yield next(value for key, _, value in fields if key == 1 and isinstance(value, int))
 
 
-def _renamed(message: bytes, names: Mapping[bytes, bytes]) -> bytes:
-    """An `Expr` with the functions of its calls renamed, at every depth."""
-    result: Fields = []
-    for number, kind, value in _read(message):
-        if isinstance(value, bytes) and number in (_SELECT, _CALL, _LIST, _STRUCT, _FOLD):
-            result.append((number, kind, _renamed_node(number, value, names)))
-        else:
-            result.append((number, kind, value))
-    return _write(result)
+def _changed(serialized: bytes, change: Callable[[Fields], Fields]) -> bytes:
+    """A serialized expression with another message for each node, innermost first."""
+    outer = _read(serialized)
+    checked = [
+        (number, kind, _changed_expr(value, change) if number == 4 and isinstance(value, bytes) else value)
+        for number, kind, value in _read(_first(outer, 2))
+    ]
+    return _write([(number, kind, _write(checked) if number == 2 else value) for number, kind, value in outer])
 
 
-def _renamed_node(node: int, message: bytes, names: Mapping[bytes, bytes]) -> bytes:
-    inside = {_SELECT: (1,), _CALL: _CALL_PARTS, _LIST: (1,), _STRUCT: (), _FOLD: (2, 4, 5, 6, 7)}[node]
-    result: Fields = []
+def _changed_expr(message: bytes, change: Callable[[Fields], Fields]) -> bytes:
+    fields = [
+        (number, kind, _with_parts(value, _PARTS[number], change) if number in _PARTS else value)
+        for number, kind, value in _read(message)
+    ]
+    return _write(change(fields))
+
+
+def _with_parts(message: int | bytes, parts: Sequence[int], change: Callable[[Fields], Fields]) -> int | bytes:
+    if not isinstance(message, bytes):
+        return message
+    fields: Fields = []
     for number, kind, value in _read(message):
-        new = value
-        if isinstance(value, bytes):
-            if number in inside:
-                new = _renamed(value, names)
-            elif node == _CALL and number == _CALL_NAME:
-                new = names.get(value, value)
-            elif node == _STRUCT and number == 2:  # a map entry: its key and its value
-                parts = _read(value)
-                new = _write(
-                    [
-                        (key, k, _renamed(v, names) if key in (3, 4) and isinstance(v, bytes) else v)
-                        for key, k, v in parts
-                    ]
-                )
-        result.append((number, kind, new))
-    return _write(result)
+        if number in parts and isinstance(value, bytes):
+            value = _changed_expr(value, change)
+        elif parts == _ENTRIES and number == 2:  # a map entry: its key and its value
+            value = _with_parts(value, _ENTRY_PARTS, change)
+        fields.append((number, kind, value))
+    return _write(fields)
+
+
+def _renamed(names: Mapping[bytes, bytes], fields: Fields) -> Fields:
+    return [
+        (number, kind, _write([_named(names, part) for part in _read(value)]))
+        if number == _CALL and isinstance(value, bytes)
+        else (number, kind, value)
+        for number, kind, value in fields
+    ]
+
+
+def _named(names: Mapping[bytes, bytes], part: tuple[int, int, int | bytes]) -> tuple[int, int, int | bytes]:
+    number, kind, value = part
+    return (number, kind, names.get(value, value)) if number == _CALL_NAME and isinstance(value, bytes) else part
+
+
+def _guarded(fields: Fields) -> Fields:
+    select, call = _read(_first(fields, _SELECT)), _read(_first(fields, _CALL))
+    if any(number == 3 and value for number, _, value in select):
+        operand, otherwise = _first(select, 1), _FALSE
+    elif _first(call, _CALL_NAME) == b"_?._":
+        operand, otherwise = _first(call, 3), _NONE
+    else:
+        return fields
+    if not _is_path(operand):  # it would be evaluated twice
+        return fields
+    identifier = [field for field in fields if field[0] == 2]
+    is_null = _write([(_CALL, 2, _call(b"_==_", operand, _NULL))])
+    return [*identifier, (_CALL, 2, _call(b"_?_:_", is_null, otherwise, _write(fields)))]
+
+
+def _is_path(message: bytes) -> bool:
+    """Whether an `Expr` is a variable, or a field of one at any depth."""
+    while select := _first(fields := _read(message), _SELECT):
+        message = _first(_read(select), 1)
+    return bool(_first(fields, _IDENT))
+
+
+def _call(name: bytes, *arguments: bytes) -> bytes:
+    return _write([(_CALL_NAME, 2, name), *((3, 2, argument) for argument in arguments)])
 
 
 def _text(fields: Fields, number: int) -> str:
@@ -290,3 +342,8 @@ def _varint(message: bytes, position: int) -> tuple[int, int]:
         shift += 7
         if byte < 128:
             return result, position
+
+
+_NULL = _write([(_CONSTANT, 2, _write([(1, 0, 0)]))])
+_FALSE = _write([(_CONSTANT, 2, _write([(2, 0, 0)]))])
+_NONE = _write([(_CALL, 2, _call(b"optional.none"))])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
@@ -14,6 +14,9 @@ _EXTENSIONS = {"lists": 0, "optional": 0, "sets": 0, "strings": 2, "two-var-comp
 """The extensions of CEL that Kubernetes has, in its versions (0: the only version)."""
 _WRAPPING_EXTENSIONS = {"bindings": 0, "encoders": 0}
 """What the code around a rule needs. Rules themselves may not use it."""
+_TOO_LARGE = "Integer value '"
+"""In the error of the engine for an integer beyond 64 bits in the data."""
+_INT64 = range(-(2**63), 2**63)
 VARIABLES = ("self", "oldSelf", "__self", "__oldSelf")
 
 
@@ -56,6 +59,23 @@ def binding(feature: str = "a schema with CEL rules (x-kubernetes-validations)")
     except ImportError as error:
         raise MissingExtra(feature, "cel") from error
     return cel
+
+
+def evaluated(program: Any, data: Mapping[str, Any]) -> Any:
+    """The result of a program, as a value of the engine."""
+    result = program.eval(data=data)
+    if result.type() == binding().Type.ERROR and _TOO_LARGE in str(result.value()):
+        result = program.eval(data=_with_doubles(data))
+    return result
+
+
+def _with_doubles(value: Any) -> Any:
+    """With integers beyond 64 bits as doubles, which they are for kube-apiserver."""
+    if isinstance(value, dict):
+        return {key: _with_doubles(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_doubles(item) for item in value]
+    return float(value) if type(value) is int and value not in _INT64 else value
 
 
 def _environment(

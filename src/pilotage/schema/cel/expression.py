@@ -85,10 +85,10 @@ class Expression:
         data = self._data(value, old, present)
         try:
             if not self.metered:
-                result = self.program.eval(data=data)
+                result = environments.evaluated(self.program, data)
             else:
                 with meter.measuring(self.patterns):
-                    result = self.program.eval(data=data)
+                    result = environments.evaluated(self.program, data)
             if result.type() != environments.binding().Type.ERROR:
                 found = result.plain_value()
                 if not meter.exceeded:

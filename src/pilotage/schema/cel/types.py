@@ -36,10 +36,11 @@ class CELType:
         return all(one.is_same(two) for one, two in zip(self.parameters, other.parameters, strict=True))
 
     def __str__(self) -> str:
-        name = "object" if self.is_object else "dyn" if self.name == "?" else self.name
+        name = "object" if self.is_object else _SHOWN.get(self.name, self.name)
         return f"{name}({', '.join(map(str, self.parameters))})" if self.parameters else name
 
 
+_SHOWN = {"?": "dyn", "null_type": "null"}
 DYN, UNKNOWN = CELType("dyn"), CELType("?")
 BOOL, INT, STRING = CELType("bool"), CELType("int"), CELType("string")
 TYPE, NULL = CELType("type"), CELType("null_type")

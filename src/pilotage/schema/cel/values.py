@@ -141,13 +141,17 @@ def _object(node: Node, resource: bool) -> Convert | None:
     compiled = {name: converter(child, resource=child.embedded) for name, child in node.properties.items()}
     children = {name: child for name, child in compiled.items() if child is not None}
     renamed = {name: new for name, new in names.items() if new != (name,)}
-    if not children and not renamed and not resource:
+    nullable = [name for name, child in node.properties.items() if child.nullable]
+    if not children and not renamed and not nullable and not resource:
         return None
 
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
         result = dict(value)
+        for name in nullable:
+            if name in result and result[name] is None:  # for kube-apiserver's rules, such a field is absent
+                del result[name]
         for name, child in children.items():
             if result.get(name) is not None:
                 result[name] = child(result[name])

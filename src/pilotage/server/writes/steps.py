@@ -24,7 +24,7 @@ from pilotage.server.strategies.strategy import copy_field
 from pilotage.server.verbs.fieldproblems import FieldProblems
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
-_FRACTION = re.compile(rb"[0-9](?:\.[0-9]|[eE])")
+_FLOAT = re.compile(rb"[0-9](?:\.[0-9]|[eE]|[0-9]{18})")  # an integer beyond 64 bits is one, too
 """A number that may be read as a float; texts have it, too."""
 
 
@@ -37,7 +37,7 @@ def default(
     """
     schema = info.schema
     complete = complete or (schema is not None and schema.is_complete(document))
-    if schema is not None and (schema.floats or not complete) and _FRACTION.search(request.body):
+    if schema is not None and (schema.floats or not complete) and _FLOAT.search(request.body):
         make_whole(document)
     if schema is not None and not complete:
         dropped = schema.prune(document)

@@ -13,7 +13,7 @@ from pilotage.schema.cel.admission.evaluation import (
 )
 from pilotage.schema.cel.expression import EvaluationError
 
-OBJECT = {"metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"items": [1, 2, 3], "ratio": 0.5}}
+OBJECT = {"metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"items": [1, 2, 3], "ratio": 0.5, "large": 10**20}}
 REQUEST = {"name": "a", "operation": "CREATE", "userInfo": {"username": "bob", "groups": ["g"]}}
 
 
@@ -34,6 +34,12 @@ def _evaluate(text: str, **variables: Any) -> Any:
         ("object.?spec.?missing.orValue('none')", "none"),
         ("quantity('1Ki').isGreaterThan(quantity('1k'))", True),
         ("variables.double + params.more", 5),
+        ("object.spec.large > 1.0", True),
+        ("has(oldObject.x) || has(namespaceObject.x)", False),
+        ("{'a': [oldObject].map(each, has(each.x))}", {"a": [False]}),
+        ("oldObject.?x.?y.hasValue()", False),
+        ("has(oldObject.x) ? 'x' : oldObject.?x.orValue('none')", "none"),
+        ("has(oldObject.x) ? 'has x' : oldObject == null ? 'null' : 'an object'", "null"),
     ],
 )
 def test_an_expression_sees_the_variables_of_admission(text: str, result: object) -> None:
@@ -45,6 +51,8 @@ def test_an_expression_sees_the_variables_of_admission(text: str, result: object
     [
         ("object.spec.missing == 1", "no such key: missing"),
         ("oldObject.metadata.name == 'a'", "no such key: metadata"),
+        ("has(oldObject.metadata.name)", "no such key: metadata"),
+        ("oldObject['x'] == 1", "no such key: x"),
         ("request.subResource == ''", "no such key: subResource"),
         ("1 / (size(object.spec.items) - 3) == 1", "division by zero"),
         ("object.metadata.name + object.spec == 'a'", "no such overload"),

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel.admission.constructions import TYPE
 from pilotage.schema.cel.admission.patches import as_functions
 from pilotage.schema.cel.admission.unevaluated import CONSTRUCTORS
-from pilotage.schema.cel.ast import Expr, read_expr, renamed
+from pilotage.schema.cel.ast import Expr, guarded, read_expr, renamed
 from pilotage.schema.cel.costs.bounds import cost
 from pilotage.schema.cel.costs.sizes import NO_EXTENT, Extent, Observed, encoded_size
 from pilotage.schema.cel.expression import EvaluationError, compiled, translated
@@ -26,7 +26,8 @@ from pilotage.schema.cel.patterns import REPLACED, CostMeter, constant_patterns
 VARIABLES = ("object", "oldObject", "request", "namespaceObject", "params", "variables", "authorizer")
 """The names of all variables that any expression of admission can use."""
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
-_SELECT_OF_NULL = "Applying SELECT to non-message type"
+_FIELD_OF_NULL = ("Applying SELECT to non-message type", "Invalid container type: 'null_type'", "_?._(null_type")
+"""In the errors of the engine for `a.x`, `a['x']` and `a.?x` where `a` is null."""
 _BUDGET_NANOSECONDS = 190e6
 _BUDGET_BYTES = 56 * 2**20
 _PATTERNS_NANOSECONDS = 60e6
@@ -90,6 +91,7 @@ class AdmissionExpression:
         if any(name.encode() in serialized for name in REPLACED):
             program = environment.deserialize(renamed(serialized, REPLACED))
         self._program = program
+        self._environment = environment
         self._fields: dict[str, UsedFields] = {name: used_fields(self._expr, name) for name in VARIABLES}
 
     def fields_of(self, variable: str, known: Iterable[str]) -> list[str]:
@@ -110,20 +112,22 @@ class AdmissionExpression:
         self._check_cost(data)
         meter = CostMeter(_PATTERNS_NANOSECONDS)
         with (decisions or Decisions()).asked(), meter.measuring(self._patterns):
-            try:
-                result = self._program.eval(data=data)
-                if result.type() != environments.binding().Type.ERROR and not meter.exceeded:
-                    return result.plain_value()
-                message = str(result.value())
-            except Exception as error:  # the binding raises RuntimeError, TypeError and whatever a function raised
-                message = str(error)
+            result, message = _evaluated(self._program, data)
+            if any(part in message for part in _FIELD_OF_NULL) and not meter.exceeded:
+                result, message = _evaluated(self._guarded_program, data)
         if meter.exceeded:
             raise EvaluationError(OUT_OF_BUDGET)
-        raise EvaluationError(self._of_null(message, data) or translated(message))
+        if message:
+            raise EvaluationError(self._of_null(message, data) or translated(message))
+        return result
+
+    @cached_property
+    def _guarded_program(self) -> Any:
+        return self._environment.deserialize(guarded(self._program.serialize()))
 
     def _of_null(self, message: str, data: Mapping[str, Any]) -> str:
         """The error of a field of a variable that is null; the engine does not say which field."""
-        if _SELECT_OF_NULL not in message:
+        if not any(part in message for part in _FIELD_OF_NULL):
             return ""
         nulls = (fields for name, fields in self._fields.items() if fields and data[name] is None)
         return next((f"no such key: {next(iter(fields))}" for fields in nulls), "")
@@ -173,6 +177,17 @@ def _patches(cel: Any) -> list[Any]:
         )
         for name, result, parameters, implementation in functions
     ]
+
+
+def _evaluated(program: Any, data: Mapping[str, Any]) -> tuple[Any, str]:
+    """The result as a plain value, and the message of an error; empty if there is none."""
+    try:
+        result = environments.evaluated(program, data)
+        if result.type() != environments.binding().Type.ERROR:
+            return result.plain_value(), ""
+        return None, str(result.value())
+    except Exception as error:  # the binding raises RuntimeError, TypeError and whatever a function raised
+        return None, str(error) or type(error).__name__
 
 
 def _authorization(cel: Any) -> list[Any]:
