@@ -11,7 +11,7 @@ import pytest
 import pilotage as pt
 from pilotage.cli.errors import CommandError, Interrupted, NotReconciled
 from pilotage.cli.program.target import load_target
-from pilotage.cli.run.flags import Flags
+from pilotage.cli.run.arguments import Flags
 from pilotage.cli.run.program import Program
 from pilotage.cli.terminal import Terminal
 from tests.cli.run.greetings import KIND, OPERATOR, write_object, write_operator

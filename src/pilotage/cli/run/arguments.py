@@ -1,9 +1,14 @@
 """The flags of `pilotage run` and of programs with `pt.run`. Each has an environment variable; the flag wins."""
 
+# ruff: noqa: RUF009  (each of the functions returns a field of the dataclass)
+
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from pilotage.cli import placeflags
 from pilotage.cli.flagtypes import address, bind_address, log_level, names, positive, seconds
@@ -11,14 +16,177 @@ from pilotage.cli.flagtypes import address, bind_address, log_level, names, posi
 LOG_FORMATS = ("text", "json")
 
 
+def _flag(metavar: str, about: str, default: Any = "", *, manager: bool = False, **how: Any) -> Any:
+    """A flag with a value. `manager`: it says what a manager is made of, and a target that is a manager has its own."""
+    return field(default=default, metadata={"manager": manager, "how": {"metavar": metavar, "help": about, **how}})
+
+
+def _switch(about: str, *, default: bool | None = False, manager: bool = False) -> Any:
+    """A flag with its opposite, `--no-…`, which wins over the environment variable."""
+    how = {"action": argparse.BooleanOptionalAction, "help": about}
+    return field(default=default, metadata={"manager": manager, "how": how})
+
+
+def _place(add: Callable[[argparse._ActionsContainer], None] | None, *, default: str = "", manager: bool = True) -> Any:
+    """A flag that other commands have, too, which declare it with this function; None: with the flag before it."""
+    return field(default=default, metadata={"manager": manager, "add": add})
+
+
+def _address(about: str, default: str = "") -> Any:
+    return _flag("ADDR", about, default, manager=True, type=bind_address)
+
+
+def _folder(about: str) -> Any:
+    about = f"the folder of tls.crt and tls.key for {about}"
+    return _flag("DIR", about, None, manager=True, type=Path)
+
+
+def _seconds(about: str, *, manager: bool = False) -> Any:
+    return _flag("SECONDS", about, None, manager=manager, type=seconds)
+
+
+@dataclass(frozen=True)
+class Flags:
+    """The flags under their names, with their defaults. None: not given."""
+
+    storage: str = _place(
+        lambda group: placeflags.add_storage(group, f"an API server in this process: {placeflags.ALL_STORAGES}")
+    )
+    tenant: str = _place(placeflags.add_tenant, default="default", manager=False)
+    encryption_keys: str = _place(placeflags.add_encryption_keys)
+    kubeconfig: str = _place(placeflags.add_kubeconfig)
+    context: str = _place(None)
+    serve: tuple[str, int] | None = _flag(
+        "ADDR",
+        "serve the API server of --storage at HOST:PORT over HTTPS, and write a kubeconfig for kubectl",
+        None,
+        type=address,
+    )
+    serve_kubeconfig: Path = _flag(
+        "FILE",
+        "where --serve writes the kubeconfig (default: pilotage.kubeconfig)",
+        Path("pilotage.kubeconfig"),
+        type=Path,
+    )
+
+    install: bool | None = _switch(
+        "install the CRDs and webhooks of the program first (default: only with --storage)", default=None
+    )
+    filename: tuple[Path, ...] = _flag(
+        "FILE",
+        "apply the objects of a YAML file, of all in a folder, or of standard input (-), once the program runs; "
+        "may be repeated",
+        (),
+        type=Path,
+        action="append",
+    )
+    until_idle: bool = _switch("exit when everything is reconciled: 0, or 5 with a list of what is left")
+    timeout: float | None = _seconds("how long --until-idle waits (default: 60; 0: no limit)")
+    horizon: float | None = _seconds("--until-idle waits for what is due again within this time (default: 0)")
+    checkpoint: str = _flag(
+        "NAME",
+        "begin with what was changed or is due since the last run with this name, and leave the rest to the next",
+        manager=True,
+    )
+    only: str = _flag(
+        "OBJECT",
+        "with --until-idle: reconcile one object, TYPE/NAME or TYPE/NAMESPACE/NAME, and what follows from it",
+    )
+    every: float | None = _seconds("with --until-idle: run again and again at this interval, until Ctrl-C or SIGTERM")
+    reload: bool = _switch("restart when a file of the program changes")
+    graceful_shutdown_timeout: float | None = _seconds(
+        "how long a shutdown waits for running reconciles (default: 30)", manager=True
+    )
+
+    namespace: tuple[str, ...] = _flag(
+        "NAMES",
+        "watch only these namespaces, separated by commas; may be repeated (default: all)",
+        (),
+        manager=True,
+        type=names,
+        action="extend",
+    )
+    max_concurrent_reconciles: int | None = _flag(
+        "N",
+        "how many objects a controller reconciles at a time (default: 1, or what the program sets)",
+        None,
+        manager=True,
+        type=positive,
+    )
+
+    metrics_bind_address: str = _address(
+        "where /metrics is served: HOST:PORT, or :PORT for every address (default: nowhere)", "0"
+    )
+    metrics_secure: bool = _switch(
+        "serve metrics over HTTPS, to clients with a token and the right to read them", manager=True
+    )
+    metrics_certificates: Path | None = _folder("--metrics-secure (default: a certificate made in memory)")
+    health_probe_bind_address: str = _address("where /healthz and /readyz are served (default: nowhere)")
+    debug_bind_address: str = _address(
+        "where /debug shows tasks, threads, the event loop and the heap (default: nowhere)"
+    )
+    webhook_bind_address: str = _address("where webhooks are served on a cluster (default: :9443; 0: nowhere)")
+    webhook_certificates: Path | None = _folder("webhooks (default: a certificate in a Secret, which is rotated)")
+
+    leader_elect: bool = _switch("of several replicas, only the leader reconciles", manager=True)
+    leader_election_id: str = _flag("NAME", "the Lease of --leader-elect (default: PROGRAM-leader)", manager=True)
+    leader_election_namespace: str = _flag(
+        "NAME",
+        "the namespace of the Leases (default: that of the Pod or of the kubeconfig, else default)",
+        manager=True,
+    )
+    shards: str = _flag(
+        "NAME", "all replicas with this name share the work, each object with one of them", manager=True
+    )
+    processes: int | None = _flag(
+        "N",
+        "run N processes that share the work, to use several cores; not on memory:",
+        None,
+        manager=True,
+        type=positive,
+    )
+
+    log_level: str = _flag("LEVEL", "debug, info, warning, error or v0 to v9 (default: info)", "info", type=log_level)
+    log_format: str = _flag(
+        "FORMAT", "text or json (default: text, in columns on a terminal)", "text", choices=LOG_FORMATS
+    )
+    traceback: bool = _switch("show the whole traceback of an error")
+
+    @property
+    def installs(self) -> bool:
+        """Whether CRDs and webhooks are installed: what an API server of our own has is what we install."""
+        return bool(self.storage) if self.install is None else self.install
+
+    @property
+    def idle_timeout(self) -> float | None:
+        """How long `--until-idle` waits; None: without a limit."""
+        return 60.0 if self.timeout is None else self.timeout or None
+
+
+_GROUPS = {
+    "storage": "where it runs",
+    "install": "how it runs",
+    "namespace": "what it works on",
+    "metrics_bind_address": "addresses",
+    "leader_elect": "replicas",
+    "log_level": "output",
+}
+"""The groups of the help, by their first flag."""
+_SHORT = {"filename": "-f", "namespace": "-n"}
+MANAGER_FLAGS = tuple(each.name for each in fields(Flags) if each.metadata["manager"])
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add all flags. A flag that is not given is None: then its environment variable counts, then the default."""
-    _add_place(parser.add_argument_group("where it runs"))
-    _add_course(parser.add_argument_group("how it runs"))
-    _add_work(parser.add_argument_group("what it works on"))
-    _add_servers(parser.add_argument_group("addresses"))
-    _add_replicas(parser.add_argument_group("replicas"))
-    _add_log(parser.add_argument_group("output"))
+    group: argparse._ActionsContainer = parser
+    for each in fields(Flags):
+        if each.name in _GROUPS:
+            group = parser.add_argument_group(_GROUPS[each.name])
+        if "how" in each.metadata:
+            short = [_SHORT[each.name]] if each.name in _SHORT else []
+            group.add_argument(*short, written(each.name), default=None, **each.metadata["how"])
+        elif (add := each.metadata["add"]) is not None:
+            add(group)
 
 
 def variable(destination: str) -> str:
@@ -26,164 +194,6 @@ def variable(destination: str) -> str:
     return f"PILOTAGE_{destination.upper()}"
 
 
-def _add_place(group: argparse._ArgumentGroup) -> None:
-    placeflags.add_storage(group, f"an API server in this process: {placeflags.ALL_STORAGES}")
-    placeflags.add_tenant(group)
-    placeflags.add_encryption_keys(group)
-    placeflags.add_kubeconfig(group)
-    group.add_argument(
-        "--serve",
-        type=address,
-        metavar="ADDR",
-        help="serve the API server of --storage at HOST:PORT over HTTPS, and write a kubeconfig for kubectl",
-    )
-    group.add_argument(
-        "--serve-kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="where --serve writes the kubeconfig (default: pilotage.kubeconfig)",
-    )
-
-
-def _add_course(group: argparse._ArgumentGroup) -> None:
-    _add_switch(group, "--install", "install the CRDs and webhooks of the program first (default: only with --storage)")
-    group.add_argument(
-        "-f",
-        "--filename",
-        type=Path,
-        action="append",
-        metavar="FILE",
-        help="apply the objects of a YAML file, of all in a folder, or of standard input (-), once the program runs; "
-        "may be repeated",
-    )
-    _add_switch(group, "--until-idle", "exit when everything is reconciled: 0, or 5 with a list of what is left")
-    group.add_argument(
-        "--timeout", type=seconds, metavar="SECONDS", help="how long --until-idle waits (default: 60; 0: no limit)"
-    )
-    group.add_argument(
-        "--horizon",
-        type=seconds,
-        metavar="SECONDS",
-        help="--until-idle waits for what is due again within this time (default: 0)",
-    )
-    group.add_argument(
-        "--checkpoint",
-        metavar="NAME",
-        help="begin with what was changed or is due since the last run with this name, and leave the rest to the next",
-    )
-    group.add_argument(
-        "--only",
-        metavar="OBJECT",
-        help="with --until-idle: reconcile one object, TYPE/NAME or TYPE/NAMESPACE/NAME, and what follows from it",
-    )
-    group.add_argument(
-        "--every",
-        type=seconds,
-        metavar="SECONDS",
-        help="with --until-idle: run again and again at this interval, until Ctrl-C or SIGTERM",
-    )
-    _add_switch(group, "--reload", "restart when a file of the program changes")
-    group.add_argument(
-        "--graceful-shutdown-timeout",
-        type=seconds,
-        metavar="SECONDS",
-        help="how long a shutdown waits for running reconciles (default: 30)",
-    )
-
-
-def _add_work(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "-n",
-        "--namespace",
-        type=names,
-        action="extend",
-        metavar="NAMES",
-        help="watch only these namespaces, separated by commas; may be repeated (default: all)",
-    )
-    group.add_argument(
-        "--max-concurrent-reconciles",
-        type=positive,
-        metavar="N",
-        help="how many objects a controller reconciles at a time (default: 1, or what the program sets)",
-    )
-
-
-def _add_servers(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--metrics-bind-address",
-        type=bind_address,
-        metavar="ADDR",
-        help="where /metrics is served: HOST:PORT, or :PORT for every address (default: nowhere)",
-    )
-    _add_switch(
-        group, "--metrics-secure", "serve metrics over HTTPS, to clients with a token and the right to read them"
-    )
-    group.add_argument(
-        "--metrics-certificates",
-        type=Path,
-        metavar="DIR",
-        help="the folder of tls.crt and tls.key for --metrics-secure (default: a certificate made in memory)",
-    )
-    group.add_argument(
-        "--health-probe-bind-address",
-        type=bind_address,
-        metavar="ADDR",
-        help="where /healthz and /readyz are served (default: nowhere)",
-    )
-    group.add_argument(
-        "--debug-bind-address",
-        type=bind_address,
-        metavar="ADDR",
-        help="where /debug shows tasks, threads, the event loop and the heap (default: nowhere)",
-    )
-    group.add_argument(
-        "--webhook-bind-address",
-        type=bind_address,
-        metavar="ADDR",
-        help="where webhooks are served on a cluster (default: :9443; 0: nowhere)",
-    )
-    group.add_argument(
-        "--webhook-certificates",
-        type=Path,
-        metavar="DIR",
-        help="the folder of tls.crt and tls.key for webhooks (default: a certificate in a Secret, which is rotated)",
-    )
-
-
-def _add_replicas(group: argparse._ArgumentGroup) -> None:
-    _add_switch(group, "--leader-elect", "of several replicas, only the leader reconciles")
-    group.add_argument(
-        "--leader-election-id", metavar="NAME", help="the Lease of --leader-elect (default: PROGRAM-leader)"
-    )
-    group.add_argument(
-        "--leader-election-namespace",
-        metavar="NAME",
-        help="the namespace of the Leases (default: that of the Pod or of the kubeconfig, else default)",
-    )
-    group.add_argument(
-        "--shards", metavar="NAME", help="all replicas with this name share the work, each object with one of them"
-    )
-    group.add_argument(
-        "--processes",
-        type=positive,
-        metavar="N",
-        help="run N processes that share the work, to use several cores; not on memory:",
-    )
-
-
-def _add_log(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--log-level", type=log_level, metavar="LEVEL", help="debug, info, warning, error or v0 to v9 (default: info)"
-    )
-    group.add_argument(
-        "--log-format",
-        choices=LOG_FORMATS,
-        metavar="FORMAT",
-        help="text or json (default: text, in columns on a terminal)",
-    )
-    _add_switch(group, "--traceback", "show the whole traceback of an error")
-
-
-def _add_switch(group: argparse._ArgumentGroup, flag: str, description: str) -> None:
-    """A flag with its opposite, `--no-…`, which wins over the environment variable."""
-    group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=description)
+def written(flag: str) -> str:
+    """A flag on the command line: `--log-level` of `log_level`."""
+    return f"--{flag.replace('_', '-')}"

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.run.flags import Flags
+from pilotage.cli.run.arguments import Flags
 from pilotage.cli.serve.server import ServeOptions, check_servable, serve_cluster
 from pilotage.cli.terminal import Terminal
 from pilotage.client import config

@@ -12,7 +12,7 @@ from pilotage.cli.errors import INTERRUPTED, CommandError, Interrupted, NotRecon
 from pilotage.cli.interruption import Interruption
 from pilotage.cli.program.modules import user_places
 from pilotage.cli.program.target import Target
-from pilotage.cli.run.flags import Flags
+from pilotage.cli.run.arguments import Flags
 from pilotage.cli.run.objects import watched_files
 from pilotage.cli.run.program import Program
 from pilotage.cli.run.reloaded import channel_to_parent, reported

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.run.arguments import LOG_FORMATS, variable
+from pilotage.cli.run.arguments import LOG_FORMATS, MANAGER_FLAGS, Flags, variable, written
 
 if TYPE_CHECKING:
     from pilotage.manager.options import ManagerOptions
@@ -19,87 +18,11 @@ if TYPE_CHECKING:
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
-@dataclass(frozen=True)
-class Flags:
-    """The flags under their names, with their defaults; `arguments` has their meaning. None: not given."""
-
-    storage: str = ""
-    tenant: str = "default"
-    encryption_keys: str = ""
-    kubeconfig: str = ""
-    context: str = ""
-    serve: tuple[str, int] | None = None
-    serve_kubeconfig: Path = Path("pilotage.kubeconfig")
-    install: bool | None = None
-    filename: tuple[Path, ...] = ()
-    until_idle: bool = False
-    timeout: float | None = None
-    horizon: float | None = None
-    checkpoint: str = ""
-    only: str = ""
-    every: float | None = None
-    reload: bool = False
-    graceful_shutdown_timeout: float | None = None
-    namespace: tuple[str, ...] = ()
-    max_concurrent_reconciles: int | None = None
-    metrics_bind_address: str = "0"
-    metrics_secure: bool = False
-    metrics_certificates: Path | None = None
-    health_probe_bind_address: str = ""
-    debug_bind_address: str = ""
-    webhook_bind_address: str = ""
-    webhook_certificates: Path | None = None
-    leader_elect: bool = False
-    leader_election_id: str = ""
-    leader_election_namespace: str = ""
-    shards: str = ""
-    processes: int | None = None
-    log_level: str = "info"
-    log_format: str = "text"
-    traceback: bool = False
-
-    @property
-    def installs(self) -> bool:
-        """Whether CRDs and webhooks are installed: what an API server of our own has is what we install."""
-        return bool(self.storage) if self.install is None else self.install
-
-    @property
-    def idle_timeout(self) -> float | None:
-        """How long `--until-idle` waits; None: without a limit."""
-        return 60.0 if self.timeout is None else self.timeout or None
-
-
-_MANAGER_FLAGS = (
-    "storage",
-    "encryption_keys",
-    "kubeconfig",
-    "context",
-    "namespace",
-    "max_concurrent_reconciles",
-    "metrics_bind_address",
-    "metrics_secure",
-    "metrics_certificates",
-    "health_probe_bind_address",
-    "debug_bind_address",
-    "webhook_bind_address",
-    "webhook_certificates",
-    "leader_elect",
-    "leader_election_id",
-    "leader_election_namespace",
-    "shards",
-    "processes",
-    "graceful_shutdown_timeout",
-    "checkpoint",
-)
-"""Flags that say what a manager is made of: a target that is a manager has its own."""
-
-
 def flags_of(parser: argparse.ArgumentParser, namespace: argparse.Namespace, environment: Mapping[str, str]) -> Flags:
     """The flags of a run. Raises CommandError for a wrong environment variable, or flags that exclude each other."""
-    known = {field.name for field in fields(Flags)}
     chosen: dict[str, Any] = {}
     for action in parser._actions:
-        if action.dest not in known:
+        if action.dest not in Flags.__dataclass_fields__:
             continue
         value = getattr(namespace, action.dest)
         if value is None and variable(action.dest) in environment:
@@ -162,20 +85,16 @@ def _check_processes(flags: Flags) -> None:
         )
     for flag in ("reload", "until_idle", "serve", "metrics_secure", "debug_bind_address"):
         if getattr(flags, flag):
-            raise CommandError(f"{_written(flag)} cannot be used with --processes: it needs one process")
+            raise CommandError(f"{written(flag)} cannot be used with --processes: it needs one process")
 
 
 def check_manager_target(flags: Flags, name: str) -> None:
     """Refuse flags for the manager where the target is one."""
-    given = [_written(flag) for flag in _MANAGER_FLAGS if getattr(flags, flag) != getattr(Flags(), flag)]
+    given = [written(flag) for flag in MANAGER_FLAGS if getattr(flags, flag) != getattr(Flags(), flag)]
     if given:
         raise CommandError(
             f"{name} is a manager with a cluster and options of its own: remove {', '.join(given)}, or name a function"
         )
-
-
-def _written(flag: str) -> str:
-    return f"--{flag.replace('_', '-')}"
 
 
 def manager_options(flags: Flags, name: str, namespace: str, process: int = 0) -> ManagerOptions:

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.help import HelpFormatter, examples
-from pilotage.cli.run.arguments import add_arguments
+from pilotage.cli.run.arguments import Flags, add_arguments
 from pilotage.errors import PilotageError
 
 if TYPE_CHECKING:
     from pilotage.cli.program.target import Target
-    from pilotage.cli.run.flags import Flags
     from pilotage.manager.manager import Manager
     from pilotage.meta.models import Resource
 
