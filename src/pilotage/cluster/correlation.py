@@ -182,13 +182,9 @@ class Correlator:
         similar.last = occurrence.time
         similar.messages[occurrence.message] = None
         if len(similar.messages) < SIMILAR:
-            return occurrence, _exactly(occurrence)
+            return (occurrence, (occurrence.similar, occurrence.message))
         del similar.messages[next(iter(similar.messages))]  # the number of messages counts, not which they are
         return replace(occurrence, message=COMBINED + occurrence.message), occurrence.similar
-
-
-def _exactly(occurrence: Occurrence) -> Hashable:
-    return occurrence.similar, occurrence.message
 
 
 class _Similar:

@@ -174,10 +174,6 @@ def _choice(text: str, part: str) -> Step:
     raise _problem(text, f"{part[:50]!r} in brackets is not an index, a range, a quoted name, * or a filter")
 
 
-def _unquoted(quoted: re.Match[str]) -> str:
-    return _pattern(_ESCAPED).sub(r"\1", quoted[1] if quoted[1] is not None else quoted[2])
-
-
 def _quoted_member(quoted: re.Match[str]) -> Step:
     """Into the field of a quoted name; where there is none, along its dots: `['metadata.name']`, as kubectl does."""
     names = [
@@ -275,7 +271,7 @@ def _operand(text: str, operand: str) -> Callable[[Any], list[Any]]:
     quoted = _pattern(_QUOTED).fullmatch(operand)
     literal: Any
     if quoted is not None:
-        literal = _unquoted(quoted)
+        literal = _pattern(_ESCAPED).sub("\\1", quoted[1] if quoted[1] is not None else quoted[2])
     elif operand in ("true", "false"):
         literal = operand == "true"
     else:

@@ -103,7 +103,7 @@ def _check_builtin(info: ResourceInfo, request: APIRequest, *, known: bool) -> N
     if request.verb is Verb.WATCH and Verb.LIST in info.verbs and Verb.WATCH not in info.verbs:
         raise no_verb(info, request.verb.value)
     verbs = _subresource_verbs(info.gvr, request.subresource) if request.subresource else info.verbs
-    if wrong_scope or bool(request.name) != _wants_name(request) or request.verb not in verbs:
+    if wrong_scope or bool(request.name) != (request.verb not in _UNNAMED) or request.verb not in verbs:
         raise no_method()
 
 
@@ -117,7 +117,3 @@ def _in_scope(info: ResourceInfo, request: APIRequest) -> bool:
     """A namespaced object is named with its namespace, a cluster-scoped one without; lists may span namespaces."""
     spans = info.namespaced and not request.namespace and request.verb in _READS and not request.name
     return spans or info.namespaced == bool(request.namespace)
-
-
-def _wants_name(request: APIRequest) -> bool:
-    return request.verb not in _UNNAMED

@@ -51,7 +51,7 @@ class ConsoleFormatter(logging.Formatter):
         event = event_of(record)
         who, about = _who(record, event.fields), _object(event.fields)
         failed = record.levelno >= logging.ERROR
-        level, style = _level(record.levelno)
+        level, style = next((name, style) for least, name, style in _LEVELS if record.levelno >= least)
         words = [
             self._styled(time.strftime("%H:%M:%S", time.localtime(record.created)), _DIM),
             self._styled(level, style) + " " * (5 - len(level)),
@@ -88,10 +88,6 @@ class ConsoleFormatter(logging.Formatter):
         if len(self._failures) > _REMEMBERED:
             self._failures.popitem(last=False)
         return repeated
-
-
-def _level(number: int) -> tuple[str, str]:
-    return next((name, style) for least, name, style in _LEVELS if number >= least)
 
 
 def _who(record: logging.LogRecord, fields: Mapping[str, object]) -> str:

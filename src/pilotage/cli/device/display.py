@@ -133,14 +133,10 @@ async def watch(config: Config, name: str, *, clock: _Clock = lambda: datetime.n
         async with aclosing(stream) as batches:
             first = True
             async for batch in batches:
-                rows = [changed(event) for event in batch if _is_of(name, event.object)]
+                rows = [changed(event) for event in batch if not name or objects.header(event.object).name == name]
                 for line in table.begin(rows) if first else map(table.row, rows):
                     print(line, flush=True)
                 first = False
-
-
-def _is_of(name: str, data: bytes | memoryview) -> bool:
-    return not name or objects.header(data).name == name
 
 
 def _text(gpus: Sequence[GPU], output: str, readings: Mapping[str, Telemetry], *, single: bool) -> str:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from random import Random
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pilotage.client.config import Config, without_secrets
 from pilotage.client.credentials.credentials import Material
@@ -212,7 +212,7 @@ class ServerAddress:
             raise _bad_url(url, "it must begin with https:// or http://")
         if not parts.hostname:
             raise _bad_url(url, "it names no host")
-        if _superfluous(parts):
+        if parts.username or parts.password or parts.query or parts.fragment:
             raise _bad_url(url, "it must have neither user, query nor fragment")
         return cls(parts.scheme == "https", parts.hostname, port, parts.path.rstrip("/"))
 
@@ -233,10 +233,6 @@ def proxy_of(url: str) -> Proxy:
     secret = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
     known = f"Basic {base64.b64encode(secret.encode()).decode()}" if parts.username else ""
     return Proxy(parts.hostname, port, known)
-
-
-def _superfluous(parts: SplitResult) -> bool:
-    return bool(parts.username or parts.password or parts.query or parts.fragment)
 
 
 def _bad_url(url: str, why: str) -> InvalidDefinition:

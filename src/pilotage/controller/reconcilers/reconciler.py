@@ -59,7 +59,7 @@ def reconcile_function(reconciler: AnyReconciler, is_stopping: Callable[[], bool
             "function of the request"
         )
     check_signature(reconciler, function)
-    if _is_async(function):
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         made: Reconcile = function
         return made
 
@@ -154,7 +154,3 @@ class _Thread:
             return self._function(self._request)
         finally:
             _running.thread = None
-
-
-def _is_async(function: Any) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)

@@ -203,7 +203,7 @@ class _Reader:
         found: dict[str, Any] = {}
         merged: dict[str, Any] = {}
         while not isinstance(event := self._next(events), yaml.MappingEndEvent):
-            if _is_merge(event):
+            if _is_plain(event) and event.value == "<<":
                 merged.update(_merge(event, self._node(self._next(events), events, depth + 1)))
                 continue
             key = self._key(event, self._node(event, events, depth + 1))
@@ -239,10 +239,6 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
 def _is_plain(event: yaml.Event) -> TypeGuard[yaml.ScalarEvent]:
     """Whether it is a word without quotes and without a tag."""
     return isinstance(event, yaml.ScalarEvent) and bool(event.implicit[0]) and event.tag is None
-
-
-def _is_merge(event: yaml.Event) -> bool:
-    return _is_plain(event) and event.value == "<<"
 
 
 def _merge(event: yaml.Event, value: Any) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def _field(info: msgspec.structs.FieldInfo, hint: Any, location: _Location, text
     )
     if is_required and is_optional:
         raise invalid(location.place, "it is marked both Required and Optional", "remove one of them")
-    if value.nullable and not info.required and _absent_is_none(info):
+    if value.nullable and not info.required and info.default is None:
         value = replace(value, nullable=False)  # None is written by leaving the field out
     return FieldDescription(
         name=info.encode_name,
@@ -142,10 +142,6 @@ def _class_default(info: msgspec.structs.FieldInfo, place: str) -> tuple[Any, bo
     except TypeError as error:
         raise invalid(place, f"its default_factory failed ({error})", "fix the default_factory") from error
     return (first, True) if first == second else (None, False)  # an id or a time differs each time
-
-
-def _absent_is_none(info: msgspec.structs.FieldInfo) -> bool:
-    return info.default is None
 
 
 def _is_model(info: msgspec.structs.FieldInfo) -> bool:
@@ -216,7 +212,7 @@ def _unwrap_union(members: tuple[Any, ...], location: _Location) -> _Unwrapped:
 
 def _union_error(hints: list[Any], place: str) -> Exception:
     names = " | ".join(_name(hint) for hint in hints)
-    if all(_is_class(hint, Model) for hint in hints):
+    if all(isinstance(hint, type) and issubclass(hint, Model) for hint in hints):
         remedy = "define one class with an optional field for each, and mark it ExactlyOneOf(…)"
     else:
         remedy = "use one type, int | str or | None, or Any to accept every value"
@@ -317,10 +313,6 @@ def _map(unwrapped: _Unwrapped) -> TypeDescription:
     if arguments[1] is Any:
         return Anything(place=location.place, type="object")
     return MapOf(place=location.place, values=_value(arguments[1], location.to("{}")))
-
-
-def _is_class(hint: Any, base: type) -> bool:
-    return isinstance(hint, type) and issubclass(hint, base)
 
 
 def _name(hint: Any) -> str:

@@ -113,7 +113,7 @@ class DocumentHandler:
             case ["v2"]:
                 return await self._version_2(custom, headers)
             case ["v3"]:
-                return _json(openapi.index(custom))
+                return http.HTTPResponse(200, [JSON], msgspec.json.encode(openapi.index(custom)))
             case ["v3", "api", version]:
                 wanted = GroupVersion("", version)
             case ["v3", "apis", group, version]:
@@ -167,10 +167,6 @@ def _size(custom: Sequence[ResourceInfo]) -> int:
 def _indented(document: dict[str, Any]) -> http.HTTPResponse:
     """The documents that kube-apiserver writes for people."""
     return http.HTTPResponse(200, [JSON], msgspec.json.format(msgspec.json.encode(document), indent=2))
-
-
-def _json(document: dict[str, Any]) -> http.HTTPResponse:
-    return http.HTTPResponse(200, [JSON], msgspec.json.encode(document))
 
 
 def _tagged(

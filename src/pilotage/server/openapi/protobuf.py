@@ -42,7 +42,7 @@ def _schema_fields(schema: Document) -> Iterator[bytes]:
         if key in _TEXTS:
             yield _text(_TEXTS[key], value)
         elif key in _DOUBLES:
-            yield _double(_DOUBLES[key], value)
+            yield write_varint(_DOUBLES[key] << 3 | 1) + struct.pack("<d", value)
         elif key in _BOOLEANS:
             yield _varint_field(_BOOLEANS[key], int(value))
         elif key in _NUMBERS:
@@ -132,7 +132,3 @@ def _message(number: int, content: bytes) -> bytes:
 
 def _varint_field(number: int, value: int) -> bytes:
     return write_varint(number << 3) + write_varint(value)
-
-
-def _double(number: int, value: float) -> bytes:
-    return write_varint(number << 3 | 1) + struct.pack("<d", value)

@@ -45,7 +45,7 @@ def _restored(
 ) -> Document:
     try:
         # What `forward` makes of the saved object alone is not a change: there the saved value is right.
-        base = _content(forward(back(_object(saved, converted))))
+        base = _content(forward(back(_header(converted) | saved)))
     except Exception:  # an annotation that was written by hand: the functions may raise anything for it
         return converted
     content: Document = restored(base, _content(converted), saved)
@@ -98,10 +98,6 @@ def _save(converted: Document, source: Document) -> None:
     converted["metadata"] = converted["metadata"] | {
         "annotations": annotations | {_annotation(source["apiVersion"]): data.decode()}
     }
-
-
-def _object(content: Document, like: Document) -> Document:
-    return _header(like) | content
 
 
 def _annotation(api_version: str) -> str:
