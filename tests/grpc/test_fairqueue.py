@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pilotage.grpc.fairqueue import FairQueue
+from pilotage.grpc.peers import FairQueue
 from pilotage.net.cpushare import CPUShare
 from pilotage.testing import loop
 

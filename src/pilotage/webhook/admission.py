@@ -5,17 +5,20 @@ from __future__ import annotations
 import base64
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
 from pilotage.errors import DecodeError, Status
-from pilotage.meta.documents import Document
+from pilotage.meta import objects
+from pilotage.meta.documents import Document, copied
 from pilotage.meta.forms import KindOf, O
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.manifests import check_kind
+from pilotage.meta.models import Resource
 from pilotage.meta.patches import json_diff
+from pilotage.meta.unstructured import Unstructured
 from pilotage.types.authentication.v1 import UserInfo
-from pilotage.webhook.decoding import decoded
 
 _NO_KIND = GroupVersionKind("", "", "")
 _NO_RESOURCE = GroupVersionResource("", "", "")
@@ -197,3 +200,17 @@ class _WireRequest(msgspec.Struct, rename="camel", gc=False):
     old_object: dict[str, Any] | None = None
     dry_run: bool | None = None
     options: dict[str, Any] | None = None
+
+
+def decoded(document: Document | None, kind: KindOf[O], field: str = "object") -> O:
+    """An object of a class, which remembers its document, or `Unstructured` with a copy of it for a GroupVersionKind.
+
+    Raises DecodeError if there is no document (`field` is its place in the review), if it is of another kind than the
+    class, or if the class cannot hold it.
+    """
+    if not document:
+        raise DecodeError(f"there is no content to decode: the request has no {field}")
+    if not (isinstance(kind, type) and issubclass(kind, Resource)):
+        return cast("O", Unstructured(copied(document)))  # so that the request still has the state before
+    check_kind(document, kind.__resource__.gvk, f"the {field} of the request")
+    return cast("O", objects.decode(kind, msgspec.json.encode(document)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from pilotage.cli.device.description import description
-from pilotage.cli.device.rows import HEADINGS, WIDE_HEADINGS, row, telemetry_cells
+from pilotage.cli.device.display import HEADINGS, WIDE_HEADINGS, row, telemetry_cells
 from pilotage.device.telemetry import ECCErrors, Telemetry
 from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
 from pilotage.meta.models import Condition, ObjectMeta

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pilotage.device.server import merging
-from pilotage.device.server.conflicts import REPEAT_SECONDS, ConditionConflicts
+from pilotage.device.server.admission import REPEAT_SECONDS, ConditionConflicts
 from pilotage.telemetry.lines import LogEvent
 
 from .fakes import condition, status

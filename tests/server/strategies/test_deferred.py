@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.deferred import DeferredStrategy
+from pilotage.server.strategies.builtin import DeferredStrategy
 
 
 def test_the_flags_are_known_before_the_class_is_imported() -> None:

@@ -9,8 +9,7 @@ from typing import Literal
 import pytest
 
 import pilotage as pt
-from pilotage.webhook.conversion.conversions import ConversionError, Conversions, conversion_of
-from pilotage.webhook.conversion.partial import completed
+from pilotage.webhook.conversion.conversions import ConversionError, Conversions, completed, conversion_of
 
 from .jobs import GROUP, V3, Job, JobV1, JobV3, SpecV1, SpecV2, job, to_v3
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from pilotage.device.server import merging
-from pilotage.device.server.conflicts import ConditionConflicts
 from pilotage.device.server.storageversion import GPUS
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import BadRequest, Cause, RequestTooLarge
@@ -17,7 +17,12 @@ from pilotage.meta.documents import Document
 from pilotage.meta.scalars import times
 from pilotage.rest.request import User, Verb
 from pilotage.server.admission import Attributes
+from pilotage.telemetry.logs import logger
 
+REPEAT_SECONDS = 600.0
+_KEPT = 1024
+_SHOWN = 5
+_log = logger("pilotage.device.server")
 MAX_PROVIDER = 128
 AUTHORIZED = ("system:masters",)
 """The groups of callers: the roles of the Device API are checked before the registry is called."""
@@ -143,3 +148,35 @@ def status_of(document: Document, name: str) -> Document:
         ],
         "recommendedAction": action,
     }
+
+
+class ConditionConflicts:
+    """Warns about conditions that a provider sends and another provider owns, and remembers what was logged. Time is
+    passed in."""
+
+    def __init__(self) -> None:
+        self._logged_at: dict[tuple[str, str, str], float] = {}
+
+    def warnings(self, name: str, provider: str, ignored: Sequence[tuple[str, str]], now: float) -> tuple[str, ...]:
+        """The warnings for conditions that were not written; `ignored` has their types and owners."""
+        for kind, owner in ignored:
+            if self._is_due((name, kind, provider), now):
+                _log.warning(
+                    "Ignored a condition that belongs to another provider",
+                    name=name,
+                    type=kind,
+                    owner=owner,
+                    provider=provider,
+                )
+        return tuple(
+            f"condition {kind!r} of GPU {name!r} was not written: it belongs to provider {owner!r}"
+            for kind, owner in ignored[:_SHOWN]
+        )
+
+    def _is_due(self, key: tuple[str, str, str], now: float) -> bool:
+        last = self._logged_at.pop(key, None)
+        fresh = last is None or now - last >= REPEAT_SECONDS
+        self._logged_at[key] = now if last is None or fresh else last
+        if len(self._logged_at) > _KEPT:
+            del self._logged_at[next(iter(self._logged_at))]
+        return fresh

@@ -7,14 +7,14 @@ its API group, which is imported when the kind is first used, except for those t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
 from typing import Any
 
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.server.strategies.apiextensions import DefinitionStrategy
 from pilotage.server.strategies.coordination import LeaseStrategy
 from pilotage.server.strategies.core.namespaces import NamespaceStrategy
-from pilotage.server.strategies.deferred import DeferredStrategy
 from pilotage.server.strategies.events import CoreEventStrategy, EventStrategy
 from pilotage.server.strategies.flowcontrol import FlowSchemaStrategy, PriorityLevelStrategy
 from pilotage.server.strategies.metadatachecks import BOTH, NONE, ONCE, WHOLE, Checks, MetadataChecks
@@ -22,8 +22,32 @@ from pilotage.server.strategies.scaling import REPLICAS, REPLICAS_BY_LABELS
 from pilotage.server.strategies.secrets import ConfigMapStrategy, SecretStrategy
 from pilotage.server.strategies.strategy import Strategy, paths
 
+_PACKAGE = "pilotage.server.strategies"
+_FLAGS = frozenset(field.name for field in fields(Strategy))
 SUBRESOURCES = ("status", "finalize", "ephemeralcontainers", "resize", "approval", "scale")
 """Those that are served; a kind may name more."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeferredStrategy(Strategy):
+    """Has the flags of a strategy; all else is that of the class that `target` names (`apps.jobs:JobStrategy`)."""
+
+    target: str
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _FLAGS or name == "target" or name.startswith("__"):
+            return object.__getattribute__(self, name)
+        return getattr(_loaded(self), name)
+
+
+def _loaded(strategy: DeferredStrategy) -> Strategy:
+    known: Strategy | None = strategy.__dict__.get("loaded")
+    if known is None:
+        module, _, name = strategy.target.partition(":")
+        made = getattr(import_module(f"{_PACKAGE}.{module}"), name)
+        known = made(**{flag: getattr(strategy, flag) for flag in _FLAGS})
+        object.__setattr__(strategy, "loaded", known)
+    return known
 
 
 def _kind(target: str, checks: MetadataChecks = ONCE, **flags: Any) -> Strategy:

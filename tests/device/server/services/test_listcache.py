@@ -12,8 +12,8 @@ import pytest
 
 from pilotage.device import wire
 from pilotage.device.server.registry import Caller, DeviceRegistry, RegistryOptions
-from pilotage.device.server.services import listcache
-from pilotage.device.server.services.listcache import ListCache
+from pilotage.device.server.services import gpu as listcache
+from pilotage.device.server.services.gpu import ListCache
 from pilotage.device.server.storageversion import GPUS
 from pilotage.device.wire import Generation
 from pilotage.errors import BadRequest, ServiceUnavailable, Timeout

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from pilotage.errors import Cause, InvalidDefinition
 from pilotage.meta import jsonpath
-from pilotage.meta.causes import invalid, required, too_many
+from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_many
 from pilotage.meta.documents import Document, same
-from pilotage.meta.validation.names import dns_1035_label, dns_1123_subdomain
+from pilotage.meta.validation.names import dns_1035_label, dns_1123_subdomain, qualified_name
 from pilotage.schema.cel.admission.expressions import AdmissionCompiler
 from pilotage.schema.cel.source import is_identifier
 from pilotage.server.offload import COMPILED
@@ -16,7 +16,6 @@ from pilotage.server.strategies.admissionregistration.conditions import (
     expression_cause,
     validate_match_conditions,
 )
-from pilotage.server.strategies.admissionregistration.mutations import validate_mutations
 from pilotage.server.strategies.admissionregistration.rules import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,
@@ -25,7 +24,6 @@ from pilotage.server.strategies.admissionregistration.rules import (
     validate_match_resources,
     validate_mutating_operations,
 )
-from pilotage.server.strategies.admissionregistration.validations import validate_annotations, validate_validations
 from pilotage.server.strategies.checks.conditions import validate_conditions
 from pilotage.server.strategies.checks.fields import (
     validate_given,
@@ -33,8 +31,16 @@ from pilotage.server.strategies.checks.fields import (
     validate_optional_choice,
     validate_required_choice,
 )
+from pilotage.server.strategies.checks.items import validate_each
+from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
 
+_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+_MAX_ANNOTATIONS = 20
+_MAX_VALUE_EXPRESSION = 5 * 1024
+_EMPTY = "must be non-empty if specified"
+_PATCH_FIELDS = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+_PATCH_RESULTS = {"ApplyConfiguration": "Object", "JSONPatch": "list(JSONPatch)"}
 _MAX_VARIABLES = 1_000
 """A limit of ours: the type of each variable is compiled into the environment of the next."""
 _NOTHING = "validations or auditAnnotations must contain at least one item"
@@ -167,3 +173,89 @@ def _validate_variables(variables: list[Document], compiler: AdmissionCompiler) 
             yield required(f"{path}.expression", "expression is not specified")
         elif problem := compiler.add_variable(name, expression):
             yield expression_cause(f"{path}.expression", expression, problem)
+
+
+def validate_mutations(mutations: list[Document], compiler: AdmissionCompiler) -> Iterator[Cause]:
+    if not mutations:
+        yield required("spec.mutations", "mutations must contain at least one item")
+    yield from validate_each(mutations, "spec.mutations", _validate_mutation, compiler)
+
+
+def _validate_mutation(mutation: Document, path: str, compiler: AdmissionCompiler) -> Iterator[Cause]:
+    form = mutation.get("patchType") or ""
+    if not form:
+        yield required(f"{path}.patchType")
+        return
+    if form not in _PATCH_FIELDS:
+        yield not_supported(f"{path}.patchType", form, tuple(_PATCH_FIELDS))
+        return
+    field = _PATCH_FIELDS[form]
+    value = mutation.get(field)
+    if value is None:
+        yield required(f"{path}.{field}", f"must be specified when patchType is {form}")
+    else:
+        yield from _validate_expression(value.get("expression") or "", f"{path}.{field}.expression", form, compiler)
+    (other,) = (name for name in _PATCH_FIELDS.values() if name != field)
+    if mutation.get(other) is not None:
+        yield invalid(f"{path}.{other}", f"{{{other}}}", f"must not be specified when patchType is {form}")
+
+
+def _validate_expression(text: str, path: str, form: str, compiler: AdmissionCompiler) -> Iterator[Cause]:
+    expression = text.strip()
+    if not expression:
+        yield required(path)
+    elif problem := compiler.patch_problem(expression, _PATCH_RESULTS[form]):
+        yield expression_cause(path, expression, problem)
+
+
+def validate_validations(validations: list[Document], compiler: AdmissionCompiler) -> Iterator[Cause]:
+    yield from validate_each(validations, "spec.validations", _validate_validation, compiler)
+
+
+def _validate_validation(validation: Document, path: str, compiler: AdmissionCompiler) -> Iterator[Cause]:
+    expression = validation.get("expression") or ""
+    if not expression.strip():
+        yield required(f"{path}.expression", "expression is not specified")
+    elif problem := compiler.problem(expression, "bool"):
+        yield expression_cause(f"{path}.expression", expression, problem)
+    shown = validation.get("messageExpression") or ""
+    if shown and not shown.strip():
+        yield invalid(f"{path}.messageExpression", shown, _EMPTY)
+    elif shown and (problem := compiler.problem(shown, "string", authorizer=False)):
+        yield expression_cause(f"{path}.messageExpression", shown, problem)
+    message = validation.get("message") or ""
+    if message and not message.strip():
+        yield invalid(f"{path}.message", message, _EMPTY)
+    elif any(end in message.strip() for end in "\r\n"):
+        yield invalid(f"{path}.message", message, "must not contain line breaks")
+    reason = validation.get("reason")
+    yield from validate_optional_choice(reason, f"{path}.reason", _REASONS)
+
+
+def validate_annotations(annotations: list[Document], name: str, compiler: AdmissionCompiler) -> Iterator[Cause]:
+    """What is wrong with the audit annotations of a policy of this name: their keys have it as a prefix."""
+    if len(annotations) > _MAX_ANNOTATIONS:
+        words = f"must not have more than {_MAX_ANNOTATIONS} auditAnnotations"
+        yield invalid("spec.auditAnnotations", annotations, words)
+    seen: set[str] = set()
+    for index, annotation in enumerate(annotations):
+        path, key = f"spec.auditAnnotations[{index}]", annotation.get("key") or ""
+        if name:
+            full = f"{name}/{key}"
+            yield from validate_text(full, f"{path}.key", qualified_name)
+        else:
+            yield invalid(f"{path}.key", key, "requires metadata.name be non-empty")
+        yield from _validate_value(annotation.get("valueExpression") or "", f"{path}.valueExpression", compiler)
+        if key in seen:
+            yield duplicate(f"{path}.key", key)
+        seen.add(key)
+
+
+def _validate_value(expression: str, path: str, compiler: AdmissionCompiler) -> Iterator[Cause]:
+    text = expression.strip()
+    if not text:
+        yield required(path, "valueExpression is not specified")
+    elif len(text.encode(errors="replace")) > _MAX_VALUE_EXPRESSION:
+        yield required(path, f"must not exceed {_MAX_VALUE_EXPRESSION} bytes in length")
+    elif problem := compiler.problem(text, "string", "null_type"):
+        yield expression_cause(path, expression, problem)

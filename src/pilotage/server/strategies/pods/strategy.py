@@ -8,8 +8,10 @@ from itertools import islice
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.objectmeta import MAX_CAUSES
+from pilotage.server.strategies.pods.affinity import pod_terms
+from pilotage.server.strategies.pods.annotations import APPARMOR, apparmor_profile
+from pilotage.server.strategies.pods.containers.resources import quality_of_service
 from pilotage.server.strategies.pods.defaults import default_pod, default_pod_template
-from pilotage.server.strategies.pods.preparation import apply_apparmor, prepare_pod
 from pilotage.server.strategies.pods.resize import keep_all_but_resources, validate_resize
 from pilotage.server.strategies.pods.spec import validate_new_pod, validate_pod_template
 from pilotage.server.strategies.pods.status import (
@@ -18,6 +20,7 @@ from pilotage.server.strategies.pods.status import (
     status_warnings,
     validate_pod_status,
 )
+from pilotage.server.strategies.pods.surroundings import containers_of
 from pilotage.server.strategies.pods.update import validate_ephemeral_containers_update, validate_pod_update
 from pilotage.server.strategies.pods.warnings import pod_warnings, template_warnings
 from pilotage.server.strategies.strategy import Strategy, copy_field
@@ -99,3 +102,53 @@ class PodTemplateStrategy(Strategy):
         if old is not None and document["metadata"].get("generation") == old["metadata"].get("generation"):
             return []
         return list(islice(template_warnings(document["template"], "template"), MAX_CAUSES))
+
+
+def prepare_pod(pod: Document) -> None:
+    """Set the first status of a pod, and complete its spec, in place."""
+    spec, metadata = pod["spec"], pod["metadata"]
+    given = (pod.get("status") or {}).get("qosClass")  # the only field of the status that counts
+    status: Document = {"phase": "Pending", "qosClass": given or quality_of_service(spec)}
+    pod["status"] = status
+    if spec.get("schedulingGates"):
+        status["conditions"] = [
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "lastTransitionTime": metadata.get("creationTimestamp"),
+                "reason": "SchedulingGated",
+                "message": "Scheduling is blocked due to non-empty scheduling gates",
+            }
+        ]
+    labels = metadata.get("labels") or {}
+    for term in (*pod_terms(spec), *(spec.get("topologySpreadConstraints") or ())):
+        _add_label_keys(term, labels)
+
+
+def apply_apparmor(pod: Document) -> None:
+    """Translate annotations with AppArmor profiles into fields, in place."""
+    spec, annotations = pod["spec"], pod["metadata"].get("annotations")
+    if not annotations or (spec.get("os") or {}).get("name") == "windows":
+        return
+    of_pod = (spec.get("securityContext") or {}).get("appArmorProfile")
+    for container, _ in containers_of(spec, ""):
+        annotation = annotations.get(APPARMOR + (container.get("name") or ""))
+        context = container.get("securityContext") or {}
+        if annotation is not None and context.get("appArmorProfile") is None:
+            profile = apparmor_profile(annotation)
+            if profile is not None and profile != of_pod:
+                container["securityContext"] = context | {"appArmorProfile": profile}
+
+
+def _add_label_keys(term: Document, labels: Document) -> None:
+    selector = term.get("labelSelector")
+    if selector is None:
+        return
+    added = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+        for key in term.get(name) or ()
+        if key in labels
+    ]
+    if added:
+        selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), *added]

@@ -8,6 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid_error, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
+from pilotage.server.strategies.checks.addresses import address_warnings, network_warnings
 from pilotage.server.strategies.networking.ingresses import balancer_entries, validate_balancer_entry
 from pilotage.server.strategies.services.changes import (
     drop_by_type,
@@ -17,12 +18,14 @@ from pilotage.server.strategies.services.changes import (
 )
 from pilotage.server.strategies.services.families import normalize_addresses, resolve_families
 from pilotage.server.strategies.services.kinds import is_externally_accessible
+from pilotage.server.strategies.services.ranges import NO_ADDRESS
 from pilotage.server.strategies.services.rules import (
+    TOPOLOGY_HINTS,
+    TOPOLOGY_MODE,
     validate_asked_node_ports,
     validate_balancer_class,
     validate_service,
 )
-from pilotage.server.strategies.services.warnings import service_warnings
 from pilotage.server.strategies.strategy import Strategy, default_empty
 
 _KIND = GroupKind("", "Service")
@@ -117,3 +120,39 @@ def _raise_if(causes: list[Cause], document: Document) -> None:
     """The addresses are resolved before anything else is validated, so that these causes come alone."""
     if causes:
         raise invalid_error(_KIND, document["metadata"].get("name") or "", causes)
+
+
+def service_warnings(document: Document) -> Iterator[str]:
+    """Fields that are ignored or deprecated, and addresses with a better spelling."""
+    spec = document["spec"]
+    if TOPOLOGY_HINTS in (document["metadata"].get("annotations") or {}):
+        yield f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead"
+    headless = spec.get("type") == "ClusterIP" and spec.get("clusterIP") == NO_ADDRESS
+    if headless:
+        yield from _headless_warnings(spec)
+    else:
+        for index, text in enumerate(spec.get("clusterIPs") or ()):
+            yield from address_warnings(text, f"spec.clusterIPs[{index}]")
+    for index, text in enumerate(spec.get("externalIPs") or ()):
+        yield from address_warnings(text, f"spec.externalIPs[{index}]")
+    if spec.get("externalIPs") and not headless and spec.get("type") != "ExternalName":
+        yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+    yield from address_warnings(spec.get("loadBalancerIP") or "", "spec.loadBalancerIP")
+    for index, text in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+        yield from network_warnings(text, f"spec.loadBalancerSourceRanges[{index}]")
+    if spec.get("type") == "ExternalName":
+        if spec.get("externalIPs"):
+            yield 'spec.externalIPs is ignored when spec.type is "ExternalName"'
+    elif spec.get("externalName"):
+        yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
+    if spec.get("trafficDistribution") == "PreferClose":
+        yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
+
+
+def _headless_warnings(spec: Document) -> Iterator[str]:
+    if spec.get("loadBalancerIP"):
+        yield "spec.loadBalancerIP is ignored for headless services"
+    if spec.get("externalIPs"):
+        yield "spec.externalIPs is ignored for headless services"
+    if spec.get("sessionAffinity") != "None":
+        yield "spec.SessionAffinity is ignored for headless services"
