@@ -13,6 +13,16 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from pilotage.meta.scalars.quantity import Quantity
+from pilotage.meta.text.gojson import quoted
+from pilotage.meta.validation.names import (
+    NameRule,
+    dns_1035_label,
+    dns_1123_label,
+    dns_1123_subdomain,
+    label_value,
+    qualified_name,
+)
+from pilotage.schema.formats import checker
 
 Boxed = dict[str, str]
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -21,12 +31,13 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 QUANTITY, SEMVER, URL, IP, CIDR, FORMAT, OPTIONAL = (
     f"kubernetes.{name}" for name in ("Quantity", "Semver", "URL", "IP", "CIDR", "NamedFormat", "Optional")
 )
+COMPARED = (QUANTITY, SEMVER)
+"""The types whose values have an order."""
 
 _SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+([0-9A-Za-z-.]+))?",
     re.ASCII,
 )
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 
 
 def unbox(value: Any, *types: str) -> tuple[str, str]:
@@ -103,6 +114,14 @@ def compare(left: Any, right: Any) -> int:
     return (one > other) - (one < other)
 
 
+def is_less(left: Any, right: Any) -> bool:
+    return compare(left, right) < 0
+
+
+def is_greater(left: Any, right: Any) -> bool:
+    return compare(left, right) > 0
+
+
 def semver(text: str, normalize: bool = False) -> Boxed:
     if normalize:
         text = _normalized_version(text)
@@ -163,6 +182,15 @@ def address(value: Any) -> Address:
 
 def address_is(test: Callable[[Address], bool]) -> Callable[[Any], bool]:
     return lambda value: test(address(value))
+
+
+def is_link_local_multicast(each: Address) -> bool:
+    return each.is_multicast and str(each).startswith(("224.0.0.", "ff02:"))
+
+
+def is_global_unicast(each: Address) -> bool:
+    special = each.is_unspecified or each.is_loopback or each.is_multicast or each.is_link_local
+    return not special and str(each) != "255.255.255.255"
 
 
 def cidr(text: str) -> Boxed:
@@ -228,6 +256,10 @@ def last_index_of(values: list[Any], wanted: Any) -> int:
     return next((index for index in range(len(values) - 1, -1, -1) if _same(values[index], wanted)), -1)
 
 
+def format_of(name: str) -> Callable[[], Boxed]:
+    return lambda: {FORMAT: name}
+
+
 def named_format(name: str) -> dict[str, Any]:
     return {OPTIONAL: {FORMAT: name}} if name in FORMATS else {}
 
@@ -235,7 +267,7 @@ def named_format(name: str) -> dict[str, Any]:
 def format_validate(value: Any, text: str) -> dict[str, Any]:
     """An optional list of messages: none if the text is valid."""
     wrong = FORMATS[unbox(value, FORMAT)[1]](text)
-    return {OPTIONAL: [wrong]} if wrong else {}
+    return {OPTIONAL: wrong} if wrong else {}
 
 
 def optional_value(value: dict[str, Any]) -> Any:
@@ -244,54 +276,31 @@ def optional_value(value: dict[str, Any]) -> Any:
     return value[OPTIONAL]
 
 
-def _format(pattern: str, maximum: int, rule: str, prefix: bool = False) -> Callable[[str], str]:
-    compiled = re.compile(pattern, re.ASCII)
-
-    def check(text: str) -> str:
-        if len(text) > maximum:
-            return f"must be no more than {maximum} bytes"
-        # A prefix may end in a dash: the generated suffix follows it.
-        return "" if compiled.fullmatch(text.removesuffix("-") if prefix else text) else rule
-
-    return check
+def _as_prefix(rule: NameRule) -> NameRule:
+    """The rule for a prefix, which may end in a dash: the generated suffix follows it."""
+    return lambda text: rule(f"{text[:-2]}a" if len(text) > 1 and text.endswith("-") else text)
 
 
-def _checked(check: Callable[[str], bool], rule: str) -> Callable[[str], str]:
-    return lambda text: "" if check(text) else rule
+def _checked(name: str, problem: str) -> NameRule:
+    check = checker(name)
+    assert check is not None
+    return lambda text: [] if check(text) else [problem.format(quoted(text))]
 
 
-def _format_of(name: str) -> Callable[[str], bool]:
-    from pilotage.schema import formats
-
-    found = formats.checker(name)
-    assert found is not None
-    return found
-
-
-_LABEL_RULE = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
-_DOMAIN_RULE = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'"
-_QUALIFIED = rf"({_LABEL}(\.{_LABEL})*/)?([A-Za-z0-9][-A-Za-z0-9_.]{{0,61}})?[A-Za-z0-9]"
-
-FORMATS: dict[str, Callable[[str], str]] = {
-    "dns1123Label": _format(_LABEL, 63, _LABEL_RULE),
-    "dns1123LabelPrefix": _format(_LABEL, 63, _LABEL_RULE, prefix=True),
-    "dns1123Subdomain": _format(rf"{_LABEL}(\.{_LABEL})*", 253, _DOMAIN_RULE),
-    "dns1123SubdomainPrefix": _format(rf"{_LABEL}(\.{_LABEL})*", 253, _DOMAIN_RULE, prefix=True),
-    "dns1035Label": _format(r"[a-z]([-a-z0-9]*[a-z0-9])?", 63, "a DNS-1035 label must start with a letter"),
-    "dns1035LabelPrefix": _format(
-        r"[a-z]([-a-z0-9]*[a-z0-9])?", 63, "a DNS-1035 label must start with a letter", prefix=True
-    ),
-    "qualifiedName": _format(_QUALIFIED, 317, "name part must consist of alphanumeric characters, '-', '_' or '.'"),
-    "labelValue": _format(
-        r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?",
-        63,
-        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.'",
-    ),
-    "uri": _checked(_format_of("uri"), "must be a valid URI"),
-    "uuid": _checked(_format_of("uuid"), "must be a valid UUID"),
-    "byte": _checked(_format_of("byte"), "must be a valid base64 string"),
-    "date": _checked(_format_of("date"), "must be a valid date"),
-    "datetime": _checked(_format_of("datetime"), "must be a valid date-time"),
+FORMATS: dict[str, NameRule] = {
+    "dns1123Label": dns_1123_label,
+    "dns1123LabelPrefix": _as_prefix(dns_1123_label),
+    "dns1123Subdomain": dns_1123_subdomain,
+    "dns1123SubdomainPrefix": _as_prefix(dns_1123_subdomain),
+    "dns1035Label": dns_1035_label,
+    "dns1035LabelPrefix": _as_prefix(dns_1035_label),
+    "qualifiedName": qualified_name,
+    "labelValue": label_value,
+    "uri": _checked("uri", "parse {}: invalid URI for request"),
+    "uuid": _checked("uuid", "does not match the UUID format"),
+    "byte": _checked("byte", "invalid base64"),
+    "date": _checked("date", "invalid date"),
+    "datetime": _checked("datetime", "invalid datetime"),
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from pilotage.schema.cel.functions import FUNCTIONS
 from pilotage.schema.cel.types import CELType, parse, split
 
 
@@ -79,10 +80,8 @@ matches(string, string) -> bool
 string:charAt(int) -> string
 string:indexOf(string) -> int
 string:indexOf(string, int) -> int
-list(A):indexOf(A) -> int
 string:lastIndexOf(string) -> int
 string:lastIndexOf(string, int) -> int
-list(A):lastIndexOf(A) -> int
 string:lowerAscii() -> string
 string:upperAscii() -> string
 string:trim() -> string
@@ -96,9 +95,6 @@ string:format(list(dyn)) -> string
 strings.quote(string) -> string
 list(string):join() -> string
 list(string):join(string) -> string
-string:find(string) -> string
-string:findAll(string) -> list(string)
-string:findAll(string, int) -> list(string)
 list(A):slice(int, int) -> list(A)
 list(A):reverse() -> list(A)
 list(list(A)):flatten() -> list(A)
@@ -108,59 +104,6 @@ lists.range(int) -> list(int)
 sets.contains(list(A), list(A)) -> bool
 sets.equivalent(list(A), list(A)) -> bool
 sets.intersects(list(A), list(A)) -> bool
-quantity(string) -> kubernetes.Quantity
-isQuantity(string) -> bool
-sign(kubernetes.Quantity) -> int
-kubernetes.Quantity:isInteger() -> bool
-kubernetes.Quantity:asInteger() -> int
-kubernetes.Quantity:asApproximateFloat() -> double
-kubernetes.Quantity:add(kubernetes.Quantity) -> kubernetes.Quantity
-kubernetes.Quantity:add(int) -> kubernetes.Quantity
-kubernetes.Quantity:sub(kubernetes.Quantity) -> kubernetes.Quantity
-kubernetes.Quantity:sub(int) -> kubernetes.Quantity
-kubernetes.Quantity:compareTo(kubernetes.Quantity) -> int
-kubernetes.Quantity:isLessThan(kubernetes.Quantity) -> bool
-kubernetes.Quantity:isGreaterThan(kubernetes.Quantity) -> bool
-semver(string) -> kubernetes.Semver
-semver(string, bool) -> kubernetes.Semver
-isSemver(string) -> bool
-isSemver(string, bool) -> bool
-kubernetes.Semver:major() -> int
-kubernetes.Semver:minor() -> int
-kubernetes.Semver:patch() -> int
-kubernetes.Semver:compareTo(kubernetes.Semver) -> int
-kubernetes.Semver:isLessThan(kubernetes.Semver) -> bool
-kubernetes.Semver:isGreaterThan(kubernetes.Semver) -> bool
-url(string) -> kubernetes.URL
-isURL(string) -> bool
-kubernetes.URL:getScheme() -> string
-kubernetes.URL:getHost() -> string
-kubernetes.URL:getHostname() -> string
-kubernetes.URL:getPort() -> string
-kubernetes.URL:getEscapedPath() -> string
-kubernetes.URL:getQuery() -> map(string, list(string))
-ip(string) -> net.IP
-isIP(string) -> bool
-ip.isCanonical(string) -> bool
-net.IP:family() -> int
-net.IP:isUnspecified() -> bool
-net.IP:isLoopback() -> bool
-net.IP:isLinkLocalMulticast() -> bool
-net.IP:isLinkLocalUnicast() -> bool
-net.IP:isGlobalUnicast() -> bool
-string(net.IP) -> string
-cidr(string) -> net.CIDR
-isCIDR(string) -> bool
-net.CIDR:containsIP(string) -> bool
-net.CIDR:containsIP(net.IP) -> bool
-net.CIDR:containsCIDR(string) -> bool
-net.CIDR:containsCIDR(net.CIDR) -> bool
-net.CIDR:ip() -> net.IP
-net.CIDR:masked() -> net.CIDR
-net.CIDR:prefixLength() -> int
-string(net.CIDR) -> string
-format.named(string) -> optional_type(kubernetes.NamedFormat)
-kubernetes.NamedFormat:validate(string) -> optional_type(list(string))
 """
 _CONVERSIONS = {
     "int": ("int", "uint", "double", "string", "timestamp", "duration"),
@@ -180,8 +123,8 @@ _CLOCK_PARTS = ("Hours", "Minutes", "Seconds", "Milliseconds")
 def signatures() -> dict[str, tuple[Signature, ...]]:
     """The declarations of each function, by its name. A function that is not in it is not checked."""
     result: dict[str, tuple[Signature, ...]] = {}
-    for line in (*_DECLARED.strip().splitlines(), *_generated()):
-        name, signature = _parsed(line)
+    for line in (*_DECLARED.strip().splitlines(), *_generated(), *FUNCTIONS):
+        name, signature = parsed(line)
         result[name] = (*result.get(name, ()), signature)
     return result
 
@@ -200,25 +143,17 @@ def _generated() -> Iterator[str]:
         yield f"timestamp:get{part}(string) -> int"
     yield from (f"duration:get{part}() -> int" for part in _CLOCK_PARTS)
     for kind in ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"):
-        yield f"list({kind}):isSorted() -> bool"
         yield f"list({kind}):sort() -> list({kind})"
         yield f"list(A):@sortByAssociatedKeys(list({kind})) -> list(A)"
-        if kind != "bool":
-            yield f"list({kind}):min() -> {kind}"
-            yield f"list({kind}):max() -> {kind}"
-    yield from (f"list({kind}):sum() -> {kind}" for kind in ("int", "uint", "double", "duration"))
 
 
-def _parsed(line: str) -> tuple[str, Signature]:
+def parsed(line: str) -> tuple[str, Signature]:
     """The name and the signature of a line such as `list(string):join(string) -> string`."""
     call, _arrow, result = line.partition(" -> ")
-    receiver, colon, function = ("", "", call) if call.startswith("_?_:_") else _method(call)
+    is_method = ":" in call and not call.startswith("_?_:_")
+    receiver, _colon, function = call.partition(":") if is_method else ("", "", call)
     name, _bracket, inside = function.partition("(")
     parameters = [parse(part) for part in split(inside.removesuffix(")"))]
-    if colon:
+    if is_method:
         parameters.insert(0, parse(receiver))
-    return name, Signature(tuple(parameters), parse(result), bool(colon))
-
-
-def _method(call: str) -> tuple[str, str, str]:
-    return call.partition(":") if ":" in call else ("", "", call)
+    return name, Signature(tuple(parameters), parse(result), is_method)

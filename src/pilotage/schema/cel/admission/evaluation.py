@@ -31,6 +31,7 @@ _FIELD_OF_NULL = ("Applying SELECT to non-message type", "Invalid container type
 _BUDGET_NANOSECONDS = 190e6
 _BUDGET_BYTES = 56 * 2**20
 _PATTERNS_NANOSECONDS = 60e6
+_MAP = "map(string, dyn)"
 
 
 class Question(NamedTuple):
@@ -159,24 +160,7 @@ def patch_expression_of(text: str) -> AdmissionExpression:
 
 @lru_cache(maxsize=1)
 def _environment() -> Any:
-    return environments.evaluating(VARIABLES, lambda cel: [*_authorization(cel), *_patches(cel)])
-
-
-def _patches(cel: Any) -> list[Any]:
-    """What mutations construct is a map."""
-    types = cel.Type
-    fields, text = types.Map(types.STRING, types.DYN), types.STRING
-    functions: list[tuple[str, Any, list[Any], Any]] = [
-        (CONSTRUCTORS["Object"], fields, [text, fields], lambda name, values: {TYPE: name, **values}),
-        (CONSTRUCTORS["JSONPatch"], fields, [fields], dict),
-        ("jsonpatch.escapeKey", text, [text], lambda key: key.replace("~", "~0").replace("/", "~1")),
-    ]
-    return [
-        cel.FunctionDecl(
-            name, [cel.Overload(f"patches_{name}", result, parameters, is_member=False, impl=implementation)]
-        )
-        for name, result, parameters, implementation in functions
-    ]
+    return environments.evaluating(VARIABLES, _functions())
 
 
 def _evaluated(program: Any, data: Mapping[str, Any]) -> tuple[Any, str]:
@@ -190,28 +174,22 @@ def _evaluated(program: Any, data: Mapping[str, Any]) -> tuple[Any, str]:
         return None, str(error) or type(error).__name__
 
 
-def _authorization(cel: Any) -> list[Any]:
-    """The functions of the authorizer. What is asked is a map that each function adds to."""
-    types = cel.Type
-    asked, text = types.Map(types.STRING, types.DYN), types.STRING
-    setters = ("path", "group", "resource", "subresource", "namespace", "name")
-    selectors = {"fieldSelector": "field_selector", "labelSelector": "label_selector"}
-    functions = [(name, asked, [asked, text], _setter(name)) for name in setters]
-    functions += [(name, asked, [asked, text], _setter(field)) for name, field in selectors.items()]
-    functions += [
-        ("serviceAccount", asked, [asked, text, text], _with_service_account),
-        ("check", asked, [asked, text], _check),
-        ("allowed", types.BOOL, [asked], lambda answer: answer["allowed"]),
-        ("errored", types.BOOL, [asked], lambda answer: answer["error"] != ""),
-        ("error", text, [asked], lambda answer: answer["error"]),
-        ("reason", text, [asked], lambda answer: answer["reason"]),
-    ]
-    return [
-        cel.FunctionDecl(
-            name, [cel.Overload(f"authorization_{name}", result, parameters, is_member=True, impl=implementation)]
-        )
-        for name, result, parameters, implementation in functions
-    ]
+def _functions() -> environments.Functions:
+    """The functions of the authorizer and of mutations. What is asked, and what is constructed, are maps."""
+    setters = {name: name for name in ("path", "group", "resource", "subresource", "namespace", "name")}
+    setters |= {"fieldSelector": "field_selector", "labelSelector": "label_selector"}
+    return {
+        **{f"{_MAP}:{name}(string) -> {_MAP}": _setter(field) for name, field in setters.items()},
+        f"{_MAP}:serviceAccount(string, string) -> {_MAP}": _with_service_account,
+        f"{_MAP}:check(string) -> {_MAP}": _check,
+        f"{_MAP}:allowed() -> bool": lambda answer: answer["allowed"],
+        f"{_MAP}:errored() -> bool": lambda answer: answer["error"] != "",
+        f"{_MAP}:error() -> string": lambda answer: answer["error"],
+        f"{_MAP}:reason() -> string": lambda answer: answer["reason"],
+        f"{CONSTRUCTORS['Object']}(string, {_MAP}) -> {_MAP}": lambda name, values: {TYPE: name, **values},
+        f"{CONSTRUCTORS['JSONPatch']}({_MAP}) -> {_MAP}": dict,
+        "jsonpatch.escapeKey(string) -> string": lambda key: key.replace("~", "~0").replace("/", "~1"),
+    }
 
 
 def _setter(name: str) -> Any:

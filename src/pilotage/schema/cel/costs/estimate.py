@@ -181,8 +181,6 @@ class _Walk:
 
     def _resolve(self, node: CallExpression, parts: list[Part]) -> tuple[CELType, list[Signature]]:
         """The type of the result of a call, and the declarations that fit the types of its arguments."""
-        if node.function.startswith("format.") and node.function != "format.named":
-            return CELType("kubernetes.NamedFormat"), []
         known = [each for each in signatures().get(node.function, ()) if len(each.parameters) == len(parts)]
         if not known:
             return DYN, []
