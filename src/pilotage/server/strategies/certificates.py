@@ -17,7 +17,7 @@ from pilotage.rest.request import User
 from pilotage.server.access.users import user_info
 from pilotage.server.strategies import der, pem
 from pilotage.server.strategies.checks.fields import validate_choice, validate_required_choice
-from pilotage.server.strategies.checks.items import validate_each
+from pilotage.server.strategies.checks.items import validate_each, validate_unique
 from pilotage.server.strategies.strategy import Strategy, copy_field
 
 if TYPE_CHECKING:
@@ -148,9 +148,7 @@ def _validate_usages(usages: Sequence[str], before: Sequence[str]) -> Iterator[C
     if len(set(before)) == len(before):
         seen: set[str] = set()
         for index, usage in enumerate(usages):
-            if usage in seen:
-                yield duplicate(f"spec.usages[{index}]", usage)
-            seen.add(usage)
+            yield from validate_unique(usage, f"spec.usages[{index}]", seen)
 
 
 def validate_signer_name(name: str, path: str) -> Iterator[Cause]:

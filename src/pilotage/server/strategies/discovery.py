@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_many
+from pilotage.meta.causes import invalid, not_supported, required, too_many
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import dns_1123_label, label_value, qualified_name
 from pilotage.server.strategies.checks.addresses import (
@@ -16,6 +16,7 @@ from pilotage.server.strategies.checks.addresses import (
     validate_reachable_address,
 )
 from pilotage.server.strategies.checks.fields import validate_choice, validate_given, validate_immutable
+from pilotage.server.strategies.checks.items import validate_unique
 from pilotage.server.strategies.checks.texts import validate_domain, validate_optional_text, validate_text
 from pilotage.server.strategies.strategy import Strategy
 
@@ -90,9 +91,7 @@ def _validate_ports(ports: Sequence[Document], path: str) -> Iterator[Cause]:
     for index, port in enumerate(ports):
         at, name, protocol = f"{path}[{index}]", port.get("name", ""), port.get("protocol", "")
         yield from validate_optional_text(name, f"{at}.name", dns_1123_label)
-        if name in names:
-            yield duplicate(f"{at}.name", name)
-        names.add(name)
+        yield from validate_unique(name, f"{at}.name", names)
         yield from validate_choice(protocol, f"{at}.protocol", _PROTOCOLS)
         yield from validate_given(port.get("appProtocol"), f"{at}.appProtocol", validate_text, qualified_name)
 
@@ -146,9 +145,7 @@ def _validate_hinted(hinted: Sequence[Document], path: str, *, nodes: bool) -> I
     names: set[str] = set()
     for index, each in enumerate(hinted):
         at, name = f"{path}[{index}].name", each.get("name", "")
-        if name in names:
-            yield duplicate(at, name)
-        names.add(name)
+        yield from validate_unique(name, at, names)
         if nodes:
             yield from validate_text(name, at)
         else:

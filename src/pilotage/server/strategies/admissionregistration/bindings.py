@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, forbidden, invalid, required
+from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import path_segment_name
 from pilotage.server.strategies.admissionregistration.rules import (
@@ -15,6 +15,7 @@ from pilotage.server.strategies.admissionregistration.rules import (
     validate_mutating_operations,
 )
 from pilotage.server.strategies.checks.fields import validate_choice, validate_given, validate_required_choice
+from pilotage.server.strategies.checks.items import validate_unique
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.texts import validate_optional_text, validate_required_text
 from pilotage.server.strategies.strategy import Strategy
@@ -78,9 +79,7 @@ def _validate_actions(actions: list[str]) -> Iterator[Cause]:
     seen: set[str] = set()
     for index, action in enumerate(actions):
         yield from validate_choice(action, f"{path}[{index}]", _ACTIONS)
-        if action in seen:
-            yield duplicate(f"{path}[{index}]", action)
-        seen.add(action)
+        yield from validate_unique(action, f"{path}[{index}]", seen)
     if {"Deny", "Warn"} <= seen:
         yield invalid(path, actions, _DENY_AND_WARN, whole=True)
     if not actions:

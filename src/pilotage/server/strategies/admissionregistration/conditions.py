@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, required
+from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
 from pilotage.schema.cel.admission.expressions import INSTANTIATION, AdmissionCompiler
-from pilotage.server.strategies.checks.items import validate_at_most
+from pilotage.server.strategies.checks.items import validate_at_most, validate_unique
 from pilotage.server.strategies.checks.texts import validate_text
 
 _MAX_CONDITIONS = 64
@@ -38,6 +38,4 @@ def validate_match_conditions(conditions: list[Document], path: str, *, params: 
             yield required(f"{at}.name")
             continue
         yield from validate_text(name, f"{at}.name", qualified_name)
-        if name in seen:
-            yield duplicate(f"{at}.name", name)
-        seen.add(name)
+        yield from validate_unique(name, f"{at}.name", seen)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pilotage.errors import Cause, InvalidDefinition
 from pilotage.meta import jsonpath
-from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_many
+from pilotage.meta.causes import invalid, not_supported, required, too_many
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import dns_1035_label, dns_1123_subdomain, qualified_name
 from pilotage.schema.cel.admission.expressions import AdmissionCompiler
@@ -31,7 +31,7 @@ from pilotage.server.strategies.checks.fields import (
     validate_optional_choice,
     validate_required_choice,
 )
-from pilotage.server.strategies.checks.items import validate_each
+from pilotage.server.strategies.checks.items import validate_each, validate_unique
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
 
@@ -246,9 +246,7 @@ def validate_annotations(annotations: list[Document], name: str, compiler: Admis
         else:
             yield invalid(f"{path}.key", key, "requires metadata.name be non-empty")
         yield from _validate_value(annotation.get("valueExpression") or "", f"{path}.valueExpression", compiler)
-        if key in seen:
-            yield duplicate(f"{path}.key", key)
-        seen.add(key)
+        yield from validate_unique(key, f"{path}.key", seen)
 
 
 def _validate_value(expression: str, path: str, compiler: AdmissionCompiler) -> Iterator[Cause]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, required
+from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import path_segment_name
 from pilotage.server.strategies.checks.fields import validate_choice, validate_optional_choice
-from pilotage.server.strategies.checks.items import validate_each
+from pilotage.server.strategies.checks.items import validate_each, validate_unique
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.texts import validate_text
 
@@ -73,9 +73,7 @@ def _validate_named_rule(rule: Document, path: str) -> Iterator[Cause]:
     for index, name in enumerate(rule.get("resourceNames") or ()):
         at = f"{path}.resourceNames[{index}]"
         yield from validate_text(name, at, path_segment_name)
-        if name in seen:
-            yield duplicate(at, name)
-        seen.add(name)
+        yield from validate_unique(name, at, seen)
     yield from validate_rule(rule, path)
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_many
+from pilotage.meta.causes import invalid, not_supported, required, too_many
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.batch.indexes import count_indexes
 from pilotage.server.strategies.checks.fields import validate_given, validate_optional_choice, validate_required_choice
-from pilotage.server.strategies.checks.items import validate_at_most, validate_each
+from pilotage.server.strategies.checks.items import validate_at_most, validate_each, validate_unique
 from pilotage.server.strategies.checks.numbers import validate_not_negative
 from pilotage.server.strategies.checks.texts import validate_length, validate_text
 
@@ -83,9 +83,7 @@ def _validate_exit_codes(codes: Document, path: str, names: set[str]) -> Iterato
     for index, value in enumerate(values[: _MAX_EXIT_CODES + 1]):
         if operator == "In" and value == 0:
             yield invalid(f"{path}.values[{index}]", value, "must not be 0 for the In operator")
-        if value in seen:
-            yield duplicate(f"{path}.values[{index}]", value)
-        seen.add(value)
+        yield from validate_unique(value, f"{path}.values[{index}]", seen)
     if any(one > other for one, other in pairwise(values)):
         yield invalid(f"{path}.values", values, "must be ordered", whole=True)
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, required
+from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.checks.fields import validate_choice, validate_needed
+from pilotage.server.strategies.checks.items import validate_unique
 from pilotage.server.strategies.checks.texts import validate_length, validate_text
 
 _STATUSES = ("False", "True", "Unknown")
@@ -29,9 +30,7 @@ def validate_conditions(conditions: Sequence[Document], path: str) -> Iterator[C
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
         kind = condition.get("type") or ""
-        if kind in seen:
-            yield duplicate(f"{path}[{index}].type", kind)
-        seen.add(kind)
+        yield from validate_unique(kind, f"{path}[{index}].type", seen)
         yield from _validate_condition(condition, f"{path}[{index}]")
 
 

@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, forbidden, invalid, required
+from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.validation.names import qualified_name
+from pilotage.server.strategies.checks.items import validate_unique
 from pilotage.server.strategies.checks.quantities import quantity
 from pilotage.server.strategies.checks.resourcenames import (
     can_be_overcommitted,
@@ -45,9 +46,7 @@ class LimitRangeStrategy(Strategy):
         for index, limit in enumerate(limits):
             at, kind = f"spec.limits[{index}]", limit.get("type", "")
             yield from _validate_type(kind, f"{at}.type")
-            if kind in seen:
-                yield duplicate(f"{at}.type", kind)
-            seen.add(kind)
+            yield from validate_unique(kind, f"{at}.type", seen)
             yield from _validate_limit(limit, kind, at)
 
 

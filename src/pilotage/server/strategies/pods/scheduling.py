@@ -9,7 +9,7 @@ from pilotage.meta.causes import duplicate, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import label_value, qualified_name
 from pilotage.server.strategies.checks.fields import validate_choice, validate_optional_choice
-from pilotage.server.strategies.checks.items import validate_each
+from pilotage.server.strategies.checks.items import validate_each, validate_unique
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.affinity import validate_label_keys
@@ -59,9 +59,7 @@ def validate_gates(spec: Document, path: str) -> Iterator[Cause]:
     for index, gate in enumerate(spec.get("schedulingGates") or ()):
         name, place = gate.get("name") or "", f"{path}.schedulingGates[{index}]"
         yield from validate_text(name, place, qualified_name)
-        if name in seen:
-            yield duplicate(place, name)
-        seen.add(name)
+        yield from validate_unique(name, place, seen)
 
 
 def _spread_key(constraint: Document) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.server.strategies.checks.addresses import address, address_warnings, validate_address
 from pilotage.server.strategies.checks.fields import validate_given
+from pilotage.server.strategies.checks.items import validate_unique
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.pods.annotations import validate_annotations, validate_annotations_update
 from pilotage.server.strategies.pods.containers.resources import amounts
@@ -146,9 +147,7 @@ def _validate_claims(status: Document, spec: Document) -> Iterator[Cause]:
         place, name = f"status.resourceClaimStatuses[{index}]", claim.get("name") or ""
         if name not in known:
             yield invalid(f"{place}.name", name, "must match the name of an entry in `spec.resourceClaims`")
-        if name in seen:
-            yield duplicate(f"{place}.name", name)
-        seen.add(name)
+        yield from validate_unique(name, f"{place}.name", seen)
         yield from validate_given(claim.get("resourceClaimName"), f"{place}.resourceClaimName", validate_text)
 
 
@@ -251,9 +250,7 @@ def _validate_allocation(allocated: Document, container: Document | None, path: 
         place, key = f"{path}.resources[{index}]", resource.get("resourceID") or ""
         if (health := resource.get("health") or "") not in _HEALTH:
             yield not_supported(f"{place}.health", health, _HEALTH)
-        if key in seen:
-            yield duplicate(f"{place}.resourceID", key)
-        seen.add(key)
+        yield from validate_unique(key, f"{place}.resourceID", seen)
 
 
 def _claim_key(claim: Document) -> str:

@@ -7,14 +7,14 @@ from collections.abc import Hashable, Iterator
 from ipaddress import ip_interface
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, forbidden, invalid, too_many
+from pilotage.meta.causes import forbidden, invalid, too_many
 from pilotage.meta.documents import Document, canonical, same
 from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.strategies.checks.addresses import network
 from pilotage.server.strategies.checks.conditions import validate_conditions
 from pilotage.server.strategies.checks.fields import validate_given, validate_needed, validate_required_choice
-from pilotage.server.strategies.checks.items import validate_at_most, validate_each
+from pilotage.server.strategies.checks.items import validate_at_most, validate_each, validate_unique
 from pilotage.server.strategies.checks.texts import validate_driver_name, validate_length, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
 from pilotage.server.strategies.resource.devices import (
@@ -135,9 +135,7 @@ def validate_binding_conditions(result: Document, path: str) -> Iterator[Cause]:
         seen: set[str] = set()
         for index, condition in enumerate(conditions[: _MAX_BINDING_CONDITIONS * 8]):
             place = f"{path}.{name}[{index}]"
-            if condition in seen:
-                yield duplicate(place, condition)
-            seen.add(condition)
+            yield from validate_unique(condition, place, seen)
             if name == names[1] and condition in positive:
                 yield invalid(place, condition, "bindingFailureConditions must not overlap with bindingConditions")
     if negative and not positive:

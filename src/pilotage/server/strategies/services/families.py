@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, required
+from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.checks.addresses import address, validate_address
 from pilotage.server.strategies.checks.fields import validate_choice, validate_optional_choice
+from pilotage.server.strategies.checks.items import validate_unique
 from pilotage.server.strategies.services.kinds import is_headless, needs_cluster_ip, same
 from pilotage.server.strategies.services.ranges import CLUSTER_NETWORK, FAMILIES, NO_ADDRESS, in_cluster_network
 
@@ -178,9 +179,7 @@ def _validate_families(spec: Document) -> Iterator[Cause]:
     seen: set[str] = set()
     for index, family in enumerate(spec.get("ipFamilies") or ()):
         yield from validate_choice(family, f"spec.ipFamilies[{index}]", _FAMILIES)
-        if family in seen:
-            yield duplicate(f"spec.ipFamilies[{index}]", family)
-        seen.add(family)
+        yield from validate_unique(family, f"spec.ipFamilies[{index}]", seen)
     yield from validate_optional_choice(spec.get("ipFamilyPolicy"), _POLICY, _POLICIES)
 
 

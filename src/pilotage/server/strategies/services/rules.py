@@ -11,7 +11,7 @@ from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.meta.validation.objectmeta import labels_causes
 from pilotage.server.strategies.checks.addresses import validate_address, validate_network, validate_reachable_address
 from pilotage.server.strategies.checks.fields import validate_given, validate_optional_choice, validate_required_choice
-from pilotage.server.strategies.checks.items import repeated
+from pilotage.server.strategies.checks.items import repeated, validate_unique
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import PROTOCOLS, validate_port_number_or_name
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
@@ -76,9 +76,7 @@ def _validate_ports(spec: Document) -> Iterator[Cause]:
         path, name = f"spec.ports[{index}]", port.get("name") or ""
         if name:
             yield from validate_text(name, f"{path}.name", dns_1123_label)
-            if name in names:
-                yield duplicate(f"{path}.name", name)
-            names.add(name)
+            yield from validate_unique(name, f"{path}.name", names)
         elif len(ports) > 1:
             yield required(f"{path}.name")
         yield from validate_port_number(port.get("port") or 0, f"{path}.port")

@@ -9,6 +9,7 @@ from pilotage.meta.causes import forbidden, invalid_error, not_supported, requir
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
 from pilotage.server.strategies.checks.addresses import address_warnings, network_warnings
+from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.networking.ingresses import balancer_entries, validate_balancer_entry
 from pilotage.server.strategies.services.changes import (
     drop_by_type,
@@ -131,15 +132,12 @@ def service_warnings(document: Document) -> Iterator[str]:
     if headless:
         yield from _headless_warnings(spec)
     else:
-        for index, text in enumerate(spec.get("clusterIPs") or ()):
-            yield from address_warnings(text, f"spec.clusterIPs[{index}]")
-    for index, text in enumerate(spec.get("externalIPs") or ()):
-        yield from address_warnings(text, f"spec.externalIPs[{index}]")
+        yield from validate_each(spec.get("clusterIPs"), "spec.clusterIPs", address_warnings)
+    yield from validate_each(spec.get("externalIPs"), "spec.externalIPs", address_warnings)
     if spec.get("externalIPs") and not headless and spec.get("type") != "ExternalName":
         yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
     yield from address_warnings(spec.get("loadBalancerIP") or "", "spec.loadBalancerIP")
-    for index, text in enumerate(spec.get("loadBalancerSourceRanges") or ()):
-        yield from network_warnings(text, f"spec.loadBalancerSourceRanges[{index}]")
+    yield from validate_each(spec.get("loadBalancerSourceRanges"), "spec.loadBalancerSourceRanges", network_warnings)
     if spec.get("type") == "ExternalName":
         if spec.get("externalIPs"):
             yield 'spec.externalIPs is ignored when spec.type is "ExternalName"'

@@ -9,6 +9,7 @@ from pilotage.meta.causes import duplicate, invalid, required
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_choice, validate_optional_choice
+from pilotage.server.strategies.checks.items import validate_unique
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.checks.texts import validate_driver_name, validate_text
 from pilotage.server.strategies.strategy import Strategy, default_empty
@@ -109,9 +110,7 @@ class CSINodeStrategy(Strategy):
             elif len(node.encode(errors="replace")) > _MAX_NODE_ID:
                 yield invalid(f"{path}.nodeID", node, f"must be {_MAX_NODE_ID} characters or less")
             yield from validate_counts(driver.get("allocatable") or {}, f"{path}.allocatable", ("count",))
-            if name in names:
-                yield duplicate(f"{path}.name", name)
-            names.add(name)
+            yield from validate_unique(name, f"{path}.name", names)
             yield from _validate_topology_keys(driver.get("topologyKeys") or [], path)
 
     def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
@@ -138,7 +137,5 @@ def _validate_topology_keys(keys: list[str], path: str) -> Iterator[Cause]:
     for key in keys:
         if not key:
             yield required(path)
-        if key in seen:
-            yield duplicate(path, key)
-        seen.add(key)
+        yield from validate_unique(key, path, seen)
         yield from validate_text(key, path, qualified_name)

@@ -9,7 +9,7 @@ from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, not_s
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.fields import validate_choice, validate_needed, validate_required_choice
-from pilotage.server.strategies.checks.items import validate_at_most, validate_each
+from pilotage.server.strategies.checks.items import validate_at_most, validate_each, validate_unique
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import PROTOCOLS, port_name_problems
 from pilotage.server.strategies.checks.texts import validate_required_text
@@ -54,9 +54,7 @@ def validate_containers(spec: Document, path: str, pod: Surroundings) -> Iterato
     for index, container in enumerate(containers):
         place, name = f"{path}.containers[{index}]", container.get("name") or ""
         yield from _validate_container(container, place, pod)
-        if name in names:
-            yield duplicate(f"{place}.name", name)
-        names.add(name)
+        yield from validate_unique(name, f"{place}.name", names)
         yield from validate_lifecycle(container, place, pod.grace_period)
         yield from _validate_restarts(container, place)
     yield from _validate_host_ports(containers, f"{path}.containers", set())
@@ -97,9 +95,7 @@ def validate_ephemeral_containers(spec: Document, path: str, pod: Surroundings) 
         place, name = f"{path}.ephemeralContainers[{index}]", container.get("name") or ""
         yield from _validate_container(container, place, pod)
         yield from validate_image_spaces(container, place)
-        if name in names:
-            yield duplicate(f"{place}.name", name)
-        names.add(name)
+        yield from validate_unique(name, f"{place}.name", names)
         target = container.get("targetContainerName")
         if target and target not in targets:
             yield not_found(f"{place}.targetContainerName", target)
@@ -158,18 +154,14 @@ def _validate_host_ports(containers: Iterable[Document], path: str, taken: set[s
         for number, port in enumerate(container.get("ports") or ()):
             if host_port := port.get("hostPort"):
                 key = f"{port.get('protocol') or ''}/{port.get('hostIP') or ''}/{host_port}"
-                if key in taken:
-                    yield duplicate(f"{path}[{index}].ports[{number}].hostPort", key)
-                taken.add(key)
+                yield from validate_unique(key, f"{path}[{index}].ports[{number}].hostPort", taken)
 
 
 def _validate_resizes(policies: Iterable[Document], path: str, restart_policy: str) -> Iterator[Cause]:
     resources: set[str] = set()
     for index, policy in enumerate(policies):
         resource, restart = policy.get("resourceName") or "", policy.get("restartPolicy") or ""
-        if resource in resources:
-            yield duplicate(f"{path}[{index}]", resource)
-        resources.add(resource)
+        yield from validate_unique(resource, f"{path}[{index}]", resources)
         for value, allowed in ((resource, _RESIZED), (restart, _RESIZES)):
             yield from validate_required_choice(value, path, allowed)
         if restart_policy == "Never" and restart != "NotRequired":

@@ -13,6 +13,7 @@ from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks.fields import (
     validate_choice,
     validate_given,
+    validate_needed,
     validate_optional_choice,
     validate_required_choice,
 )
@@ -57,13 +58,7 @@ def validate_source(kind: str, source: Document, path: str, *, is_pod: bool) -> 
 
 def _needs(*names: str) -> Check:
     """A source that has these fields, and no more rules."""
-
-    def check(source: Document, path: str) -> Iterator[Cause]:
-        for name in names:
-            if not source.get(name):
-                yield required(f"{path}.{name}")
-
-    return check
+    return lambda source, path: validate_needed(source, path, *names)
 
 
 def _validate_empty_directory(source: Document, path: str) -> Iterator[Cause]:
@@ -80,13 +75,13 @@ def _validate_host_path(source: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_repository(source: Document, path: str) -> Iterator[Cause]:
-    yield from _needs("repository")(source, path)
+    yield from validate_needed(source, path, "repository")
     yield from validate_relative_path(source.get("directory") or "", f"{path}.directory")
 
 
 def _validate_disk(name: str) -> Check:
     def check(source: Document, path: str) -> Iterator[Cause]:
-        yield from _needs(name)(source, path)
+        yield from validate_needed(source, path, name)
         if not 0 <= (partition := source.get("partition") or 0) <= 255:
             yield invalid(f"{path}.partition", partition, "must be between 1 and 255, inclusive")
 
@@ -95,7 +90,7 @@ def _validate_disk(name: str) -> Check:
 
 def _validate_keys_of(name: str) -> Check:
     def check(source: Document, path: str) -> Iterator[Cause]:
-        yield from _needs(name)(source, path)
+        yield from validate_needed(source, path, name)
         yield from validate_mode(source, path, "defaultMode")
         yield from validate_keys(source, path)
 
@@ -103,14 +98,14 @@ def _validate_keys_of(name: str) -> Check:
 
 
 def _validate_nfs(source: Document, path: str) -> Iterator[Cause]:
-    yield from _needs("server", "path")(source, path)
+    yield from validate_needed(source, path, "server", "path")
     exported = source.get("path") or ""
     if not exported.startswith("/"):
         yield invalid(f"{path}.path", exported, "must be an absolute path")
 
 
 def _validate_iscsi(source: Document, path: str) -> Iterator[Cause]:
-    yield from _needs("targetPortal", "iqn")(source, path)
+    yield from validate_needed(source, path, "targetPortal", "iqn")
     if name := source.get("iqn"):
         yield from _validate_qualified_name(name, f"{path}.iqn")
     yield from _validate_unit(source.get("lun") or 0, f"{path}.lun")
@@ -157,7 +152,7 @@ def _validate_flocker(source: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_cinder(source: Document, path: str) -> Iterator[Cause]:
-    yield from _needs("volumeID")(source, path)
+    yield from validate_needed(source, path, "volumeID")
     yield from _validate_secret(source, path)
 
 
@@ -175,7 +170,7 @@ def _validate_quobyte(source: Document, path: str) -> Iterator[Cause]:
         yield required(f"{path}.tenant", "must be a UUID and may not exceed a length of 64 characters")
     elif not all(_is_pair(pair) for pair in registry.split(",")):
         yield invalid(f"{path}.registry", registry, _PAIRS)
-    yield from _needs("volume")(source, path)
+    yield from validate_needed(source, path, "volume")
 
 
 def _is_pair(text: str) -> bool:
@@ -187,7 +182,7 @@ def _is_pair(text: str) -> bool:
 
 
 def _validate_flex_volume(source: Document, path: str) -> Iterator[Cause]:
-    yield from _needs("driver")(source, path)
+    yield from validate_needed(source, path, "driver")
     for key in source.get("options") or ():
         domain = f".{key.partition('/')[0].lower()}"
         if domain.endswith((".kubernetes.io", ".k8s.io")):
@@ -195,7 +190,7 @@ def _validate_flex_volume(source: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_azure_disk(source: Document, path: str) -> Iterator[Cause]:
-    yield from _needs("diskName", "diskURI")(source, path)
+    yield from validate_needed(source, path, "diskName", "diskURI")
     address, kind, caching = source.get("diskURI") or "", source.get("kind"), source.get("cachingMode")
     yield from validate_optional_choice(caching, f"{path}.cachingMode", _CACHING)
     if kind is None:
@@ -206,7 +201,7 @@ def _validate_azure_disk(source: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_storageos(source: Document, path: str) -> Iterator[Cause]:
-    yield from _needs("volumeName")(source, path)
+    yield from validate_needed(source, path, "volumeName")
     for name in ("volumeName", "volumeNamespace"):
         yield from validate_optional_text(source.get(name), f"{path}.{name}", dns_1123_label)
     yield from _validate_secret(source, path)
