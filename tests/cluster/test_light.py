@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import pilotage as pt
-from pilotage.cluster.immediate import run_now
+from pilotage.cluster.light import run_now
 from pilotage.errors import (
     AlreadyExists,
     Conflict,

@@ -11,7 +11,7 @@ import os
 import random
 import sys
 
-from pilotage.cluster.immediate import run_now
+from pilotage.cluster.light import run_now
 from pilotage.errors import RevisionConflict
 from pilotage.storage import Put, Storage, open_storage
 from pilotage.storage.sqlite import DirectSqliteStorage

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotage.cluster.immediate import run_now
+from pilotage.cluster.light import run_now
 from pilotage.errors import Compacted, FutureRevision, RevisionConflict, StorageBroken, StorageBusy, StorageError
 from pilotage.storage import Check, Delete, Put
 from pilotage.storage.sqlite import SqliteStorage, lock

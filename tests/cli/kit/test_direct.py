@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pilotage import cli
 from pilotage.cli import kit
 from pilotage.cli.kit import direct
-from pilotage.cluster.immediate import run_now
+from pilotage.cluster.light import run_now
 from pilotage.meta.scalars import times
 from pilotage.server import records
 from pilotage.storage import Put

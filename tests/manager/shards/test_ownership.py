@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pilotage.manager.shards.ownership import Member, Observations, Ownership
-from pilotage.manager.shards.ring import Ring
+from pilotage.manager.shards.ownership import Member, Observations, Ownership, Ring
 
 ALONE = frozenset({"a"})
 BOTH = frozenset({"a", "b"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pilotage.manager.shards.ring import Ring
+from pilotage.manager.shards.ownership import Ring
 
 KEYS = [f"default/key-{number}" for number in range(10_000)]
 

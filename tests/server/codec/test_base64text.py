@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.server.codec.base64text import decode
+from pilotage.server.codec.scalars import decode_base64
 
 
 @given(st.binary(max_size=60), st.integers(1, 20))
 def test_line_breaks_do_not_matter(data: bytes, width: int) -> None:
     text = base64.b64encode(data).decode()
     lines = [text[start : start + width] for start in range(0, len(text), width)]
-    assert decode("\r\n".join(lines) + "\n") == data
+    assert decode_base64("\r\n".join(lines) + "\n") == data
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_line_breaks_do_not_matter(data: bytes, width: int) -> None:
 )
 def test_an_error_names_the_byte_and_not_the_text(text: str, at: int) -> None:
     with pytest.raises(ValueError, match=f"^illegal base64 data at input byte {at}$"):
-        decode(text)
+        decode_base64(text)

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pilotage.cli import placeflags
-from pilotage.cli.device.arguments import gid, mode, number, uid
-from pilotage.cli.flagtypes import seconds
+from pilotage.cli.flagtypes import gid, mode, number, seconds, uid
 from pilotage.cli.help import examples
 
 PROVIDERS = ("fake", "nvml", "replay")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
+from pilotage.meta.text import yamltext
 
 _MARK = b"# Written by `pilotage serve`"
 """The first bytes of each kubeconfig. Only a file that begins with them may be replaced."""
@@ -45,3 +47,20 @@ def write_kubeconfig(path: Path, text: str) -> None:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise CommandError(f"cannot write the kubeconfig to {path}: {error.strerror}") from error
+
+
+def kubeconfig_text(url: str, certificate: bytes, token: str) -> str:
+    """A kubeconfig as YAML text, with one cluster, one user and one context, all called `pilotage`."""
+    cluster = {"server": url, "certificate-authority-data": base64.b64encode(certificate).decode()}
+    return yamltext.write(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "pilotage", "cluster": cluster}],
+            "users": [{"name": "pilotage", "user": {"token": token}}],
+            "contexts": [
+                {"name": "pilotage", "context": {"cluster": "pilotage", "user": "pilotage", "namespace": "default"}}
+            ],
+            "current-context": "pilotage",
+        }
+    )

@@ -13,13 +13,12 @@ from pilotage.cli.serve.access import AccessOptions, authenticator, trust_client
 from pilotage.cli.serve.audit import AuditOptions, audited, check_audit
 from pilotage.cli.serve.certificate import ServingCertificate
 from pilotage.cli.serve.credentials import ServerCredentials, default_path, load_or_create
-from pilotage.cli.serve.kubeconfig import check_kubeconfig, write_kubeconfig
+from pilotage.cli.serve.kubeconfig import check_kubeconfig, kubeconfig_text, write_kubeconfig
 from pilotage.cli.stop import Stop
 from pilotage.cli.terminal import BOLD, DIM, GREEN, standard_error, standard_output
 from pilotage.cluster import Cluster
 from pilotage.errors import InvalidDefinition
 from pilotage.http import certificates, server
-from pilotage.server.http import kubeconfigs
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage import open_served_storage, url_without_password
 from pilotage.storage.history import MAX_HISTORY_BYTES
@@ -107,7 +106,7 @@ async def serve_cluster(cluster: Cluster, options: ServeOptions) -> AsyncIterato
         running = await _start_server(options, handler, credentials, exits)
         url = f"https://{bracketed(options.host)}:{running.port}"
         authority = credentials.authority.certificate
-        write_kubeconfig(options.kubeconfig, kubeconfigs.document(url, authority, credentials.token))
+        write_kubeconfig(options.kubeconfig, kubeconfig_text(url, authority, credentials.token))
         yield url
 
 

@@ -166,3 +166,26 @@ def _parts(inside: str) -> Iterator[str]:
             yield inside[start:index]
             start = index + 2
     yield inside[start:]
+
+
+_BY_DOMAIN = "map(string, map(string, dyn))"
+_DEVICE = Scope(
+    {
+        "device": {
+            "driver": "string",
+            "attributes": _BY_DOMAIN,
+            "capacity": _BY_DOMAIN,
+            "allowMultipleAllocations": "bool",
+        }
+    },
+    bindings=True,
+)
+
+
+def selector_problem(text: str) -> str | None:
+    """Why the expression of a device selector is not valid. Attributes have any type, so it may return any type."""
+    try:
+        found = result_type(text, _DEVICE)
+    except CompileError as error:
+        return error.failure
+    return None if found in ("", "bool", "dyn") else f"must evaluate to bool or the unknown type, not {found}"

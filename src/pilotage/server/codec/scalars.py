@@ -10,8 +10,11 @@ from typing import Any
 from pilotage.meta.scalars import times
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.text.jsontext import json_type
-from pilotage.server.codec import base64text
 
+_BREAKS = b"\r\n"
+_BASE64 = re.compile(rb"[A-Za-z0-9+/]*={0,2}")
+_NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/\r\n]")
+_NO_BREAK = re.compile(rb"[^\r\n]")
 _MICRO_TIME = re.compile(r".{19}\.[0-9]{6}(?:Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII)
 _AMOUNT = re.compile(r"[+-]?0*([1-9][0-9]*)(?:\.([0-9]*))?([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]{1,4})", re.ASCII)
 _DECIMAL_EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -155,7 +158,7 @@ def base64_bytes(value: Any, _: list[None]) -> str:
     if type(value) is not str:
         raise wrong_type(value, "string")
     try:
-        return base64.b64encode(base64text.decode(value)).decode()
+        return base64.b64encode(decode_base64(value)).decode()
     except ValueError as error:
         raise Mismatch(str(error)) from None
 
@@ -190,3 +193,40 @@ def _unparsed(value: str, layout: str) -> tuple[str, str]:
             return value, ".000000"
         value = value[match.end() :]
     return value, "Z07:00"
+
+
+def decode_base64(text: str) -> bytes:
+    """The bytes; ValueError with Go's words where it is not base64."""
+    data = text.encode("utf-8", "replace")
+    bare = data.translate(None, _BREAKS)
+    if len(bare) % 4 or not _BASE64.fullmatch(bare):  # b64decode reads more than Go does: `AAAA=`
+        raise ValueError(f"illegal base64 data at input byte {_illegal_at(data)}")
+    return base64.b64decode(bare)
+
+
+def _illegal_at(data: bytes) -> int:
+    """The offset that Go's decoder reports."""
+    found = _NOT_BASE64.search(data)
+    if found is None:
+        return len(data) - _place_of_error(data)  # it ends within a group of four
+    at, place = found.start(), _place_of_error(data[: found.start()])
+    if found[0] != b"=" or place < 2:
+        return at
+    after = _after_breaks(data, at + 1)
+    if place == 2:
+        if after == len(data):
+            return after
+        if data[after : after + 1] != b"=":
+            return after - 1
+        after = _after_breaks(data, after + 1)
+    return after
+
+
+def _place_of_error(data: bytes) -> int:
+    """How many characters of an unfinished group of four there are at the end."""
+    return len(data.translate(None, _BREAKS)) % 4
+
+
+def _after_breaks(data: bytes, at: int) -> int:
+    found = _NO_BREAK.search(data, at)
+    return found.start() if found is not None else len(data)

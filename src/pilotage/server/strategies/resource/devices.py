@@ -9,7 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_long, too_many
 from pilotage.meta.documents import Document, canonical
 from pilotage.meta.validation.names import dns_1123_label, label_value, qualified_name
-from pilotage.schema.cel.devices import selector_problem
+from pilotage.schema.cel.scope import selector_problem
 from pilotage.server.strategies.checks.items import repeated, validate_each
 from pilotage.server.strategies.checks.texts import (
     validate_driver_name,
