@@ -95,11 +95,6 @@ def add_command(subparsers: Any, parser_class: type[CommandParser], name: str, *
         subparsers._parser_class = theirs
 
 
-def suggest(action: argparse.Action, words: Sequence[str] | None) -> None:
-    """Set what shells suggest for the value of an option: these words, or (None) what the storage has."""
-    action.suggestions = words  # type: ignore[attr-defined]
-
-
 def unrecognized(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
     """The error for words that no argument of a parser takes."""
     flags = [word for word in words if word.startswith("-")]

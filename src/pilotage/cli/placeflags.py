@@ -5,10 +5,19 @@ from __future__ import annotations
 
 import argparse
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 FLAGS = ("-n", "--namespace", "--storage", "--tenant", "--encryption-keys", "--kubeconfig", "--context")
 """All of them. They may stand before the command, too."""
 STORAGES = "sqlite:PATH or etcd://HOST:PORT"
 ALL_STORAGES = f"memory: (lost on exit), {STORAGES}"
+
+
+def suggest(action: argparse.Action, words: Sequence[str] | None) -> None:
+    """Set what shells suggest for the value of an option: these words, or (None) what the storage has."""
+    action.suggestions = words  # type: ignore[attr-defined]
 
 
 def add_storage(
@@ -18,12 +27,13 @@ def add_storage(
 
 
 def add_tenant(group: argparse._ActionsContainer, *, default: str | None = None) -> None:
-    group.add_argument(
+    tenant = group.add_argument(
         "--tenant",
         default=default,
         metavar="NAME",
         help="the tenant of the storage; tenants are isolated from each other (default: default)",
     )
+    suggest(tenant, None)
 
 
 def add_encryption_keys(group: argparse._ActionsContainer, *, required: bool = False) -> None:

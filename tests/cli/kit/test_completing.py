@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from pilotage.cli import kit
+from pilotage.types.core.v1 import Secret
 from tests.cli.completion.shells import interactive, needs, read_until
 from tests.cli.kit.tools import Console
 
@@ -17,8 +20,11 @@ from tests.cli.kit.tools import Console
 def filled(todo: Console) -> Console:
     todo.output("create", "todo", "milk", "--set", "spec.text=x", "--no-reconcile")
     todo.output("create", "todo", "mustard", "--set", "spec.text=x", "--no-reconcile")
+    todo.output("label", "todo", "milk", "shop=market", "urgent=yes", "--no-reconcile")
+    todo.output("label", "todo", "mustard", "shop=deli", "--no-reconcile")
     todo.output("create", "namespace", "work", "--no-reconcile")
     todo.output("create", "todo", "report", "-n", "work", "--set", "spec.text=x", "--no-reconcile")
+    todo.output("create", "todo", "plan", "--tenant", "team-a", "--set", "spec.text=x", "--no-reconcile")
     return todo
 
 
@@ -35,7 +41,20 @@ LINES = {
     ("get", "-A", "todos", ""): "milk mustard report",
     ("get", "todos", "-n", "w"): "default kube-node-lease kube-public kube-system work",
     ("get", "todos", "--namespace=w"): "default kube-node-lease kube-public kube-system work",
-    ("get", "todos", "--tenant", ""): "",
+    ("get", "todos", "--tenant", ""): "default team-a",
+    ("get", "todos", "--tenant=t"): "default team-a",
+    ("--tenant", ""): "default team-a",
+    ("--tenant", "team-a", "get", "todos", ""): "plan",
+    ("get", "todos", "-l", ""): "shop=deli shop=market urgent=yes",
+    ("get", "todos", "-l", "shop", "=", "m"): "shop=market",  # as bash divides words
+    ("get", "todos", "-l", "urgent=yes,shop=d"): "urgent=yes,shop=deli",
+    ("get", "todos", "-n", "work", "-l", ""): "",
+    ("delete", "todos", "--selector=u"): "urgent=yes",
+    ("get", "-l", ""): "",
+    ("get", "todos", "-L", ""): "shop urgent",
+    ("get", "todos", "--field-selector", ""): "",
+    ("events", "--for", ""): "events namespaces todos",
+    ("events", "--for", "todos/"): "todos/milk todos/mustard",
     ("get", "todos", "--unknown", ""): "milk mustard",
     ("create", "todo", ""): "",
     ("get", "nothing", ""): "",
@@ -65,9 +84,13 @@ def test_the_words_come_from_the_storage_and_the_tenant_of_the_line(filled: Cons
             assert filled.output("completion", "objects", "--", *line).split() == ["elsewhere"]
 
 
-def test_the_keys_of_the_line_open_its_storage(filled: Console) -> None:
-    line = ("completion", "objects", "--", "--encryption-keys", "nowhere", "get", "todos", "")
-    assert "nowhere" in filled.run(*line).errors
+def test_the_keys_of_the_line_open_its_storage(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text(f"key1:{base64.b64encode(bytes(32)).decode()}\n")
+    keys = ("--encryption-keys", str(tmp_path / "keys"))
+    vault = Console(kit.Tool("vault", kinds=[Secret], storage=f"sqlite:{tmp_path}/vault.db"))
+    vault.output("create", "secret", "door", "--set", "data.code=c2VjcmV0", *keys)
+    assert vault.output("completion", "objects", "--", *keys, "get", "secrets", "") == "door\n"
+    assert "nowhere" in vault.run("completion", "objects", "--", keys[0], "nowhere", "get", "secrets", "").errors
 
 
 PROGRAM = """#!/bin/sh
@@ -91,6 +114,10 @@ TYPED = {
     "todo -nwork get todos rep\t\n": "<-nwork get todos report>",
     "todo -n wo\tget todos rep\t\n": "<-n work get todos report>",
     "todo --tenant get desc\t\n": "<--tenant get describe>",
+    "todo --tenant te\tget todos pl\t\n": "<--tenant team-a get todos plan>",
+    "todo get todos -l shop=m\t\n": "<get todos -l shop=market>",
+    "todo get todos --selector=urgent=yes,shop=d\t\n": "<get todos --selector=urgent=yes,shop=deli>",
+    "todo get todos --output=ya\t\n": "<get todos --output=yaml>",
 }
 
 
@@ -127,6 +154,7 @@ def test_fish_completes_types_names_namespaces_and_formats(environment: dict[str
         *("todo get todos mi", "todo get todos/mi", "todo get -n work todos ", "todo get todos -n wo"),
         *("todo get todos -o js", "todo explain tod"),
         *("todo -n work get todos ", "todo --namespace=work get todos ", "todo -n wo", "todo --tenant get desc"),
+        *("todo --tenant te", "todo get todos -l shop=m", "todo get todos --selector=urgent=yes,shop=d"),
     )
     program = "; ".join(["todo completion fish | source", *(f"complete -C '{line}'" for line in lines)])
     command = [needs("fish"), "--no-config", "-c", program]
@@ -136,6 +164,7 @@ def test_fish_completes_types_names_namespaces_and_formats(environment: dict[str
     assert [line.partition("\t")[0] for line in ran.stdout.splitlines()] == [
         *("milk", "todos/milk", "report", "work", "json", "todos"),
         *("report", "report", "work", "describe"),
+        *("team-a", "shop=market", "--selector=urgent=yes,shop=deli"),
     ]
 
 

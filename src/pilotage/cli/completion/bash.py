@@ -15,9 +15,16 @@ _{function}_files() {{
     compopt -o filenames 2>/dev/null
 }}
 _{function}_objects() {{
-    local words
+    local typed="${{COMP_LINE:0:COMP_POINT}}" words before word
     words=$({program} completion objects -- "${{COMP_WORDS[@]:1:COMP_CWORD}}" 2>/dev/null)
-    COMPREPLY=($(compgen -W "$words" -- "$current"))
+    before="${{typed##*[[:space:]]}}"  # bash divides app=web, and replaces what is behind the sign
+    before="${{before%"$current"}}"
+    before="${{before#--*=}}"
+    COMPREPLY=()
+    for word in $words; do
+        word="${{word#"$before"}}"
+        [[ $word == "$current"* ]] && COMPREPLY+=("$word")
+    done
 }}
 _{function}() {{
     local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD - 1]}}" command={program} number
@@ -33,6 +40,11 @@ _{function}() {{
         esac
     done
     COMPREPLY=()
+    if [[ $current == "=" ]]; then  # --output=
+        current=""
+    elif [[ $previous == "=" ]]; then  # --output=js
+        previous="${{COMP_WORDS[COMP_CWORD - 2]}}"
+    fi
     case "$command:$previous" in
 {values}
     esac

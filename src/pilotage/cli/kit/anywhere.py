@@ -42,9 +42,17 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 class Anywhere:
     """The place that the flags choose, or their environment variables: PILOTAGE_STORAGE and the others."""
 
+    def storage_of(self, options: argparse.Namespace) -> str:
+        """The URL of the storage; empty for a server. Raises CommandError."""
+        if options.kubeconfig or options.context:
+            if options.storage:
+                raise CommandError("--storage is a storage, --kubeconfig and --context are a server: give one")
+            return ""  # the flags win over the variable
+        return _chosen(options, "storage")
+
     def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
         """Print custom resources of a SQLite file. For anything else there is a server, or it needs the network."""
-        storage = _storage(options)
+        storage = self.storage_of(options)
         if command.name != "get" or not storage.startswith("sqlite:"):
             return None
         from pilotage.cli.kit import direct
@@ -66,7 +74,7 @@ class Anywhere:
         from pilotage.cli.kit.rehearsal import rehearse
         from pilotage.cli.kit.tenancy import check_exists, creates_tenant, tenant_exists
 
-        storage = _storage(options)
+        storage = self.storage_of(options)
         if storage:
             check_exists(storage)
             tenant = _chosen(options, "tenant") or "default"
@@ -84,15 +92,6 @@ class Anywhere:
         kubeconfig, context = _chosen(options, "kubeconfig"), _chosen(options, "context")
         async with _served(kubeconfig, context) as (transport, namespace):
             yield await _open(transport, options, namespace, "")
-
-
-def _storage(options: argparse.Namespace) -> str:
-    """The URL of the storage; empty for a server. Raises CommandError."""
-    if options.kubeconfig or options.context:
-        if options.storage:
-            raise CommandError("--storage is a storage, --kubeconfig and --context are a server: give one")
-        return ""  # the flags win over the variable
-    return _chosen(options, "storage")
 
 
 def _chosen(options: argparse.Namespace, flag: str) -> str:

@@ -1,4 +1,4 @@
-"""Completion: the types of a server or storage, the names of objects and namespaces, for the scripts of shells."""
+"""Completion: the types of a server or storage, the names of objects, namespaces and tenants, for scripts of shells."""
 
 from __future__ import annotations
 
@@ -35,8 +35,20 @@ def print_objects(place: CommandBackend, parser: argparse.ArgumentParser, words:
     if read is None or not (typed or read.value_of):
         return 0
     options = {**dict.fromkeys(_WHERE, ""), **vars(read)}
+    if read.value_of == "tenant":
+        return _print_tenants(place.storage_of(argparse.Namespace(**options)))
     options["tenant"] = options["tenant"] or "default"
     return execute(place, NAMES, argparse.Namespace(**options, command=name))
+
+
+def _print_tenants(storage: str) -> int:
+    import asyncio
+
+    from pilotage.cli.kit.tenancy import tenants_of
+
+    for name in asyncio.run(tenants_of(storage)) if storage else ():
+        print(name)
+    return 0
 
 
 def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

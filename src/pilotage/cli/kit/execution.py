@@ -24,6 +24,9 @@ else:
 class CommandBackend(Protocol):
     """Where commands work: the storage of a tool, or what `pilotage` was given."""
 
+    def storage_of(self, options: argparse.Namespace) -> str:
+        """The URL of the storage; empty for a server."""
+
     async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         """Open a session, run the command on it, and return its exit code. After a signal, it ends by the deadline."""
 

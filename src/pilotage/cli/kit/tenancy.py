@@ -42,6 +42,17 @@ async def check_tenant(url: str, tenant: str) -> bool:
         await storage.close()
 
 
+async def tenants_of(url: str) -> list[str]:
+    """The names of the tenants of a storage; none if it is a file that does not exist."""
+    if is_missing_file(url):
+        return []
+    storage = await open_storage(url)
+    try:
+        return await tenants(storage)
+    finally:
+        await storage.close()
+
+
 async def has_tenant(storage: Storage, tenant: str) -> bool:
     """The same for an open storage."""
     if (await storage.list(prefix_of(tenant), limit=1)).entries:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pilotage.rest.transport import Transport
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?")
-_LIGHT = ("get", "describe", "explain", "api-resources")
+_LIGHT = ("get", "describe", "explain", "api-resources", "names")
 """Commands that need no event loop, unless they watch."""
 TIMEOUT = 60.0
 """Seconds that reconcilers may take after a command."""
@@ -155,7 +155,10 @@ class Tool:
                 metavar="SECONDS",
                 help="how long reconcilers may take (default: 60; 0: no limit)",
             )
-            work.add_argument("--log-level", default="", metavar="LEVEL", help="show their log: debug, info, error")
+            level = work.add_argument(
+                "--log-level", default="", metavar="LEVEL", help="show their log: debug, info, error"
+            )
+            placeflags.suggest(level, ("debug", "info", "error"))
 
     def _variable(self, what: str) -> str:
         return f"{self.name.upper().replace('-', '_')}_{what}"

@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Iterable
 
 from pilotage.cli.help import examples
-from pilotage.cli.parsing import CommandParser, add_command, suggest, unrecognized
+from pilotage.cli.parsing import CommandParser, add_command, unrecognized
+from pilotage.cli.placeflags import suggest
 from pilotage.errors import Record
 
 TYPE_CHECKING = False
@@ -103,10 +104,12 @@ def everywhere(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-A", "--all-namespaces", action="store_true", help="objects of all namespaces, and not of one")
 
 
+def selector(parser: argparse.ArgumentParser, what: str) -> None:
+    suggest(parser.add_argument("-l", "--selector", default="", metavar="LABELS", help=what), None)
+
+
 def selectors(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-l", "--selector", default="", metavar="LABELS", help="objects with these labels: app=web,tier!=test"
-    )
+    selector(parser, "objects with these labels: app=web,tier!=test")
     parser.add_argument(
         "--field-selector", default="", metavar="FIELDS", help="objects with these fields: metadata.name=a"
     )
@@ -150,13 +153,14 @@ def dry_run(parser: argparse.ArgumentParser) -> None:
 
 
 def validate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    action = parser.add_argument(
         "--validate",
         type=_validation,
         default="strict",
         metavar="HOW",
         help="unknown fields: strict refuses them, warn prints and drops them, ignore drops them (default: strict)",
     )
+    suggest(action, ("strict", "warn", "ignore"))
 
 
 def set_values(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ import argparse
 from pilotage.cli.flagtypes import count
 from pilotage.cli.kit.arguments import flags
 from pilotage.cli.kit.arguments.flags import Command, duration
+from pilotage.cli.placeflags import suggest
 
 
 def add_get(parser: argparse.ArgumentParser) -> None:
@@ -28,9 +29,10 @@ def add_get(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--show-labels", action="store_true", help="a column with all labels")
     parser.add_argument("--show-kind", action="store_true", help="names with their kind")
     parser.add_argument("--show-managed-fields", action="store_true", help="managedFields in JSON and YAML")
-    parser.add_argument(
+    columns = parser.add_argument(
         "-L", "--label-columns", action="append", default=[], metavar="LABELS", help="a column for each label"
     )
+    suggest(columns, None)
     parser.add_argument(
         "--chunk-size", type=count, default=500, metavar="N", help="objects in one request (default: 500; 0: all)"
     )
@@ -62,13 +64,14 @@ def add_describe(parser: argparse.ArgumentParser) -> None:
 
 def add_wait(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "what to wait for: TYPE NAME..., TYPE/NAME..., or TYPE with -l or --all")
-    parser.add_argument(
+    condition = parser.add_argument(
         "--for",
         dest="condition",
         default="",
         metavar="CONDITION",
         help="condition=NAME[=STATUS], jsonpath='{PATH}'[=VALUE], create or delete",
     )
+    suggest(condition, ("create", "delete"))
     parser.add_argument(
         "--timeout", type=duration, default=30.0, metavar="TIME", help="how long: 30s, 5m (default: 30s; 0: look once)"
     )
@@ -99,9 +102,15 @@ def add_api_resources(parser: argparse.ArgumentParser) -> None:
 
 
 def add_events(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--for", dest="about", default="", metavar="TYPE/NAME", help="only events about this object")
+    about = parser.add_argument(
+        "--for", dest="about", default="", metavar="TYPE/NAME", help="only events about this object"
+    )
+    suggest(about, None)
     parser.add_argument("-w", "--watch", action="store_true", help="then print each new one, until Ctrl-C")
-    parser.add_argument("--types", action="append", default=[], metavar="TYPES", help="only Normal or Warning ones")
+    types = parser.add_argument(
+        "--types", action="append", default=[], metavar="TYPES", help="only Normal or Warning ones"
+    )
+    suggest(types, ("Normal", "Warning"))
     parser.add_argument("--no-headers", action="store_true", help="do not print headings")
     flags.output(parser, "json, yaml, name (default: a table)")
     flags.namespace(parser)

@@ -27,7 +27,7 @@ def add_apply(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prune", action="store_true", help="delete what was applied before and is no longer in the files"
     )
-    parser.add_argument("-l", "--selector", default="", metavar="LABELS", help="what --prune may delete, by labels")
+    flags.selector(parser, "what --prune may delete, by labels")
     parser.add_argument("--all", action="store_true", help="--prune may delete all objects of the applied kinds")
     parser.add_argument("--force-conflicts", action="store_true", help="take over fields that another program has set")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""What may be the word at the cursor of a command line: types, the names of objects of a type, namespaces."""
+"""What may be the word at the cursor of a command line: types, the names of objects of a type, namespaces, labels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import argparse
 from pilotage.cli.kit.commands.get import scope
 from pilotage.cli.kit.session import CommandSession
 from pilotage.errors import NoMatch
+from pilotage.meta.documents import Document
 
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
@@ -17,8 +18,12 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
 
 
 async def _words(session: CommandSession, options: argparse.Namespace) -> list[str]:
-    if options.value_of:
-        return await _names(session, "namespaces", options) if options.value_of == "namespace" else []
+    if options.value_of == "namespace":
+        return await _names(session, "namespaces", options)
+    if options.value_of in ("selector", "label_columns"):
+        return await _labels(session, options)
+    if options.value_of not in ("", "about"):
+        return []
     kind, slash, _ = options.current.partition("/")
     if slash:
         return [f"{kind}/{name}" for name in await _names(session, kind, options)]
@@ -30,10 +35,24 @@ async def _words(session: CommandSession, options: argparse.Namespace) -> list[s
     return [name for name in await _names(session, kind, options) if name not in given]
 
 
+async def _labels(session: CommandSession, options: argparse.Namespace) -> list[str]:
+    """The labels of the objects of the type: `app=web`, or only the key for a column; after those that are typed."""
+    typed, comma, last = options.current.rpartition(",")
+    types = options.resources[0].split(",") if options.resources else []
+    labels = [item["metadata"].get("labels") or {} for each in types for item in await _objects(session, each, options)]
+    keys_only = options.value_of == "label_columns"
+    found = {key if keys_only else f"{key}={value}" for each in labels for key, value in each.items()}
+    return [f"{typed}{comma}{label}" for label in sorted(found) if label.startswith(last)]
+
+
 async def _names(session: CommandSession, kind: str, options: argparse.Namespace) -> list[str]:
+    return [item["metadata"]["name"] for item in await _objects(session, kind, options)]
+
+
+async def _objects(session: CommandSession, kind: str, options: argparse.Namespace) -> list[Document]:
     try:
-        mapping = session.mapper.mapping_for(kind)
+        mapping = session.mapper.mapping_for(kind.partition("/")[0])
     except NoMatch:
         return []
     found, _ = await session.list(mapping, scope(session, mapping, options))
-    return [item["metadata"]["name"] for item in found]
+    return found
