@@ -59,6 +59,7 @@ def list_tenants(options: argparse.Namespace) -> int:
 
 def delete(options: argparse.Namespace) -> int:
     """Delete one. A name that has no objects is an error: it may be misspelt."""
+    from pilotage.cli.kit import logfile
     from pilotage.server.tenants import delete_tenant
 
     async def delete_objects(storage: Storage) -> int:
@@ -70,6 +71,7 @@ def delete(options: argparse.Namespace) -> int:
 
         url = url_without_password(options.storage)
         raise CommandError(f"{url} has no tenant {options.tenant}; see pilotage tenants list --storage {url}")
+    logfile.remove(logfile.log_file_of(options.storage, options.tenant))
     print(f"tenant {options.tenant} deleted ({count:,} objects)")
     return 0
 

@@ -141,5 +141,5 @@ async def _open(transport: Transport, options: argparse.Namespace, namespace: st
         standard_output(),
         standard_error(),
         field_manager=getattr(options, "field_manager", "") or "pilotage",
-        log_file=log_file_of(storage) if storage else "",
+        log_file=log_file_of(storage, _chosen(options, "tenant") or "default"),
     )

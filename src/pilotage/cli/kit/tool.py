@@ -303,7 +303,7 @@ class Tool:
             standard_output(),
             standard_error(),
             field_manager=getattr(options, "field_manager", "") or self.name,
-            log_file=log_file_of(self.storage_of(options)),
+            log_file=log_file_of(self.storage_of(options), options.tenant),
         )
 
 

@@ -23,7 +23,10 @@ _STYLES = {"error": RED, "warning": YELLOW}
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     if not session.log_file:
-        raise CommandError("logs of reconciles are kept beside a SQLite storage: give --storage sqlite:PATH")
+        raise CommandError(
+            "the log of reconciles is kept for a storage (--storage sqlite:PATH or etcd://HOST:PORT) and not for a "
+            "server: see the log of the program that reconciles there"
+        )
     chosen = selected(session, options.resources)
     if len(chosen) != 1 or not chosen[0].name:
         raise CommandError("give one object: TYPE NAME or TYPE/NAME")
