@@ -8,9 +8,12 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from pilotage.cli.kit.session import CommandSession
+from pilotage.errors import StorageFull
 from tests.cli.kit.tools import Console
 from tests.forked import ForkedProcess
 
@@ -56,9 +59,10 @@ kit.Tool("todo", kinds=[Todo], setup=used, storage="sqlite:todo.db").main(sys.ar
 """
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("reconcilers", ["reconcilers", "none"])
 def test_an_edit_that_is_terminated_keeps_its_file_and_names_it(
-    reconcilers: str, created: Console, tmp_path: Path
+    reconcilers: str, number: signal.Signals, created: Console, tmp_path: Path
 ) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     stuck = editor(tmp_path, 'sed -i "s/text: milk/text: cheese/" "$1"', "echo open", "exec sleep 100 > /dev/null 2>&1")
@@ -72,10 +76,77 @@ def test_an_edit_that_is_terminated_keeps_its_file_and_names_it(
         environment={**os.environ, "KUBE_EDITOR": stuck, "TMPDIR": str(tmp_path)},
     ) as process:
         assert process.stdout.readline() == "open\n"
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         _, errors = process.communicate(100)
     assert process.returncode == 130
     kept = next(line for line in errors.splitlines() if line.startswith("Edit interrupted, the file is kept: "))
     file = Path(kept.partition(": ")[2])
     assert "text: cheese" in file.read_text()
     assert created.output("get", "todo/milk", "-o", "jsonpath={.spec.text}") == "milk"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the files of `edit` are."""
+    found = tmp_path / "edited"
+    found.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(found))
+    return found
+
+
+def kept(folder: Path, errors: str) -> str:
+    """The text of the file that an error names."""
+    line = next(line for line in errors.splitlines() if line.startswith("A copy of your changes has been stored to "))
+    file = Path(line.rpartition(" ")[2])
+    assert folder in file.parents
+    return file.read_text()
+
+
+def test_an_editor_that_fails_keeps_what_was_written(
+    created: Console, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBE_EDITOR", editor(tmp_path, 'sed -i "s/text: milk/text: cheese/" "$1"', "exit 3"))
+    ran = created.run("edit", "todo", "milk")
+    assert (ran.code, "text: cheese" in kept(folder, ran.errors)) == (1, True)
+    assert "exit code 3" in ran.errors
+
+
+def test_an_editor_that_fails_keeps_what_it_left_for_recovery(
+    created: Console, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBE_EDITOR", editor(tmp_path, 'echo cheese > "$1.swp"', "kill -KILL $$"))
+    ran = created.run("edit", "todo", "milk")
+    assert "text: milk" in kept(folder, ran.errors)
+    assert [file.read_text() for file in folder.glob("*/*.swp")] == ["cheese\n"]
+    assert "ended by SIGKILL" in ran.errors
+
+
+@pytest.mark.parametrize("program", ["false", "/nowhere/editor"])
+def test_an_editor_that_changes_nothing_leaves_no_file(
+    program: str, created: Console, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBE_EDITOR", program)
+    ran = created.run("edit", "todo", "milk")
+    assert (ran.code, "A copy" in ran.errors, list(folder.iterdir())) == (1, False, [])
+
+
+def test_changes_that_are_not_valid_are_kept_also_if_the_file_is_emptied(
+    created: Console, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = f'if [ -e {tmp_path}/again ]; then : > "$1"; exit; fi; touch {tmp_path}/again'
+    monkeypatch.setenv("KUBE_EDITOR", editor(tmp_path, once, 'sed -i "s/text: milk/text: [cheese]/" "$1"'))
+    ran = created.run("edit", "todo", "milk")
+    assert "text: [cheese]" in kept(folder, ran.errors)
+    assert "error: Edit cancelled, no valid changes were saved." in ran.errors
+
+
+def test_changes_that_the_storage_cannot_take_are_kept(
+    created: Console, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def patch(*arguments: object) -> NoReturn:
+        raise StorageFull("no space left")
+
+    monkeypatch.setenv("KUBE_EDITOR", editor(tmp_path, 'sed -i "s/text: milk/text: cheese/" "$1"'))
+    monkeypatch.setattr(CommandSession, "patch", patch)
+    ran = created.run("edit", "todo", "milk", "--no-reconcile")
+    assert (ran.code, "text: cheese" in kept(folder, ran.errors)) == (1, True)

@@ -11,29 +11,55 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
 
 
+class EditedFile:
+    """A file in a folder of its own, where editors keep what was not saved."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._first: str | None = None
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether the folder has anything that is not a copy of the object: a changed file, or one for recovery."""
+        if not self.path.exists():
+            return False
+        return len(list(self.path.parent.iterdir())) > 1 or self.path.read_bytes() != (self._first or "").encode()
+
+    def write(self, text: str) -> None:
+        if self._first is None:
+            self._first = text
+        self.path.write_text(text, encoding="utf-8")
+
+
 @contextmanager
-def temporary_file(name: str, print_line: Callable[[str], None]) -> Iterator[Path]:
-    """The path of a file that is deleted at the end. If a signal ends the block, it is kept, and its path printed."""
+def temporary_file(name: str, print_line: Callable[[str], None]) -> Iterator[EditedFile]:
+    """A file that is deleted at the end. If a signal or an error ends the block, what the user has written is kept, and
+    its path printed."""
     folder = Path(tempfile.mkdtemp(prefix="edit-"))
-    kept = False
+    file, message = EditedFile(folder / name), ""
     try:
-        yield folder / name
+        yield file
     except (asyncio.CancelledError, KeyboardInterrupt):
-        kept = True
-        print_line(f"Edit interrupted, the file is kept: {folder / name}")
+        message = f"Edit interrupted, the file is kept: {file.path}"
+        raise
+    except Exception:
+        message = f"A copy of your changes has been stored to {file.path}" if file.has_changes else ""
         raise
     finally:
-        if not kept:
+        if not message:
             shutil.rmtree(folder)
+        else:
+            with suppress(OSError):  # the terminal may be closed
+                print_line(message)
 
 
-async def edit_text(file: Path, text: str) -> str:
+async def edit_text(file: EditedFile, text: str) -> str:
     """What a user makes of a text in an editor. Its cancellation ends the editor, which keeps its own recovery file."""
     editor = os.environ.get("KUBE_EDITOR") or os.environ.get("EDITOR") or "vi"
     with _uninterrupted():
@@ -44,22 +70,24 @@ async def edit_text(file: Path, text: str) -> str:
             process.terminate()  # else it would go on in a terminal that is the shell's again
             raise
     if code != 0:
-        raise CommandError(f"there was a problem with the editor {editor!r}: exit code {code}")
-    return await asyncio.to_thread(file.read_text, encoding="utf-8")
+        how = f"exit code {code}" if code > 0 else f"ended by {signal.Signals(-code).name}"
+        raise CommandError(f"there was a problem with the editor {editor!r}: {how}")
+    return await asyncio.to_thread(file.path.read_text, encoding="utf-8")
 
 
-def _open(editor: str, file: Path, text: str) -> subprocess.Popen[bytes]:
-    file.write_text(text, encoding="utf-8")
+def _open(editor: str, file: EditedFile, text: str) -> subprocess.Popen[bytes]:
+    file.write(text)
     try:
-        return subprocess.Popen([*shlex.split(editor), str(file)])  # noqa: S603 - the user's own editor
+        return subprocess.Popen([*shlex.split(editor), str(file.path)])  # noqa: S603 - the user's own editor
     except OSError as error:
         raise CommandError(f"unable to launch the editor {editor!r}: {error.strerror}; set EDITOR") from error
 
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """A terminal sends SIGINT to the editor and to this process: here it is ignored. SIGTERM is for this process; if
-    nothing handles it, it does what SIGINT does otherwise, so that the command does not end without a word."""
+    """A terminal sends SIGINT to the editor and to this process: here it is ignored. SIGTERM and SIGHUP, of a
+    terminal that is closed, are for this process; if nothing handles them, they do what SIGINT does otherwise, so that
+    the command does not end without a word."""
     previous = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or previous in (None, signal.SIG_IGN):
         yield
@@ -72,14 +100,14 @@ def _uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
         signal.raise_signal(signal.SIGINT)
 
-    unhandled = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    unhandled = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
     signal.signal(signal.SIGINT, ignore)
-    if unhandled:
-        signal.signal(signal.SIGTERM, interrupt)
+    for each in unhandled:
+        signal.signal(each, interrupt)
     try:
         yield
     finally:
         if signal.getsignal(signal.SIGINT) is ignore:  # else a second SIGTERM has set what it takes to end at once
             signal.signal(signal.SIGINT, previous)
-        if unhandled:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for each in unhandled:
+            signal.signal(each, signal.SIG_DFL)

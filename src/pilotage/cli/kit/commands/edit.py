@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.get import chosen_by
@@ -55,7 +54,8 @@ async def _edit(session: CommandSession, options: argparse.Namespace, each: Sele
                 if not failure:
                     session.errors.line("Edit cancelled, no changes made.")
                     return
-                raise CommandError(f"Edit cancelled, no valid changes were saved.{_kept(last)}")
+                file.write(last)  # the user may have emptied the file
+                raise CommandError("Edit cancelled, no valid changes were saved.")
             text = last = _content(after)
             try:
                 await _save(session, each, old, text, report)
@@ -92,12 +92,3 @@ def _comment(each: SelectedObjects, error: PilotageError) -> str:
     causes = [f"{cause.field}: {cause.message}" for cause in getattr(error, "causes", ())] or [str(error)]
     lines = [f'{each.mapping.resource.resource} "{each.name}" was not valid:', *(f"* {cause}" for cause in causes)]
     return "".join(f"# {part}\n" for line in lines for part in line.splitlines()) + "#\n"
-
-
-def _kept(text: str) -> str:
-    """Keep a text that could not be saved; where it is."""
-    if not text:
-        return ""
-    with tempfile.NamedTemporaryFile("w", prefix="edit-", suffix=".yaml", delete=False, encoding="utf-8") as file:
-        file.write(text)
-    return f" A copy of your changes has been stored to {file.name}"
