@@ -115,13 +115,13 @@ def delete(what: str, target: str, body: object = None, **more: Any) -> Step:
 
 
 def installed(definition: Mapping[str, Any]) -> list[Step]:
-    """Create a definition and wait until it is served."""
+    """Create a definition and wait until its versions are served, and in discovery."""
     spec = definition["spec"]
-    version = next(each["name"] for each in spec["versions"] if each["served"])
-    return [
-        Step("definition", "POST", DEFINITIONS, definition, until={"status": 201}),
-        Step("served", "GET", f"/apis/{spec['group']}/{version}/{spec['names']['plural']}", until={"status": 200}),
-    ]
+    steps = [Step("definition", "POST", DEFINITIONS, definition, until={"status": 201})]
+    for path in (f"/apis/{spec['group']}/{each['name']}" for each in spec["versions"] if each["served"]):
+        steps.append(Step("served", "GET", f"{path}/{spec['names']['plural']}", until={"status": 200}))
+        steps.append(Step("in discovery", "GET", path, until={"status": 200}))
+    return steps
 
 
 def at(document: Any, path: str) -> Any:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import json
+import re
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +20,8 @@ from .differential import ABSENT, Replay, Scenario, Step, at
 
 TOKEN = "secret"
 PATIENCE = 100.0
+COLLECTION = re.compile(r"(/api/v1|/apis/[^/]+/[^/]+)(/namespaces/[^/]+(?=/))?/[^/?]+")
+"""The collection in the path of an object, or of a collection."""
 Answers = list[dict[str, Any]]
 
 
@@ -31,16 +35,25 @@ def replay_on_real(scenario: Scenario, cluster: RealCluster) -> Answers:
     context = ssl.create_default_context(cafile=str(cluster.ca_file))
     connection = http.client.HTTPSConnection(str(address.hostname), address.port, context=context, timeout=40)
     replay = Replay(scenario)
+    authorization = {"authorization": f"Bearer {cluster.token}"}
 
     def once(step: Step) -> dict[str, Any]:
-        headers = {"authorization": f"Bearer {cluster.token}"} | replay.headers(step)
-        connection.request(step.method, replay.target(step), replay.body(step) or None, headers)
+        connection.request(
+            step.method, replay.target(step), replay.body(step) or None, authorization | replay.headers(step)
+        )
         response = connection.getresponse()
         return replay.answer(step, response.status, response.getheaders(), response.read())
+
+    def read(target: str) -> tuple[int, bytes]:
+        connection.request("GET", target, headers=authorization)
+        response = connection.getresponse()
+        return response.status, response.read()
 
     answers: Answers = []
     try:
         for step in scenario.all_steps():
+            if reads_from_cache(step):
+                wait_until_cached(read, replay.target(step))
             deadline = time.monotonic() + PATIENCE
             answer = once(step)
             while step.until is not None and not fulfilled(step.until, answer):
@@ -53,6 +66,26 @@ def replay_on_real(scenario: Scenario, cluster: RealCluster) -> Answers:
     finally:
         connection.close()
     return answers
+
+
+def reads_from_cache(step: Step) -> bool:
+    """Whether the real server answers a step from its watch cache, whatever that contains."""
+    return step.method == "GET" and ("resourceVersion=" in step.target or "watch=" in step.target)
+
+
+def wait_until_cached(read: Callable[[str], tuple[int, bytes]], target: str) -> None:
+    """Wait until the watch cache of the real server has all writes of a collection: it receives them from etcd, a
+    moment after they are answered. A list at a version waits for that version, but for three seconds only."""
+    if (found := COLLECTION.match(target)) is None:
+        return
+    status, body = read(f"{found[0]}?limit=1")
+    version = json.loads(body)["metadata"].get("resourceVersion") if status == 200 else ""
+    if not version:
+        return  # it is not stored
+    deadline = time.monotonic() + PATIENCE
+    while read(f"{found[0]}?resourceVersion={version}&resourceVersionMatch=NotOlderThan&limit=1")[0] != 200:
+        if time.monotonic() > deadline:
+            raise Stuck(f"{found[0]}: the watch cache does not reach version {version}")
 
 
 async def replay_on_ours(scenario: Scenario, face: HTTPHandler) -> Answers:

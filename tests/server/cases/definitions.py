@@ -11,6 +11,8 @@ from .kinds import GROUP_VERSION, WIDGETS, definition, version, widget
 WIDGET = f"{DEFINITIONS}/widgets.<group>"
 GADGET = f"{DEFINITIONS}/gadgets.<group>"
 ESTABLISHED = {"body.status.conditions.1.status": "True"}
+REMAINING = ["delete", "deletecollection", "get", "list", "watch"]
+"""The verbs of a kind whose definition is being deleted."""
 
 
 def changed(changes: dict[str, Any], plural: str = "things", kind: str = "Thing") -> dict[str, Any]:
@@ -94,6 +96,11 @@ LIFE = Scenario(
         ),
         get("terminating", WIDGET),
         post("nothing can be created", WIDGETS, widget("more")),
+        get(
+            "until the group's verbs are those that are left",
+            GROUP_VERSION,
+            until={"body.resources.0.verbs": REMAINING},
+        ),
         get("the group's verbs", GROUP_VERSION),
         patch("the held one goes", WIDGETS + "/held", {"metadata": {"finalizers": []}}),
         get("until it is gone", WIDGET, until={"status": 404}),

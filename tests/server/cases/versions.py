@@ -26,6 +26,9 @@ OLD_VERSION = with_spec(
     deprecated=True,
 )
 
+SIZE = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
+TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
+
 VERSIONS = Scenario(
     "versions",
     [
@@ -43,16 +46,25 @@ VERSIONS = Scenario(
         patch("patched in the new", WIDGETS + "/two", {"spec": {"size": 3}}),
         get("the old field", OLD + "/two"),
         get("watched in the old", OLD + "?watch=1&timeoutSeconds=1"),
+        get("until the group has both versions", "/apis/<group>", until={"body.versions.1.version": "v1beta1"}),
         get("groups", "/apis/<group>"),
         post("the wrong version", OLD, widget("three")),
         get("the definition", WIDGET, save="made"),
         put(
             "the storage version changes",
             WIDGET,
-            Saved("made", {"spec.versions.0.storage": False, "spec.versions.1.storage": True}),
+            Saved(
+                "made",
+                {
+                    "spec.versions.0.storage": False,
+                    "spec.versions.0.additionalPrinterColumns": [SIZE],
+                    "spec.versions.1.storage": True,
+                },
+            ),
             save="moved",
         ),
-        get("until settled", ONE, until={"status": 200}),
+        # The column shows that the real server uses the new definition, which it reads from a cache.
+        get("until the new definition is used", ONE, accept=TABLE, until={"body.columnDefinitions.1.name": "Size"}),
         get("stored versions", WIDGET),
         get("still readable", ONE),
         patch("a write of nothing", ONE, {"spec": {"size": 1}}),
