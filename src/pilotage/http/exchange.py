@@ -120,6 +120,11 @@ class ClientConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the socket is closed."""
+        return self._closed.done()
+
     async def wait_closed(self) -> None:
         """Wait until the socket is closed."""
         await asyncio.shield(self._closed)

@@ -26,6 +26,7 @@ class Pool:
         self._busy: set[ClientConnection] = set()
         self._outdated: set[ClientConnection] = set()  # in use, but opened before `renew`
         self._idle: deque[tuple[float, ClientConnection]] = deque()  # the longest idle first
+        self._closing: list[ClientConnection] = []  # not idle any more; the end of TLS takes a round trip
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
         self.opened = 0
@@ -43,7 +44,7 @@ class Pool:
         self.address = address
         self._outdated.update(self._busy)
         while self._idle:
-            self._idle.popleft()[1].close()
+            self._retire_idle()
 
     def take(self) -> ClientConnection | None:
         """The most recently used idle connection that is still open, or None."""
@@ -76,7 +77,7 @@ class Pool:
         loop = asyncio.get_running_loop()
         self._idle.append((loop.time(), connection))
         if len(self._idle) > self._limits.pool_connections:
-            self._idle.popleft()[1].close()
+            self._retire_idle()
         if self._timer is None:
             self._timer = loop.call_later(self._timeouts.idle, self._expire)
 
@@ -86,21 +87,24 @@ class Pool:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        connections = [connection for _, connection in self._idle]
-        for connection in connections:
-            connection.close()
-        self._idle.clear()
+        while self._idle:
+            self._retire_idle()
         for connection in self._busy:
             connection.fail("the client was closed")
-            connections.append(connection)
-        for connection in connections:
+        for connection in (*self._closing, *self._busy):
             await connection.wait_closed()
+
+    def _retire_idle(self) -> None:
+        """Close the connection that is idle for the longest time, and keep it until that is done."""
+        _, connection = self._idle.popleft()
+        connection.close()
+        self._closing = [each for each in (*self._closing, connection) if not each.is_closed]
 
     def _expire(self) -> None:
         self._timer = None
         loop = asyncio.get_running_loop()
         while self._idle and self._idle[0][0] + self._timeouts.idle <= loop.time():
-            self._idle.popleft()[1].close()
+            self._retire_idle()
         if self._idle:
             self._timer = loop.call_at(self._idle[0][0] + self._timeouts.idle, self._expire)
 
