@@ -66,6 +66,54 @@ async def test_the_first_call_of_a_turn_is_written_at_once_and_the_others_togeth
     calling.abort("the test is over")
 
 
+async def test_a_channel_waits_until_the_sockets_of_earlier_connections_are_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They close when the server has read their last bytes, which takes a while if it is busy."""
+    made: list[ClientConnection] = []
+
+    async def connect(*_: object) -> ClientConnection:
+        calling, _written = unconnected()
+        made.append(calling)
+        return calling
+
+    monkeypatch.setattr("pilotage.grpc.channel.connect", connect)
+    calling = GRPCChannel(Address("127.0.0.1", 1))
+    await calling._connect()
+    made[0].cut(ErrorCode.NO_ERROR, "the server goes away")
+    await calling._connect()
+    closing = asyncio.ensure_future(calling.close())
+    await asyncio.sleep(0)
+    made[1].connection_lost(None)
+    await asyncio.sleep(0)
+    assert not closing.done()
+    made[0].connection_lost(None)
+    await closing
+
+
+async def test_a_channel_whose_close_is_cancelled_aborts_its_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    connecting, _ = unconnected()
+    monkeypatch.setattr("pilotage.grpc.channel.connect", mock.AsyncMock(return_value=connecting))
+    calling = GRPCChannel(Address("127.0.0.1", 1))
+    await calling._connect()
+    transport = mock.create_autospec(asyncio.Transport, instance=True)
+    connecting._transport = transport
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await calling.close()
+    transport.abort.assert_called_once()
+
+
+async def test_a_connection_that_is_made_after_it_was_given_up_is_aborted() -> None:
+    """asyncio goes on with a TLS handshake that is cancelled in the turn in which it begins."""
+    late = ClientConnection(asyncio.get_running_loop(), ChannelOptions(), "test")
+    late.abort("cancelled")
+    transport = mock.create_autospec(asyncio.Transport, instance=True)
+    late.connection_made(transport)
+    transport.abort.assert_called_once()
+    transport.write.assert_not_called()
+
+
 async def test_what_was_not_written_when_a_connection_is_closed_comes_before_the_goodbye() -> None:
     calling, written = unconnected()
     for number in range(3):

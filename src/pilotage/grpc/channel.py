@@ -28,6 +28,7 @@ class GRPCChannel:
         self._target = target
         self._options = options or ChannelOptions()
         self._connection: ClientConnection | None = None
+        self._open: list[ClientConnection] = []  # with those before it, which finish their calls or their last bytes
         self._connecting: asyncio.Task[ClientConnection] | None = None
         self._heads: dict[str, bytes] = {}
         self._closed = False
@@ -91,14 +92,20 @@ class GRPCChannel:
             call.cancel()
 
     async def close(self) -> None:
+        """Close all connections, and wait until their sockets are closed."""
         self._closed = True
-        if self._connecting is not None:
-            self._connecting.cancel()
-            await asyncio.wait([self._connecting])
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-            await connection.closed
+        try:
+            if self._connecting is not None:
+                self._connecting.cancel()
+                await asyncio.wait([self._connecting])
+            for connection in self._open:
+                connection.close()
+            for connection in self._open:
+                await connection.closed
+        except asyncio.CancelledError:
+            for connection in self._open:
+                connection.abort("cancelled")
+            raise
 
     async def _wait_open(self, call: OutgoingCall) -> None:
         try:
@@ -141,6 +148,7 @@ class GRPCChannel:
     def _keep_connection(self, task: asyncio.Task[ClientConnection]) -> None:
         if not task.cancelled() and task.exception() is None:
             self._connection = task.result()
+            self._open = [each for each in (*self._open, self._connection) if each.connected]
 
     def _head(self, method: str, metadata: Mapping[str, str] | None) -> bytes:
         head = self._heads.get(method)

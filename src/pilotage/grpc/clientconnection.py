@@ -48,7 +48,8 @@ class ClientConnection(Connection[OutgoingCall]):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._write_now, self.write = self.write, self._write
+        if not self.lost:
+            self._write_now, self.write = self.write, self._write
 
     async def begin(self, head: bytes, message: bytes | None) -> OutgoingCall:
         """Send a call with its one message, or without one if the caller sends messages later.

@@ -50,6 +50,9 @@ class Connection(Engine[S], asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        if self.lost:  # asyncio goes on with a TLS handshake that is cancelled in the turn in which it begins
+            self._transport.abort()
+            return
         self.write = self._transport.write
         self.send_preface()
 

@@ -149,8 +149,7 @@ class EtcdClient:
 
     async def close(self) -> None:
         self._closed = True
-        for channel in self._channels:
-            await channel.close()
+        await asyncio.gather(*(channel.close() for channel in self._channels))
 
     async def _send(self, member: int, method: Method, data: bytes, left: float) -> bytes:
         channel, timeout = self._channels[member], min(self.timeouts.attempt, max(left, _SHORTEST_ATTEMPT))
