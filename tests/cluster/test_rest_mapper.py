@@ -13,7 +13,7 @@ from pilotage.cluster.routing import Aggregation
 from pilotage.errors import ConnectionLost
 from pilotage.types.core.v1 import ConfigMap
 
-from ..worlds import World
+from ..worlds import WITHIN, World
 
 
 def definition(plural: str) -> dict[str, Any]:
@@ -48,7 +48,7 @@ async def test_a_definition_of_another_program_is_found(world: World) -> None:
         plural = new_plural()
         await world.install(definition(plural))
         expected = pt.GroupVersionKind("mapper.pilotage.dev", "v1", plural[:-1].capitalize())
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(WITHIN):
             while True:  # the real server lists a kind a moment after it serves it
                 try:
                     found = await manager.rest_mapper.lookup(f"{plural}short")

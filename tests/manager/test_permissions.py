@@ -18,7 +18,7 @@ from pilotage.types.authentication.v1 import TokenRequest, TokenRequestSpec
 from pilotage.types.core.v1 import ConfigMap, Event, ServiceAccount
 from pilotage.types.rbac.v1 import PolicyRule, Role, RoleBinding, RoleRef, Subject
 
-from ..worlds import World
+from ..worlds import WITHIN, World
 from .restricted import grant, restricted
 
 READ = PolicyRule(api_groups=[""], resources=["configmaps"], verbs=["list", "watch"])
@@ -191,7 +191,7 @@ async def test_a_service_account_with_one_rule_less_says_which_one_over_http(
         retry_period=0.2,
         handle_signals=False,
     )
-    async with asyncio.timeout(60), pt.Manager(await _connected(world), options) as manager:
+    async with asyncio.timeout(WITHIN), pt.Manager(await _connected(world), options) as manager:
 
         async def reconcile(request: pt.Request) -> None:
             if request.name == "a":

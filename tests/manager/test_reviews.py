@@ -13,10 +13,11 @@ from pilotage.http.client import HTTPClient
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.manager.reviews import ReviewFilter
 from pilotage.types.authentication.v1 import TokenRequest, TokenRequestSpec, TokenReview, TokenReviewStatus, UserInfo
-from pilotage.types.authorization.v1 import SubjectAccessReview, SubjectAccessReviewStatus
+from pilotage.types.authorization.v1 import NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewStatus
 from pilotage.types.core.v1 import ServiceAccount
 from pilotage.types.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRule, RoleRef, Subject
 
+from ..authorization import wait_decided
 from ..worlds import World
 
 
@@ -133,6 +134,8 @@ async def test_a_service_account_with_the_role_reads_metrics_over_https(world: W
     )
     await world.client.create(binding)
     reader, stranger = await _token(world, "prometheus"), await _token(world, "stranger")
+    user = f"system:serviceaccount:{world.namespace}:prometheus"
+    await wait_decided(world.client, user, NonResourceAttributes(path="/metrics", verb="get"))
     options = pt.ManagerOptions(
         metrics_bind_address="127.0.0.1:0",
         metrics_extra_handlers={"/extra": hello},

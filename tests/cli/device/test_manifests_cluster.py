@@ -16,10 +16,12 @@ from hack.cluster.running import RealCluster
 from pilotage.cli.device.manifests import DeviceManifests
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.models import ObjectMeta
+from pilotage.meta.objects import document_of
 from pilotage.meta.text import yamltext
 from pilotage.rest import APIRequest, Verb
 from pilotage.types.core.v1 import Node
 
+from ...authorization import wait_granted
 from ...worlds import WITHIN, World, over_there
 from .processes import serving
 
@@ -38,6 +40,9 @@ async def test_the_agent_taints_its_node_with_the_rights_it_is_given(
             for obj in objects:
                 await world.client.create(obj)
         await world.client.create(Node(metadata=ObjectMeta(name=node)))
+        user = f"system:serviceaccount:{manifests.namespace}:{manifests.name}-agent"
+        roles = [document_of(obj) for objects in manifests.files().values() for obj in objects]
+        await wait_granted(world.client, user, roles)
         token = await token_of(world, manifests)
         kubeconfig = kubeconfig_with(real_control_plane, token, tmp_path)
         socket = tmp_path / "device-api.sock"

@@ -44,7 +44,7 @@ def kubectl(real_control_plane: RealCluster) -> Iterator[Kubectl]:
     names = [json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}) for name in ("a", "b")]
     run("apply", "--server-side", "-f", "-", text="\n---\n".join([*map(json.dumps, definitions), *names]))
     for name in KINDS_OF_OTHERS:
-        run("wait", "--for=condition=Established", f"crd/{name}", "--timeout=30s")
+        run("wait", "--for=condition=Established", f"crd/{name}", "--timeout=100s")
     yield run
     run("delete", "crd", *KINDS_OF_OTHERS, "--wait=false")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import signal
@@ -14,15 +15,18 @@ from typing import Any
 
 import pytest
 
+import pilotage as pt
 from hack.cluster.running import RealCluster, free_ports, kubeconfig
 from hack.helm.binaries import PROGRAMS
+from pilotage.meta.text import yamltext
 
+from ...authorization import wait_granted
 from ..programs import OPERATOR, program
 
 pytestmark = pytest.mark.cluster
 
 Kubectl = Callable[..., str]
-WITHIN = 60
+WITHIN = 100
 
 
 def written(folder: Path, name: str) -> Path:
@@ -62,7 +66,9 @@ def test_the_program_runs_with_the_arguments_of_its_deployment_as_its_service_ac
 ) -> None:
     deploy = written(tmp_path, "plain")
     kubectl("apply", "--server-side", "-f", str(deploy))
-    kubectl("wait", "--for=condition=Established", "crd/greetings.plain.example.com", "--timeout=30s")
+    kubectl("wait", "--for=condition=Established", "crd/greetings.plain.example.com", f"--timeout={WITHIN}s")
+    roles = yamltext.read_all((deploy / "install.yaml").read_text())
+    asyncio.run(granted(real_control_plane, "system:serviceaccount:plain-system:plain", roles))
     token = kubectl("create", "token", "plain", "--namespace", "plain-system").strip()
     config: Any = kubeconfig(real_control_plane)
     config["users"][0]["user"] = {"token": token}
@@ -78,6 +84,11 @@ def test_the_program_runs_with_the_arguments_of_its_deployment_as_its_service_ac
         assert probe(health, "/readyz") == 200, "no permission is missing"
         assert probe(health, "/healthz") == 200
     kubectl("delete", "-f", str(deploy), "--wait=false")
+
+
+async def granted(cluster: RealCluster, user: str, roles: list[Any]) -> None:
+    async with pt.Cluster.connect(kubeconfig=str(cluster.kubeconfig)) as admin:
+        await wait_granted(admin.client, user, roles)
 
 
 @contextmanager

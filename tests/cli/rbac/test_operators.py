@@ -29,6 +29,7 @@ from pilotage.types.authentication.v1 import TokenRequest, TokenRequestSpec
 from pilotage.types.coordination.v1 import Lease
 from pilotage.types.core.v1 import ConfigMap, Event, Namespace, ServiceAccount
 
+from ...authorization import permitted, wait_decided, wait_granted
 from ...manager.restricted import restricted
 from ..programs import OPERATOR, WEBHOOKS, program
 
@@ -201,6 +202,16 @@ async def account_token(admin: pt.Client, installation: Installation) -> str:
     return (answer.status.token if answer.status is not None else None) or ""
 
 
+async def decided(admin: pt.Client, operator: Operator, namespace: str, without: str) -> None:
+    """Wait until the API server decides by the roles, from which one rule was removed."""
+    user = f"system:serviceaccount:{namespace}:{INSTALLATION.name}"
+    await wait_granted(admin, user, operator.objects(namespace, without=without))
+    for role in operator.objects(namespace):
+        for rule in role.get("rules", ()):
+            for attributes in permitted({**role, "rules": [rule]}) if rule_line(rule) == without else ():
+                await wait_decided(admin, user, attributes, allowed=False)
+
+
 @pytest.mark.cluster
 async def test_on_a_real_cluster_the_roles_are_enough_and_one_less_is_not(
     operator: Operator, real_control_plane: RealCluster
@@ -212,6 +223,7 @@ async def test_on_a_real_cluster_the_roles_are_enough_and_one_less_is_not(
         token = await account_token(admin, INSTALLATION)
         for rule in (*RULES[::2], ""):
             await apply(admin, operator.objects(namespace, without=rule))
+            await decided(admin, operator, namespace, without=rule)
             cluster = pt.Cluster.connect(url, token=token, ca_file=authority)
             async with running(operator, cluster, namespace) as manager:
                 if rule:
@@ -246,7 +258,10 @@ async def test_on_a_real_cluster_the_roles_are_enough_for_webhooks(
     async with pt.Cluster.connect(url, token=real_control_plane.token, ca_file=authority) as owner:
         admin = owner.client
         token = await account_token(admin, installation)
-        await apply(admin, role_objects(granted, installation))
+        roles = role_objects(granted, installation)
+        await apply(admin, roles)
+        user = f"system:serviceaccount:{installation.namespace}:{installation.name}"
+        await wait_granted(admin, user, roles)
         if not register:
             address = {"url": "https://127.0.0.1:1/mutate"}
             await apply(admin, [each.document(address) for each in declared.webhooks])
