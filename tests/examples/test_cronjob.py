@@ -18,7 +18,7 @@ from examples.cronjob.schedule import Schedule
 from pilotage.testing.conversion import check_round_trips
 from pilotage.types.batch.v1 import Job, JobCondition, JobStatus
 
-from ..worlds import World, embedded, over_there
+from ..worlds import WITHIN, World, embedded, over_there
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)  # a Thursday
 
@@ -232,15 +232,16 @@ async def test_webhooks_and_conversion_hold_for_both_versions(real: bool, reques
 
 
 async def test_a_missed_run_starts_on_every_api_server(world: World) -> None:
-    """The clock of the reconciler is a minute ahead, so that nothing has to be waited for."""
+    """The clock of the reconciler is a minute ahead, so that nothing has to be waited for, and stands still: in a
+    minute there is one run."""
     async with pt.Manager(cluster := world.cluster()) as manager:
         await cluster.install(CronJob)
-        ahead = CronJobReconciler(manager, lambda: manager.clock() + timedelta(minutes=1))
-        ahead.setup_with_manager(manager)
         wanted = cron_job()
         wanted.metadata.namespace = world.namespace
-        await world.client.create(wanted)
-        await manager.run_until_idle(timeout=30)
+        created = (await world.client.create(wanted)).metadata.creation_timestamp
+        assert created is not None
+        CronJobReconciler(manager, lambda: created + timedelta(minutes=1)).setup_with_manager(manager)
+        await manager.run_until_idle(timeout=WITHIN)
         (job,) = await world.client.list(Job, namespace=world.namespace)
         found = await world.client.get(CronJob, "hello", namespace=world.namespace)
         assert found.status is not None
