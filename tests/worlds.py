@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -161,13 +161,26 @@ async def _furnished(name: str, transport: Transport) -> AsyncIterator[World]:
     yield World(name, client, namespace.metadata.name, transport, warnings)
 
 
-@pytest.fixture(scope="session")
-def real_control_plane() -> Iterator[RealCluster]:
-    """One real control plane for the whole run; it takes three seconds to start."""
+@contextmanager
+def _control_plane() -> Iterator[RealCluster]:
     found = binaries()
     if isinstance(found, str):
         pytest.skip(found)
     with real_cluster(found) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def real_control_plane() -> Iterator[RealCluster]:
+    """One real control plane for the whole run; it takes three seconds to start."""
+    with _control_plane() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def own_control_plane() -> Iterator[RealCluster]:
+    """One with the objects of a single module, for tests of what is in the whole cluster, as names of resources."""
+    with _control_plane() as cluster:
         yield cluster
 
 

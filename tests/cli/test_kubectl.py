@@ -73,7 +73,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=100,
             check=False,
         )
 
@@ -136,12 +136,13 @@ def test_a_namespace_is_deleted_with_what_is_in_it(kubectl: Kubectl) -> None:
     assert kubectl("create", "-f", "-", stdin=namespace).returncode == 0
     config_map = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "team"}}'
     assert kubectl("create", "-f", "-", stdin=config_map).returncode == 0
-    assert kubectl("delete", "namespace", "team", "--timeout=30s").returncode == 0
+    assert kubectl("delete", "namespace", "team", "--timeout=90s").returncode == 0
     assert kubectl("get", "configmaps", "-n", "team", "-o", "name").stdout == ""
 
 
 def test_a_wrong_token_is_refused(kubectl: Kubectl) -> None:
-    assert "Unauthorized" in kubectl("get", "namespaces", "--token", "wrong").stderr
+    # In brackets is a reason, which depends on whether kubectl has discovery in its cache.
+    assert "error: You must be logged in to the server (" in kubectl("get", "namespaces", "--token", "wrong").stderr
 
 
 def test_the_kubeconfig_is_for_its_owner_alone(kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> None:

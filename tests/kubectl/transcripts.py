@@ -4,6 +4,9 @@ A transcript is a file of lines. `$ get pods` runs `kubectl get pods` in a names
 end with `<<END`: the lines up to `END` are its standard input. `<ns>` is the namespace. Lines that begin with `#` are
 comments. `$ KUBE_EDITOR=true edit pods` sets a variable first. What differs from run to run (ages, times, uids,
 versions, addresses) is masked before the comparison.
+
+`? get widgets` is repeated until it succeeds, and `! auth can-i get pods` until it fails; what they print is not
+compared. A real server reads definitions and roles from caches, which have a change a moment after it was made.
 """
 
 from __future__ import annotations
@@ -12,11 +15,14 @@ import os
 import re
 import shlex
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "transcripts"
+PATIENCE = 100.0
+UNTIL = {"$": None, "?": True, "!": False}
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,8 @@ class Command:
     line: int
     text: str
     stdin: str | None = None
+    until: bool | None = None
+    """Whether it is repeated until it succeeds, or until it fails."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,15 @@ class Server:
     cache: Path
 
     def run(self, command: Command, namespace: str) -> Result:
-        """Run a command line in a namespace."""
+        """Run a command line in a namespace, as often as it says."""
+        result = self._run_once(command, namespace)
+        deadline = time.monotonic() + PATIENCE
+        while command.until is not None and (result.code == 0) is not command.until:
+            assert time.monotonic() < deadline, (command, result)
+            result = self._run_once(command, namespace)
+        return result
+
+    def _run_once(self, command: Command, namespace: str) -> Result:
         words = shlex.split(command.text.replace("<ns>", namespace))
         environment = dict(os.environ)
         while _VARIABLE.match(words[0]):
@@ -68,7 +84,7 @@ class Server:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         return Result(ran.returncode, mask(ran.stdout, namespace), mask(ran.stderr, namespace))
@@ -78,7 +94,7 @@ def parse(text: str) -> Iterator[Command]:
     """The command lines of a transcript."""
     lines = iter(enumerate(text.splitlines(), start=1))
     for number, line in lines:
-        if not line.startswith("$ "):
+        if line[:1] not in UNTIL or line[1:2] != " ":
             continue
         words, _, here = line[2:].partition(" <<")
         stdin = None
@@ -88,7 +104,7 @@ def parse(text: str) -> Iterator[Command]:
                 if content == here.strip():
                     break
                 stdin += content + "\n"
-        yield Command(number, words, stdin)
+        yield Command(number, words, stdin, UNTIL[line[0]])
 
 
 _VARIABLE = re.compile(r"[A-Z_]+=")

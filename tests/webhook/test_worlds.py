@@ -14,7 +14,7 @@ from hack.cluster.running import RealCluster
 from pilotage.meta.unstructured import Unstructured
 from pilotage.types.autoscaling.v1 import Scale
 
-from ..worlds import World, embedded, over_there
+from ..worlds import WITHIN, World, embedded, over_there
 from .books import Book, BookWebhook
 
 
@@ -81,8 +81,21 @@ async def test_objects_are_filled_in_checked_and_refused(world: World) -> None:
             await client.patch(made, {"metadata": {"labels": {"keep": "yes"}}})
             with pytest.raises(pt.Forbidden, match="it is labelled to be kept"):
                 await client.delete(made)
+        if world.real:
+            await no_longer_called(client)
         await client.create(a_book("unchecked", "lower"))  # the manager has stopped, and its webhooks with it
         assert (await client.get(made.gvk, "unchecked")).nested("spec", "size") is None
+
+
+async def no_longer_called(client: pt.Client) -> None:
+    """Wait until the API server has noticed that the configurations are deleted: until then, no write succeeds."""
+    async with asyncio.timeout(WITHIN):
+        while True:
+            try:
+                await client.create(a_book("unchecked"), dry_run=True)
+                return
+            except pt.InternalError:
+                await asyncio.sleep(0.02)
 
 
 async def test_status_and_scale_are_passed_on_if_they_are_asked_for(world: World) -> None:

@@ -8,6 +8,7 @@ import re
 import secrets
 import shlex
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -20,6 +21,7 @@ from pilotage import cli
 from tests.cli.kit.tools import Result, captured
 from tests.kubectl.transcripts import _MASKS as MASKS
 from tests.kubectl.transcripts import Command, parse
+from tests.worlds import WITHIN
 
 pytestmark = pytest.mark.cluster
 TRANSCRIPTS = ("transcript.txt", "mistakes.txt")
@@ -82,11 +84,20 @@ class Kubectl:
 
 
 @pytest.fixture(scope="module")
-def kubectl(real_control_plane: RealCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    found = Kubectl(real_control_plane.kubectl, real_control_plane.kubeconfig, tmp_path_factory.mktemp("kubectl"))
+def kubectl(own_control_plane: RealCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
+    found = Kubectl(own_control_plane.kubectl, own_control_plane.kubeconfig, tmp_path_factory.mktemp("kubectl"))
     applied = found.run(["apply", "-f", "-"], json.dumps(DEFINITION))
     assert applied.code == 0, applied
-    found.run(["wait", "crd/kits.kit.example.com", "--for=condition=Established"])
+    for words in (
+        ["wait", "crd/kits.kit.example.com", "--for=condition=Established"],
+        ["get", "kits"],
+        ["explain", "kits"],
+    ):
+        deadline = (
+            time.monotonic() + WITHIN
+        )  # discovery and OpenAPI follow a moment after the definition is established
+        while (ran := found.run(words)).code:
+            assert time.monotonic() < deadline, ran
     yield found
     found.run(["delete", "crd", "kits.kit.example.com"])
 
@@ -115,9 +126,9 @@ def report(command: Command, expected: Result, found: Result) -> str:
 
 
 @pytest.mark.parametrize("name", TRANSCRIPTS)
-def test_the_kit_prints_what_kubectl_prints(name: str, kubectl: Kubectl, real_control_plane: RealCluster) -> None:
+def test_the_kit_prints_what_kubectl_prints(name: str, kubectl: Kubectl, own_control_plane: RealCluster) -> None:
     commands = list(parse((Path(__file__).parent / name).read_text()))
-    different = compare(commands, kubectl, real_control_plane.kubeconfig)
+    different = compare(commands, kubectl, own_control_plane.kubeconfig)
     assert not different, f"{len(different)} command lines differ\n" + "\n".join(different)
 
 

@@ -65,4 +65,5 @@ async def test_a_project_runs_on_a_cluster(guestbook: Path, real_control_plane: 
         assert ran.returncode == 0, errors.decode()
         kind = GroupVersionKind("guestbook.example.com", "v1", "Guestbook")
         found = await world.client.get(kind, "example", namespace="default")
+        await world.client.delete(found)  # the tests of the project create one of this name
     assert found["status"]["conditions"][0]["status"] == "True"

@@ -68,3 +68,10 @@ async def refusal(
     except ApiError as error:
         return error
     return None
+
+
+async def accepted(world: World, name: str, data: dict[str, str]) -> None:
+    """Wait until a ConfigMap can be created."""
+    async with asyncio.timeout(WITHIN):
+        while await refusal(world, name, data, dry_run=True) is not None:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)

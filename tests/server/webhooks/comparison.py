@@ -22,7 +22,7 @@ from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
 from tests.server.differential import Replay, Scenario, Step
-from tests.server.replaying import TOKEN, whole_body
+from tests.server.replaying import PATIENCE, TOKEN, whole_body
 
 from .servers import Behaviour, WebhookServer, allowed, webhook_server
 
@@ -38,7 +38,6 @@ _RESOURCES = {
 _SENTINELS = {"Mutating": "/sentinel-m", "Validating": "/sentinel-v"}
 """Webhooks that are created after all others: once they are called, the others are, too."""
 _PROBE = "/api/v1/namespaces/<namespace>/serviceaccounts?dryRun=All"
-_PATIENCE = 200
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 Answers = list[dict[str, Any]]
 
@@ -240,7 +239,8 @@ async def run_on_real(case: Case, cluster: RealCluster) -> Answers:
             async def send(step: Step) -> dict[str, Any]:
                 return run.answer(step, *await asyncio.to_thread(exchange, step))
 
-            await _begin(run, send)
+            async with asyncio.timeout(PATIENCE):
+                await _begin(run, send)
             try:
                 return [await send(step) for step in case.steps]
             finally:
@@ -251,7 +251,7 @@ async def run_on_real(case: Case, cluster: RealCluster) -> Answers:
 async def _begin(run: _Run, send: Any) -> None:
     """Create what the case needs, and wait until the server calls webhooks that were created after all others."""
     for step in [*_end(run.case), *_preparation(run)]:
-        for _ in range(_PATIENCE):
+        while True:
             answer = await send(step)
             if not step.until or answer["status"] in (step.until["status"], 409):
                 break
@@ -261,13 +261,12 @@ async def _begin(run: _Run, send: Any) -> None:
         sentinel = configuration(kind, f"{run.case.name}-sentinel", webhook(path, **rules))
         await send(Step("sentinel", "POST", _RESOURCES[sentinel["kind"]], run.prepared(sentinel), until={}))
     probe = Step("probe", "POST", _PROBE, {"metadata": {"name": "probe"}}, until={})
-    for _ in range(_PATIENCE):
+    while True:
         run.sentinels.clear()
         await send(probe)
         if run.sentinels == set(_SENTINELS.values()):
             return
         await asyncio.sleep(0.05)
-    raise AssertionError("the server does not call webhooks")
 
 
 def _end(case: Case) -> list[Step]:
