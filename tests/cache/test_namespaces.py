@@ -156,7 +156,7 @@ async def test_a_cache_of_all_namespaces_cannot_be_narrowed() -> None:
         with pytest.raises(InvalidDefinition, match="the cache has ConfigMap of all namespaces already"):
             cache.set_namespaces(["a"])
     async with cached(CacheOptions(default_namespaces=["a"])) as (_, cache):
-        with pytest.raises(InvalidDefinition, match="leave out the empty one"):
+        with pytest.raises(InvalidDefinition, match="cannot be changed to all namespaces"):
             cache.set_namespaces(["a", ""])
         with pytest.raises(InvalidDefinition, match="must be a list of names"):
             cache.set_namespaces("a")

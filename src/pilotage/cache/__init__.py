@@ -1,5 +1,6 @@
-"""A stream of changes that survives anything; stores with indexes; informers; the cache over them. Names are loaded
-when they are first used, and listed in `__init__.pyi`.
+"""Stores with indexes, informers, listers, and the cache that creates informers on demand.
+
+Names are loaded when they are first used, and listed in `__init__.pyi`.
 """
 
 from pilotage.lazyexports import lazy_exports

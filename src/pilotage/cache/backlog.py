@@ -10,8 +10,8 @@ from pilotage.cache.index import Key
 
 
 class Backlog:
-    """Keys of a store. They are handed over in portions, so that a large store does not block the event loop. One that
-    changes before its turn is handed over right before its change."""
+    """Keys of a store, delivered in portions, so that a large store does not block the event loop. If an object changes
+    before its turn, its key is delivered right before the change."""
 
     def __init__(self, names: Mapping[str, Mapping[str, object]]) -> None:
         """`names` are those of the store, by namespace."""
@@ -38,7 +38,7 @@ class Backlog:
         return True
 
     def portion(self, size: int) -> Iterator[Key]:
-        """Take the next keys, at most so many. The backlog is done after the last one."""
+        """Take at most `size` next keys. The backlog is done after the last one."""
         taken = [*islice(self._order, size)]
         yield from (key for key in taken if self.take(key))
         if len(taken) < size:

@@ -96,7 +96,7 @@ class Cache:
         limit: int = 0,
         continue_token: str = "",
     ) -> ObjectList[O]:
-        """The objects of a kind, decoded on use; with a `limit`, at most so many of them.
+        """The objects of a kind, decoded on use; at most `limit` of them.
 
         `labels` is a label selector; `fields` are names of `index_field` with the values they must have. There are no
         pages: a `continue_token` raises BadRequest.
@@ -161,7 +161,7 @@ class Cache:
         """
         configs = configs_of(namespaces)
         if "" in configs:
-            raise InvalidDefinition("the namespaces of a running cache are a set of names: leave out the empty one")
+            raise InvalidDefinition("a running cache cannot be changed to all namespaces: pass the names of namespaces")
         if everywhere := [slot for slot in self._informers if slot in self._everywhere]:
             raise InvalidDefinition(
                 f"the cache has {everywhere[0][0].kind} of all namespaces already, and cannot be narrowed: start it "
@@ -170,7 +170,7 @@ class Cache:
         self._namespaces = configs
         for slot, informer in self._informers.items():
             if isinstance(informer, InformerGroup):
-                self._follow_namespaces(slot, informer)
+                self._sync_namespaces(slot, informer)
 
     def remove_informer(self, kind: Kind) -> None:
         """Stop the informers of a kind and drop their objects. A later read creates a new one.
@@ -236,7 +236,9 @@ class Cache:
         """Why it is not idle, as sentences."""
         if self.idle(horizon):
             return ()
-        return tuple(f"{kind}: {trouble}" for kind, trouble in self.troubles().items()) or ("its namespaces change",)
+        return tuple(f"{kind}: {trouble}" for kind, trouble in self.troubles().items()) or (
+            "its namespaces are being changed",
+        )
 
     def unsynced(self) -> tuple[str, ...]:
         """The kinds that are not synced."""
@@ -314,7 +316,7 @@ class Cache:
     def _plan(self, kind: Kind, namespaced: bool) -> InformerPlan:
         return plan(kind, self.options, namespaced=namespaced, chooser=self._random, namespaces=self._namespaces)
 
-    def _follow_namespaces(self, slot: _Slot, group: InformerGroup[Any]) -> None:
+    def _sync_namespaces(self, slot: _Slot, group: InformerGroup[Any]) -> None:
         """Add and remove informers of a group, so that it has those of the current namespaces."""
         planned = self._plan(group.options.kind, namespaced=True)
         if not planned.changes:

@@ -111,8 +111,8 @@ class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
 class ResourceEventHandler(Generic[T]):
     """client-go's handler: functions for added, updated and deleted objects, called in order. They must not block.
 
-    `on_delete` gets the last known state. An object that was deleted and created again between two watches comes as an
-    update whose objects have different uids.
+    `on_delete` gets the last known state. An object that was deleted and created again between two watches is reported
+    as an update whose objects have different uids.
     """
 
     on_add: Callable[[T], Any] | None = None

@@ -31,7 +31,7 @@ class SharedInformerFactory:
 
     `namespace`, `labels` and `fields` select the objects of all of them, and `transform` changes each before it is
     stored, as in `InformerOptions`; `resync` is the period in seconds for handlers without one of their own. Raises
-    InvalidDefinition for a selector or a transform that is none.
+    InvalidDefinition for an invalid selector or transform.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ class GroupRegistration:
         self._parts[informer] = informer.attach(self._listener, self.resync, self.kind, first)
 
     def detach(self, informer: Informer[Any]) -> None:
-        """Forget an informer, which has no more events."""
+        """Unsubscribe from an informer that has ended."""
         if (part := self._parts.pop(informer, None)) is not None:
             part.remove()
 
@@ -167,7 +167,8 @@ class InformerGroup(Reads[T]):
         await self._each_of_now(Informer.wait_for_reading, namespace)
 
     async def _each_of_now(self, wait: Callable[[Informer[T]], Any], namespace: str = "") -> None:
-        """Wait for each informer. One that is removed meanwhile is not waited for, one that is added is."""
+        """Wait for each informer. An informer that is removed meanwhile is not waited for; one that is added meanwhile
+        is."""
         while waiting := [one for one in self._of(namespace) if not one.has_synced]:
             try:
                 await wait(waiting[0])

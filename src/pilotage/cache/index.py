@@ -35,7 +35,7 @@ class Index:
             self._keys.setdefault(value, {}).setdefault(namespace, {})[name] = None
 
     def remove(self, key: Key) -> None:
-        """Forget an object."""
+        """Remove an object."""
         namespace, name = key
         for value in self._values.pop(key, ()):
             namespaces = self._keys[value]

@@ -62,7 +62,7 @@ class Lister(Generic[T]):
     def list(
         self, *, namespace: str = "", labels: Labels = None, fields: Fields = None, limit: int = 0
     ) -> ObjectList[T]:
-        """The objects of a namespace, or of all, decoded on use; with a `limit`, at most so many of them.
+        """The objects of a namespace, or of all, decoded on use; at most `limit` of them.
 
         `labels` is a label selector. `fields` are names and values of indexes: `list(fields={"spec.nodeName": "a"})`
         needs an index of that name.

@@ -19,12 +19,13 @@ class Liveness:
         self._progress = progress
         self._trial: asyncio.TimerHandle | None = None
         self.on_trial = False
-        """A watch is open, but the one before was over at once."""
+        """A watch is open, but the previous one ended immediately."""
         self.last_error: Exception | None = None
         """The last failure; None once it works again."""
 
     def record_open(self, trial_seconds: float) -> None:
-        """A watch is open. After one that was over at once, it is live only after the trial or `record_success`."""
+        """A watch is open. If the previous one ended immediately, this one is live only after the trial or
+        `record_success`."""
         if trial_seconds <= 0:
             self.record_success()
             return

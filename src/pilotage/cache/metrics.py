@@ -1,4 +1,4 @@
-"""What informers count."""
+"""The metrics of informers."""
 
 from __future__ import annotations
 
