@@ -86,7 +86,7 @@ def test_a_property_that_cannot_be_a_field_is_one_line(tmp_path: Path, capsys: p
     (tmp_path / "crd.yaml").write_text(yamltext.write(document))
     assert cli.main(["types", str(tmp_path / "crd.yaml")]) == 1
     assert capsys.readouterr().err == (
-        "pilotage: a module cannot be made: the property 'a\"b' of Database.spec cannot be a field: it has a quote, a "
+        "pilotage: cannot generate a module: the property 'a\"b' of Database.spec cannot be a field: it has a quote, a "
         "backslash or a control character\n"
     )
 

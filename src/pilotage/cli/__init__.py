@@ -1,5 +1,5 @@
-"""The `pilotage` command. Each subcommand is a module with `register(subparsers)`, loaded if it is needed. What is
-heavy loads when the subcommand runs."""
+"""The `pilotage` command. Each subcommand is a module with `register(subparsers)`, imported on demand. Expensive
+imports happen when the subcommand runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ COMMANDS = (
 )
 """The subcommands in the order of the help; each is a module of this package, or one of the kit."""
 CREATE_OBJECTS = "create "
-"""The command of the kit under the name that it shares with that of projects."""
+"""The key of the `create` command for objects; the `create` command for projects has the same name on the command
+line."""
 SCAFFOLDS = ("api", "controller", "webhook")
 """What `create` adds to a project. With anything else it creates objects."""
 
@@ -90,7 +91,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _suggest_scaffold(word: str) -> None:
-    """After `pilotage create apii Guestbook`, which has looked for a type of objects."""
+    """Suggest a project command after an unknown type: `api` for `pilotage create apii Guestbook`."""
     from difflib import get_close_matches
 
     if meant := get_close_matches(word, SCAFFOLDS, n=1):

@@ -75,8 +75,9 @@ class ExitDeadline:
 
 
 def exit_after_program(code: int) -> None:
-    """When the program has ended, end the process in five seconds at the latest: the interpreter waits for its threads
-    without limit. A program that goes on, after SystemExit for instance, is left alone. For the main thread."""
+    """When the program has ended, end the process after at most five seconds: the interpreter waits for its threads
+    without limit. A program that continues, after it has caught SystemExit for instance, is not ended. Call it on the
+    main thread."""
     pool = ThreadPoolExecutor(1, "pilotage exit")
     worker = pool.submit(threading.current_thread).result()
     arguments = (pool, worker, code)  # a pool that is no longer referenced ends its thread
@@ -85,7 +86,7 @@ def exit_after_program(code: int) -> None:
 
 def _exit_after(pool: ThreadPoolExecutor, worker: threading.Thread, code: int) -> None:
     """The interpreter ends the idle threads of all pools before it waits for those that work. It declares the main
-    thread as ended only after that, so that to join the main thread would be too late."""
+    thread as ended only after that, so joining the main thread would be too late."""
     worker.join()
     time.sleep(EXIT_SECONDS)
     try:

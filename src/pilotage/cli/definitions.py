@@ -62,7 +62,8 @@ def _definitions(data: bytes, source: str) -> list[Document]:
 def _parts(data: bytes) -> Iterator[bytes]:
     """The documents of a text, each with empty lines above so that its lines have their numbers.
 
-    All definitions of a project in one file exceed the limits of a text, which protect servers.
+    The documents are parsed one by one, because all definitions of a large project in one file exceed the size limit of
+    a text, which protects servers.
     """
     starts = [0, *(mark.start() for mark in _MARK.finditer(data)), len(data)]
     for start, end in itertools.pairwise(starts):

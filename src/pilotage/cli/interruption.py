@@ -1,4 +1,4 @@
-"""Ctrl-C while reconcilers run: what is waited for is printed, and the process ends in time."""
+"""Handles Ctrl-C while reconcilers run: prints what it waits for, and ends the process in time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Interruption:
     def __init__(self, deadline: ExitDeadline, print_notice: Print, print_report: Print) -> None:
         self.signalled = False
         self.is_shown = False
-        """Whether the user knows what is waited for."""
+        """Whether what it waits for has been printed."""
         self.is_reported = False
         """Whether what was cut has been printed."""
         self._manager: Manager | None = None

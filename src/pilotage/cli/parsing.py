@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 
 def command_first(words: Sequence[str]) -> list[str]:
-    """The words with the options for the place behind the command: kubectl accepts them before it, too."""
+    """The words with the options that select the storage or server moved after the command: kubectl accepts them before
+    it, too."""
     place, rest = place_and_rest(words)
     command = next((number for number, word in enumerate(rest) if not word.startswith("-")), -1)
     return [*rest[: command + 1], *place, *rest[command + 1 :]]
 
 
 def place_and_rest(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The options for the place that the words begin with, and the words after them."""
+    """The leading options that select the storage or server, and the words after them."""
     end = 0
     while end < len(words) and (length := _place_length(words[end])):
         end += length
@@ -29,7 +30,7 @@ def place_and_rest(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _place_length(word: str) -> int:
-    """How many words an option for the place has with its value; 0 for any other word."""
+    """How many words an option that selects the storage or server has with its value; 0 for any other word."""
     if word in placeflags.FLAGS:
         return 2
     if word.startswith("--"):

@@ -1,4 +1,4 @@
-"""Commands whose output is read by another program, which may stop to read, or goes to a file on a full disk."""
+"""Runs commands whose output is a pipe that its reader may close, or a file on a full disk."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def register(subparsers: Any) -> None:
         "tenants",
         help="list or delete the tenants of a storage",
         description="List the tenants of a storage, or delete one with all of its objects. Tenants share a storage and "
-        "see nothing of each other; one exists as soon as a program has opened it.",
+        "are isolated from each other. A tenant is created when a program opens it.",
         epilog=examples(
             "pilotage tenants list --storage sqlite:demo.db",
             "pilotage tenants delete team-a --storage sqlite:demo.db",

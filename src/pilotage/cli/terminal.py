@@ -67,7 +67,7 @@ class Terminal:
 
     @classmethod
     def of(cls, stream: TextIO, environment: Mapping[str, str] | None = None) -> Terminal:
-        """The terminal that a stream is, by the environment variables of the process unless others are given."""
+        """The terminal for a stream, configured by the environment variables of the process unless others are given."""
         environment = os.environ if environment is None else environment
         is_terminal = _is_terminal(stream)
         animated = is_terminal and environment.get("TERM") != "dumb"

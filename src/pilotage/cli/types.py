@@ -125,7 +125,7 @@ def _write(modules: dict[Path | None, list[Version]], options: argparse.Namespac
             made[path] = module_of(versions, f"Classes for {names}.", external=options.external)
             lost += _lost(made[path], versions)
         except InvalidDefinition as error:
-            raise CommandError(f"a module cannot be made: {error}") from error
+            raise CommandError(f"cannot generate a module: {error}") from error
     existing = [path for path in made if path is not None and path.exists()]
     if existing and not options.force:
         raise CommandError(f"{existing[0]} exists; nothing was written, overwrite it with --force")

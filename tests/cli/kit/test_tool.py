@@ -65,7 +65,7 @@ def test_a_reconcile_that_fails_has_a_line_and_an_exit_code_and_the_write_stays(
     failed = todo.run("create", "todo", "moon", "--set", "spec.text=impossible")
     assert (failed.code, failed.output) == (5, "todo.todo.example.com/moon created\n")
     assert failed.errors == (
-        "error: it is stored, but not reconciled: todo default/moon: ValueError: this cannot be done\n"
+        "error: the changes are stored, but not reconciled: todo default/moon: ValueError: this cannot be done\n"
     )
     assert todo.output("get", "todo/moon", "-o", "name") == "todo.todo.example.com/moon\n"
     assert todo.run("reconcile").code == 5
@@ -305,4 +305,4 @@ def test_the_pilotage_command_reads_encrypted_secrets_and_writes_none_without_th
     assert (ran.code, ran.output) == (0, "c2VjcmV0")
     ran = captured(lambda: cli.main(["create", "secret", "b", "--set", "stringData.x=plain", *place[:2]]))
     assert (ran.code, ran.output) == (1, "")
-    assert "has encrypted ones: give the keys (--encryption-keys, encryption_keys=)" in ran.errors
+    assert "has encrypted Secrets: give the keys (--encryption-keys, encryption_keys=)" in ran.errors

@@ -256,7 +256,7 @@ def test_a_recorded_run_adds_what_only_the_run_shows(tmp_path: Path, capfd: pyte
         (["operator_.py", "--", "pytest"], "a command after -- needs --record FILE"),
         (["operator_.py", "--seen", "none.json"], "cannot read none.json"),
         (["operator_.py", "--record", "a.json", "--", "no-such-program"], "cannot run no-such-program"),
-        (["operator_.py", "--record", "a.json", "--", "true"], "was not seen to send any request"),
+        (["operator_.py", "--record", "a.json", "--", "true"], "sent no request that could be recorded"),
         (["operator_.py", "--cluster", "edge"], "declares nothing for a cluster 'edge'"),
     ],
 )

@@ -85,7 +85,7 @@ def described(parser: argparse.ArgumentParser, words: tuple[str, ...] = ("pilota
 
 
 def _place_options(commands: Iterable[Command]) -> tuple[Option, ...]:
-    """The options for the place of these commands: they may stand before the command."""
+    """The options of these commands that select a storage or server: they may stand before the command."""
     found = {each.flags: each for command in commands for each in command.options if set(each.flags) <= _PLACE}
     return tuple(found.values())
 

@@ -83,7 +83,7 @@ def _specification(option: Option, function: str) -> str:
 
 
 def _joint(flag: str) -> str:
-    """What lets the value be in the next word or in the same one: `--storage=URL`, `-nNAME`."""
+    """The mark that allows the value in the next word or in the same one: `--storage=URL`, `-nNAME`."""
     return "=" if flag.startswith("--") else "+"
 
 

@@ -121,7 +121,8 @@ async def _selected(gpus: GPUs, selected: SelectedGPUs) -> Sequence[GPU]:
 
 
 async def watch(config: Config, name: str, *, clock: _Clock = lambda: datetime.now(UTC)) -> None:
-    """Write the GPUs as a table, then a row for each change, until cancelled. A server that goes is waited for."""
+    """Write the GPUs as a table, then a row for each change, until cancelled. If the server stops, wait until it is
+    back."""
     configure_logging(logging.WARNING)
     table = Table(CHANGE_HEADINGS, _WIDEST)
     read = reader_of(GPU)

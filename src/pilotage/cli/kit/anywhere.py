@@ -1,4 +1,4 @@
-"""Where the `pilotage` command works: any storage in this process, or any server by a kubeconfig."""
+"""The backend of the `pilotage` command: any storage in this process, or any server by a kubeconfig."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 
 
 class Anywhere:
-    """The place that the flags choose, or their environment variables: PILOTAGE_STORAGE and the others."""
+    """The storage or server that the flags or their environment variables (PILOTAGE_STORAGE and others) select."""
 
     def storage_of(self, options: argparse.Namespace) -> str:
         """The URL of the storage; empty for a server. Raises CommandError."""
@@ -51,7 +51,7 @@ class Anywhere:
         return _chosen(options, "storage")
 
     def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
-        """Print custom resources of a SQLite file. For anything else there is a server, or it needs the network."""
+        """Print custom resources of a SQLite file. None for anything else: it needs a server or the network."""
         storage = self.storage_of(options)
         if command.name != "get" or not storage.startswith("sqlite:"):
             return None

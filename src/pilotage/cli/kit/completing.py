@@ -25,7 +25,7 @@ _WHERE = tuple(flag[2:].replace("-", "_") for flag in placeflags.FLAGS if flag.s
 
 def print_objects(place: CommandBackend, parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     """Print what may be the last word of a command line, the one at the cursor, one word a line. The line begins with
-    the command, or with the options for the place."""
+    the command, or with the options that select the storage or server."""
     words = list(_joined(words))
     typed = bool(place_and_rest(words[:-1])[1])
     # At the value of an option before the command, as in `-n TAB`, it is read as of `get`, which takes all of these.
@@ -77,7 +77,7 @@ def _divides(word: str) -> bool:
 
 def _read(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
     """The arguments of a line that is not finished, and may have mistakes: `resources`, `current`, the word at the
-    cursor, `value_of`, the option whose value that is, and the options that choose the place."""
+    cursor, `value_of`, the option whose value that is, and the options that select the storage or server."""
     actions = {flag: action for action in parser._actions for flag in action.option_strings}
     resources: list[str] = []
     found: dict[str, Any] = {}

@@ -1,7 +1,7 @@
 """`get` straight from a SQLite file, as kubectl prints what a server answers: no class of a kind is imported.
 
-Names, scope and columns are those of the definitions that are stored in the file. Whatever is not certain to be printed
-as the whole client and server would print it is left to them, before anything is printed: flags that need more, other
+Names, scope and columns are those of the definitions that are stored in the file. If the output might differ from that
+of the client and server, the command uses those instead, before anything is printed: flags that need more, other
 storages, definitions that are older than the program, names that no object has, empty lists.
 """
 
@@ -51,7 +51,7 @@ class StorageLocation(Record):
 
 
 def get(source: StorageLocation, visible: Visible, options: Namespace) -> int | None:
-    """Print what the arguments of `get` select; the exit code. None, and nothing is printed, if it takes a server."""
+    """Print what the arguments of `get` select; the exit code. None, and nothing is printed, if a server is needed."""
     if not (_is_simple(options) and _is_plain(source.tenant) and _is_plain(source.namespace) and source.path):
         return None
     try:
@@ -163,7 +163,7 @@ def _chosen(
 
 
 def _named(word: str, resources: Sequence[PlainResource], taken: frozenset[str]) -> PlainResource:
-    """The one resource that goes by a name: by its plural, else by another name. Raises NeedsServer."""
+    """The only resource with this name: its plural, else another name. Raises NeedsServer."""
     name = word.lower()
     found = [each for each in resources if each.plural.lower() == name] or [
         each for each in resources if name in each.other_names

@@ -60,7 +60,8 @@ def temporary_file(name: str, print_line: Callable[[str], None]) -> Iterator[Edi
 
 
 async def edit_text(file: EditedFile, text: str) -> str:
-    """What a user makes of a text in an editor. Its cancellation ends the editor, which keeps its own recovery file."""
+    """Open a text in the user's editor; returns the edited text. Cancellation ends the editor, which keeps its own
+    recovery file."""
     editor = os.environ.get("KUBE_EDITOR") or os.environ.get("EDITOR") or "vi"
     with _uninterrupted():
         process = _open(editor, file, text)
@@ -85,9 +86,9 @@ def _open(editor: str, file: EditedFile, text: str) -> subprocess.Popen[bytes]:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """A terminal sends SIGINT to the editor and to this process: here it is ignored. SIGTERM and SIGHUP, of a
-    terminal that is closed, are for this process; if nothing handles them, they do what SIGINT does otherwise, so that
-    the command does not end without a word."""
+    """A terminal sends SIGINT to the editor and to this process: here it is ignored. SIGTERM and SIGHUP, of a terminal
+    that is closed, are for this process; if nothing handles them, they do what SIGINT does otherwise, so that the
+    command does not end without a message."""
     previous = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or previous in (None, signal.SIG_IGN):
         yield

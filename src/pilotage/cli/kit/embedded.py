@@ -1,4 +1,4 @@
-"""A storage in this process as the place of a command: to read, or to write with reconcilers beside."""
+"""A storage in this process as the backend of a command: to read, or to write while reconcilers run."""
 
 from __future__ import annotations
 

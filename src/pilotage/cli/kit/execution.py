@@ -1,4 +1,4 @@
-"""Runs one command: opens its place, loads its module, and turns errors into lines and exit codes."""
+"""Runs one command: opens its storage or server, loads its module, and turns errors into messages and exit codes."""
 
 from __future__ import annotations
 

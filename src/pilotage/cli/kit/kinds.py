@@ -1,7 +1,7 @@
 """The kinds of a tool: classes, or references to them that are loaded when a command needs more than their columns.
 
 What a table needs of a kind that is named by reference (its names and columns) is kept in a file of the user's cache
-between runs. It is used as long as every source file that was loaded with the kinds is as it was.
+between runs. It is used as long as every source file that was loaded with the kinds is unchanged.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ async def with_reconcilers(
     if work.error is not None:
         raise work.error
     if left:
-        raise NotReconciled(f"it is stored, but not reconciled: {listed(left)}")
+        raise NotReconciled(f"the changes are stored, but not reconciled: {listed(left)}")
     return work.code
 
 

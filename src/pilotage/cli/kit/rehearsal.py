@@ -1,4 +1,4 @@
-"""A command that would create a tenant, tried in memory first: one that fails must create none."""
+"""Tries a command that would create a tenant in memory first, so that a command that fails creates no tenant."""
 
 from __future__ import annotations
 

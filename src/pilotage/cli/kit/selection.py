@@ -42,7 +42,7 @@ def selected(session: CommandSession, words: Sequence[str]) -> list[SelectedObje
 
 
 def of_type(session: CommandSession, word: str) -> list[RESTMapping]:
-    """The resources that go by a name or a category. Raises NoMatch."""
+    """The resources with this name or category. Raises NoMatch."""
     try:
         return [_of_name(session, word)]
     except NoMatch:
@@ -53,7 +53,7 @@ def of_type(session: CommandSession, word: str) -> list[RESTMapping]:
 
 
 def _of_name(session: CommandSession, word: str) -> RESTMapping:
-    """The resource that goes by a name. Raises NoMatch, with the name that is probably meant."""
+    """The resource with this name. Raises NoMatch, with the name that was probably meant."""
     try:
         return session.mapper.mapping_for(word)
     except NoMatch as error:

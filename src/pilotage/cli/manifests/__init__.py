@@ -47,7 +47,7 @@ def register(subparsers: Any) -> None:
     command.add_argument("--force", action="store_true", help="overwrite generated files that were changed by hand")
     command.add_argument("--image", help="the image of the program (default: that of the project, or NAME:latest)")
     command.add_argument(
-        "--seen", type=Path, metavar="FILE", help="add to the roles what pilotage rbac --record has written to FILE"
+        "--seen", type=Path, metavar="FILE", help="add the permissions that pilotage rbac --record wrote to FILE"
     )
     add_installation_arguments(command)
     device.add_arguments(command.add_argument_group("device agents"))

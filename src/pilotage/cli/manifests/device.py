@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _short(name: str) -> str:
-    """A name that leaves room for what is added to it."""
+    """A name that is short enough for the suffixes that are added to it."""
     if len(name) > 40:
         raise CommandError(f"{name!r} must be no more than 40 characters")
     return name

@@ -28,7 +28,7 @@ def register(subparsers: Any) -> None:
         help="generate the least roles that a program needs",
         description="Generate the least Roles and ClusterRoles of a program, as YAML on standard output: from what it "
         "declares (for_, owns, watches, events, leader election, webhooks), from the calls of its client that name a "
-        "kind, and from what a run was seen to do.",
+        "kind, and from the requests of a recorded run.",
         epilog=examples(
             "pilotage rbac guestbook.operator",
             "pilotage rbac --explain",
@@ -38,10 +38,10 @@ def register(subparsers: Any) -> None:
     )
     command.add_argument("target", nargs="?", metavar="TARGET", help="the program, as for pilotage run")
     add_installation_arguments(command)
+    command.add_argument("--record", type=Path, metavar="FILE", help="run COMMAND, and record its requests in FILE")
     command.add_argument(
-        "--record", type=Path, metavar="FILE", help="run COMMAND, and write to FILE what it was seen to do"
+        "--seen", type=Path, metavar="FILE", help="use the requests that an earlier --record wrote to FILE"
     )
-    command.add_argument("--seen", type=Path, metavar="FILE", help="use what an earlier --record has written to FILE")
     command.add_argument("--cluster", default="", metavar="NAME", help="the role for a further cluster of the manager")
     output = command.add_mutually_exclusive_group()
     output.add_argument(
@@ -55,7 +55,7 @@ def register(subparsers: Any) -> None:
 
 
 class _RecordingParser(CommandParser):
-    """Takes what stands after `--` as the command to record. argparse would take its first word as the target."""
+    """Parses the words after `--` as the command to record. argparse would parse the first one as the target."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         words = list(args or ())
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     from pilotage.cli.rbac.analysis import analyse
 
     if options.command and options.record is None:
-        raise CommandError("a command after -- needs --record FILE, which names the file for what it was seen to do")
+        raise CommandError("a command after -- needs --record FILE, the file to record its requests in")
     if options.record is not None:
         if not options.command:
             raise CommandError(f"--record needs a command: pilotage rbac --record {options.record} -- pytest")

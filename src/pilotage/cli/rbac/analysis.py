@@ -1,4 +1,4 @@
-"""The permissions of a program: what it declares, what it calls, and what it was seen to do."""
+"""The permissions of a program: what it declares, what it calls, and what a recorded run did."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pilotage.rest.permission import VERBS, Permission
 
 @dataclass(frozen=True)
 class Analysis:
-    """The grants of a program, and what could not be found out."""
+    """The permissions of a program, and notes about those that could not be determined."""
 
     grants: list[RequiredPermission]
     notes: list[str]
     """Sentences for the user."""
     seen: list[RecordedPermission] | None
-    """What the program was seen to do; None if nothing was recorded."""
+    """What a recorded run did; None if nothing was recorded."""
 
     def explanation(self) -> list[tuple[str, str, str]]:
         """A row for each permission: what it is, what declares it, and whether it was seen."""
@@ -43,7 +43,7 @@ class Analysis:
 def analyse(
     declared: Declarations, installation: Installation, seen: list[RecordedPermission] | None = None
 ) -> Analysis:
-    """Read the source of a program, and join what it needs with what it was seen to do."""
+    """Read the source of a program, and join what it needs with what a recorded run did."""
     program, resources = ProgramSource(declared.modules), Resources(declared.kinds)
     parts = declared.target.parts
     reached = program.reached(parts) if parts else program.all()

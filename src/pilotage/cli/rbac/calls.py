@@ -78,7 +78,7 @@ def find_calls(program: ProgramSource, definitions: Iterable[ProgramDefinition])
 
 
 class _Notes:
-    """Notes the calls of one function."""
+    """Collects the calls of one function."""
 
     def __init__(self, inference: Inference, definition: ProgramDefinition, found: APICalls) -> None:
         self._inference = inference

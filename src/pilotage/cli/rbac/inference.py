@@ -31,7 +31,7 @@ _ANSWERS = ("get", "find", "create", "update", "update_status", "patch", "patch_
 """Methods of a client that return an object of the kind that they are given."""
 _COPIES = ("deepcopy", "copy", "copy_of", "replace")
 _DEEPEST = 8
-"""Calls of functions without an annotation that are followed into each other."""
+"""The maximum depth of nested calls of functions without an annotation."""
 
 
 class Inference:
@@ -57,7 +57,7 @@ class Inference:
         return names
 
     def annotated(self, annotation: ast.expr | None, definition: ProgramDefinition) -> Value | None:
-        """What an annotation says."""
+        """The value that an annotation describes."""
         if annotation is None:
             return None
         try:
@@ -266,7 +266,7 @@ def _of_document(node: ast.expr | None) -> Value | None:
 
 
 def _by_name(name: str) -> Value | None:
-    """What a name says where nothing else is known."""
+    """The value that the name alone suggests, where nothing else is known."""
     if name in ("api_reader", "live"):
         return ClientValue(live=True)
     return ClientValue(live=False) if name == "client" else None

@@ -1,4 +1,4 @@
-"""What a run was seen to do: a command is run with recording on, and what its processes needed is kept in a file."""
+"""Recorded runs: a command runs with recording on, and the permissions that its processes needed are kept in a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STDERR = 2
 
 
 def record(command: Sequence[str], file: Path) -> None:
-    """Run a command and write what it was seen to do. Its output goes to standard error.
+    """Run a command and write the permissions that it needed. Its output goes to standard error.
 
     Raises CommandError if the command fails, after the file was written.
     """
@@ -35,14 +35,16 @@ def record(command: Sequence[str], file: Path) -> None:
     write(file, found)
     if ran.returncode:
         raise CommandError(
-            f"{' '.join(command)} ended with exit code {ran.returncode}; {file} has what was seen until then"
+            f"{' '.join(command)} ended with exit code {ran.returncode}; {file} has the requests recorded until then"
         )
     if not found:
-        raise CommandError(f"{' '.join(command)} was not seen to send any request; does it run the program?")
+        raise CommandError(
+            f"{' '.join(command)} sent no request that could be recorded; check that it runs the program"
+        )
 
 
 def write(file: Path, seen: Iterable[RecordedPermission]) -> None:
-    """Write what was seen, in a stable order."""
+    """Write the recorded permissions, in a stable order."""
     ordered = sorted(seen, key=lambda each: (each.group, each.resource, each.verb, each.namespace, each.place))
     lines = [f"  {msgspec.json.encode(each).decode()}" for each in ordered]
     text = "\n".join(("[", ",\n".join(lines), "]", "")) if lines else "[]\n"
@@ -75,7 +77,8 @@ def of_the_program(
 
 
 def grants_of(seen: Sequence[RecordedPermission], known: Iterable[RequiredPermission]) -> list[RequiredPermission]:
-    """What was seen and is not known from the program. A resource that was used in a namespace has namespaces."""
+    """The recorded permissions that are not known from the program. A resource that was used in a namespace has
+    namespaces."""
     namespaced = {(each.group, each.resource) for each in seen if each.namespace}
     allowed = {(each.permission.group, each.permission.resource, each.permission.verb) for each in known}
     found: list[RequiredPermission] = []
@@ -88,7 +91,7 @@ def grants_of(seen: Sequence[RecordedPermission], known: Iterable[RequiredPermis
 
 
 def _is_for_all(seen: RecordedPermission) -> bool:
-    """Whether every user may do it: questions about the own rights."""
+    """Whether every user is allowed to do it: a user may ask for its own permissions."""
     return seen.group in ("authorization.k8s.io", "authentication.k8s.io") and seen.resource.startswith("selfsubject")
 
 

@@ -1,4 +1,4 @@
-"""Follows the statements of a function in their order, with what its local names are at each call."""
+"""Visits the statements of a function in their order, with the values of its local names at each call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OnCall = Callable[[ast.Call, Names], None]
 
 
 class Walk:
-    """The walk through one function. After a branch, a name may be what either way has made of it."""
+    """The walk through one function. After a branch, a name may have the value of either path."""
 
     def __init__(self, inference: Inference, definition: ProgramDefinition, on_call: OnCall) -> None:
         self._inference = inference

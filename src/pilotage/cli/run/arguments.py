@@ -128,7 +128,7 @@ class Flags:
     webhook_bind_address: str = _address("where webhooks are served on a cluster (default: :9443; 0: nowhere)")
     webhook_certificates: Path | None = _folder("webhooks (default: a certificate in a Secret, which is rotated)")
 
-    leader_elect: bool = _switch("of several replicas, only the leader reconciles", manager=True)
+    leader_elect: bool = _switch("elect a leader among the replicas; only the leader reconciles", manager=True)
     leader_election_id: str = _flag("NAME", "the Lease of --leader-elect (default: PROGRAM-leader)", manager=True)
     leader_election_namespace: str = _flag(
         "NAME",

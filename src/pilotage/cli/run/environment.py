@@ -32,7 +32,7 @@ class RunEnvironment:
 
 @asynccontextmanager
 async def environment_of(flags: Flags) -> AsyncIterator[RunEnvironment]:
-    """Where the flags say. A storage that is opened for it is closed at the end of the block."""
+    """The cluster that the flags select. A storage that is opened for it is closed at the end of the block."""
     if not flags.storage:
         yield _remote(flags)
         return

@@ -1,4 +1,4 @@
-"""What a run is asked for: flags, else environment variables, else defaults; and the options of its manager."""
+"""The settings of a run: flags, else environment variables, else defaults; and the options of its manager."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _check(flags: Flags) -> None:
         raise CommandError("--timeout is how long --until-idle waits: give both")
     for flag in ("horizon", "only", "every"):
         if getattr(flags, flag) and not flags.until_idle:
-            raise CommandError(f"--{flag} needs --until-idle: a run that goes on reconciles everything")
+            raise CommandError(f"--{flag} needs --until-idle: without it, a run reconciles all objects")
     if flags.only and flags.only.count("/") not in (1, 2):
         raise CommandError(f"--only {flags.only}: must be TYPE/NAME, or TYPE/NAMESPACE/NAME for a namespaced type")
     if flags.every is not None and flags.storage == "memory:":

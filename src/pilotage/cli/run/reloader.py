@@ -54,7 +54,7 @@ async def supervise(terminal: Terminal, graceful_shutdown_timeout: float | None 
 
 
 class Reloader:
-    """Starts children one after the other. `start` and `stamps` are given, so that a test needs no processes."""
+    """Starts children one after the other. `start` and `stamps` are parameters, so that a test needs no processes."""
 
     def __init__(
         self, start: Callable[[], Awaitable[Child]], stamps: Callable[[Iterable[str]], Stamps], terminal: Terminal
@@ -110,7 +110,7 @@ class Reloader:
             return
 
     async def _pause(self, child: Child) -> None:
-        """Wait for the next look at the files, for a signal, or for the end of the child."""
+        """Wait for the next check of the files, for a signal, or for the end of the child."""
         waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._stopping.wait(), name="reload signal")]
         if child.code is None:
             waits.append(asyncio.create_task(child.wait(), name="reload child"))

@@ -17,7 +17,7 @@ from pilotage.cli.terminal import BOLD, DIM, GREEN, YELLOW, standard_output
 
 @dataclass
 class ProjectChanges:
-    """The files to create, the files to edit, and what is there already. Paths are relative to `root`."""
+    """The files to create, the files to edit, and what exists already. Paths are relative to `root`."""
 
     root: Path
     new: dict[str, str] = field(default_factory=dict)

@@ -152,7 +152,7 @@ def _with_alias(text: str, definitions: str) -> str:
 
 
 def add_version_import(changes: ProjectChanges, layout: Layout, version: str) -> None:
-    """Make a module of kinds part of the program, which no controller imports."""
+    """Import a module of kinds in the program, because no controller imports it."""
     imported = Import(f"{layout.package}.api", version, version, "its kinds are part of the program")
     _edit_operator(changes, layout, imported, "")
 
@@ -184,7 +184,7 @@ def add_webhook(changes: ProjectChanges, layout: Layout, subject: Subject, parts
 
 
 def _extend_webhook(changes: ProjectChanges, layout: Layout, path: str, subject: Subject, parts: webhook.Parts) -> None:
-    """Add the missing handlers to a class that is there."""
+    """Add the missing handlers to an existing class."""
     text = changes.text(path)
     assert text is not None
     names = subject.names

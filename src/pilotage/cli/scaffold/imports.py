@@ -13,7 +13,7 @@ ImportNode = ast.Import | ast.ImportFrom
 
 
 def with_import(text: str, package: str, wanted: Import) -> str:
-    """The module with an import. Unchanged if it is there. Raises CannotEdit.
+    """The module with an import; unchanged if it has it already. Raises CannotEdit.
 
     `package` is the one of the project: its imports stand below those of other packages.
     """

@@ -14,7 +14,7 @@ from pilotage.cli.scaffold.texts.project import NewProject
 
 
 def new_project(folder: Path, name: str = "", package: str = "", group: str = "", domain: str = "") -> NewProject:
-    """The project of these options; the rest follows from the name of the folder. Raises CommandError."""
+    """The project of these options; other settings are derived from the name of the folder. Raises CommandError."""
     chosen = check_project_name(name or object_name(folder.resolve().name))
     return NewProject(
         name=chosen,

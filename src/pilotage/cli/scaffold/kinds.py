@@ -46,7 +46,7 @@ class Subject:
 
     @property
     def example(self) -> ExampleObject | None:
-        """How a test makes an object; None if the values of its required fields cannot be guessed."""
+        """How a test creates an object; None if the values of its required fields cannot be guessed."""
         if self.own is None:
             return None
         fields = self.own.fields_of(self.class_name)

@@ -25,7 +25,7 @@ class AccessOptions:
 
 
 def authenticator(options: AccessOptions, token: str, context: RegistryContext) -> Authenticator:
-    """What finds the users of requests. `token` is that of the kubeconfig."""
+    """Identifies the users of requests. `token` is that of the kubeconfig."""
     users = {token: ADMIN}
     if options.token_file is not None:
         try:
@@ -37,7 +37,7 @@ def authenticator(options: AccessOptions, token: str, context: RegistryContext) 
 
 
 def trust_clients(context: ssl.SSLContext, options: AccessOptions) -> None:
-    """Accept client certificates of the authorities in the options; a client may still come without one."""
+    """Accept client certificates of the authorities in the options; a client may still connect without one."""
     if options.client_ca_file is None:
         return
     try:

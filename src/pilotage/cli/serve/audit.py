@@ -41,7 +41,7 @@ def check_audit(options: AuditOptions) -> AuditPolicy | None:
 
 @contextmanager
 def audited(options: AuditOptions) -> Iterator[Auditor | None]:
-    """What logs requests inside the block. Raises CommandError."""
+    """Logs requests inside the block. Raises CommandError."""
     policy = check_audit(options)
     if policy is None:
         yield None

@@ -1,4 +1,4 @@
-"""`pilotage store`: care for a storage. Backup and restore, a check, export and import as YAML, shrinking, keys."""
+"""`pilotage store`: maintains a storage. Backup and restore, a check, export and import as YAML, shrinking, keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def register(subparsers: Any) -> None:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "store",
         help="back up, restore, check, export, import and shrink a storage",
-        description="Care for the storage of an embedded API server. Other programs may use it at the same time.",
+        description="Maintain the storage of an embedded API server. Other programs may use it at the same time.",
         epilog=examples(
             "pilotage store backup sqlite:demo.db demo.backup",
             "pilotage store restore demo.backup sqlite:new.db",

@@ -1,4 +1,4 @@
-"""Checks of the objects of a storage: each can be read, is what its key says, and refers to what exists."""
+"""Checks of the objects of a storage: each can be read, matches its key, and refers to objects that exist."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilotage.storage.encryption import MARK
 from pilotage.storage.interface import Entry, Storage
 
 _INTERNAL = ("internal", "names", "addresses", "ports")
-"""First parts of keys, below the tenant, that are no objects."""
+"""The first parts of keys, below the tenant, whose values are not objects."""
 
 
 async def problems(storage: Storage, entries: Sequence[Entry]) -> AsyncIterator[str]:
@@ -38,7 +38,7 @@ async def problems(storage: Storage, entries: Sequence[Entry]) -> AsyncIterator[
 
 
 def _read(entry: Entry) -> tuple[str, dict[str, Any] | None]:
-    """What is wrong with an entry, or its object. No object for what the server keeps for itself."""
+    """What is wrong with an entry, or its object. Internal data of the server has no object."""
     parts = entry.key.split("/")
     if not entry.value or len(parts) < 5 or parts[2] in _INTERNAL:
         return "", None

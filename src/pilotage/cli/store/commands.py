@@ -1,4 +1,4 @@
-"""What the commands of `pilotage store` do."""
+"""The implementation of the commands of `pilotage store`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def restore(options: argparse.Namespace) -> None:
 
 
 def _lifetime(key: str) -> int:
-    """As the server gives it: etcd deletes Events itself."""
+    """The lifetime that the server sets: etcd deletes Events itself."""
     return LIFETIME if key.startswith(f"/{EVENTS}", key.find("/", 1)) else 0
 
 
@@ -138,7 +138,7 @@ async def _cluster(options: argparse.Namespace) -> AsyncIterator[Cluster]:
 
 
 def _check_there(url: str) -> None:
-    """A command that reads does not create a storage."""
+    """Check that the storage exists: a command that reads does not create one."""
     if url.startswith("memory:"):
         raise CommandError("a storage in memory belongs to its program: give sqlite:PATH or etcd://HOST:PORT")
     check_exists(url)

@@ -53,8 +53,8 @@ class Command(Record):
 
 
 class _ObjectsParser(CommandParser):
-    """Parses as kubectl does: words stand before, between and after options, and a switch may have a value, as in
-    `--wait=false`. argparse takes only one run of words, and no value."""
+    """Parses as kubectl does: arguments may stand before, between and after options, and a boolean flag may have a
+    value, as in `--wait=false`. argparse accepts only one sequence of arguments, and no value."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         _check_text(self, args or ())
@@ -67,7 +67,7 @@ class _ObjectsParser(CommandParser):
                 given[switches[flag].dest] = value == "true"
             else:
                 left.append(word)
-        # Not that of the application's class, which may refuse the words that argparse does not know.
+        # Not the method of the application's class, which may reject the arguments that argparse does not know.
         options, unknown = argparse.ArgumentParser.parse_known_args(self, left, namespace)
         if hasattr(options, "resources"):
             options.resources = [*options.resources, *(word for word in unknown if not word.startswith("-"))]
@@ -101,7 +101,7 @@ def namespace(parser: argparse.ArgumentParser) -> None:
 
 
 def everywhere(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-A", "--all-namespaces", action="store_true", help="objects of all namespaces, and not of one")
+    parser.add_argument("-A", "--all-namespaces", action="store_true", help="use the objects of all namespaces")
 
 
 def selector(parser: argparse.ArgumentParser, what: str) -> None:
@@ -109,9 +109,9 @@ def selector(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def selectors(parser: argparse.ArgumentParser) -> None:
-    selector(parser, "objects with these labels: app=web,tier!=test")
+    selector(parser, "select objects by labels, such as app=web,tier!=test")
     parser.add_argument(
-        "--field-selector", default="", metavar="FIELDS", help="objects with these fields: metadata.name=a"
+        "--field-selector", default="", metavar="FIELDS", help="select objects by fields, such as metadata.name=a"
     )
 
 
@@ -122,13 +122,13 @@ def filename(parser: argparse.ArgumentParser, what: str) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help=f"{what} of a YAML or JSON file, of a folder, or of standard input (-); may be repeated",
+        help=f"{what} in a YAML or JSON file, in a folder, or on standard input (-); may be repeated",
     )
-    parser.add_argument("-R", "--recursive", action="store_true", help="folders of -f with the folders in them")
+    parser.add_argument("-R", "--recursive", action="store_true", help="also read the subfolders of the folders of -f")
 
 
 def output(parser: argparse.ArgumentParser, formats: str) -> None:
-    action = parser.add_argument("-o", "--output", default="", metavar="FORMAT", help=f"the format: {formats}")
+    action = parser.add_argument("-o", "--output", default="", metavar="FORMAT", help=f"output format: {formats}")
     suggest(action, [name for name in re.findall(r"[a-z-]+=?", formats) if name in _PLAIN_FORMATS])
 
 
@@ -138,7 +138,10 @@ OBJECT_FORMATS = "json, yaml, name, jsonpath=TEMPLATE"
 
 def field_manager(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--field-manager", default="", metavar="NAME", help="who owns the fields that are written (default: this tool)"
+        "--field-manager",
+        default="",
+        metavar="NAME",
+        help="the field manager of this write (default: the name of this tool)",
     )
 
 
@@ -169,7 +172,7 @@ def set_values(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATH=VALUE",
-        help="a field, with the type that the schema gives it: spec.size=3; may be repeated",
+        help="set a field, such as spec.size=3; the schema gives its type; may be repeated",
     )
 
 

@@ -21,20 +21,31 @@ def add_get(parser: argparse.ArgumentParser) -> None:
     flags.everywhere(parser)
     flags.selectors(parser)
     flags.filename(parser, "the objects")
-    parser.add_argument("-w", "--watch", action="store_true", help="then print each change, until Ctrl-C")
+    parser.add_argument("-w", "--watch", action="store_true", help="print the objects, then each change until Ctrl-C")
     parser.add_argument("--watch-only", action="store_true", help="print only changes, until Ctrl-C")
     parser.add_argument("--output-watch-events", action="store_true", help="print the type of each change")
-    parser.add_argument("--sort-by", default="", metavar="PATH", help="the order: the value at a path, .spec.size")
+    parser.add_argument(
+        "--sort-by", default="", metavar="PATH", help="sort by the value at this path, such as .spec.size"
+    )
     parser.add_argument("--no-headers", action="store_true", help="do not print headings")
-    parser.add_argument("--show-labels", action="store_true", help="a column with all labels")
-    parser.add_argument("--show-kind", action="store_true", help="names with their kind")
-    parser.add_argument("--show-managed-fields", action="store_true", help="managedFields in JSON and YAML")
+    parser.add_argument("--show-labels", action="store_true", help="add a column with all labels")
+    parser.add_argument("--show-kind", action="store_true", help="print the kind before each name")
+    parser.add_argument("--show-managed-fields", action="store_true", help="keep managedFields in JSON and YAML")
     columns = parser.add_argument(
-        "-L", "--label-columns", action="append", default=[], metavar="LABELS", help="a column for each label"
+        "-L",
+        "--label-columns",
+        action="append",
+        default=[],
+        metavar="LABELS",
+        help="add a column for each of these labels",
     )
     suggest(columns, None)
     parser.add_argument(
-        "--chunk-size", type=count, default=500, metavar="N", help="objects in one request (default: 500; 0: all)"
+        "--chunk-size",
+        type=count,
+        default=500,
+        metavar="N",
+        help="maximum number of objects per request (default: 500; 0: all)",
     )
     parser.add_argument("--ignore-not-found", action="store_true", help="do not fail if an object does not exist")
 
@@ -58,7 +69,7 @@ def add_describe(parser: argparse.ArgumentParser) -> None:
         "--show-events",
         action="store_true",
         default=True,
-        help="the events of the object (default: true; --show-events=false)",
+        help="print the events of the object (default: true; --show-events=false)",
     )
 
 
@@ -73,20 +84,24 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     )
     suggest(condition, ("create", "delete"))
     parser.add_argument(
-        "--timeout", type=duration, default=30.0, metavar="TIME", help="how long: 30s, 5m (default: 30s; 0: look once)"
+        "--timeout",
+        type=duration,
+        default=30.0,
+        metavar="TIME",
+        help="how long to wait, such as 5m (default: 30s; 0: check once)",
     )
     flags.filename(parser, "the objects")
     flags.output(parser, flags.OBJECT_FORMATS)
     flags.namespace(parser)
     flags.everywhere(parser)
     flags.selectors(parser)
-    parser.add_argument("--all", action="store_true", help="all objects of the type in the namespace")
+    parser.add_argument("--all", action="store_true", help="select all objects of the type in the namespace")
 
 
 def add_explain(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("resource", metavar="TYPE[.FIELD]", help="a type, or a field of it: todos.spec.text")
-    parser.add_argument("--recursive", action="store_true", help="all fields in all fields, without descriptions")
-    parser.add_argument("--api-version", default="", metavar="VERSION", help="the version: apps/v1")
+    parser.add_argument("resource", metavar="TYPE[.FIELD]", help="a type, or a field of it, such as todos.spec.text")
+    parser.add_argument("--recursive", action="store_true", help="print nested fields too, without descriptions")
+    parser.add_argument("--api-version", default="", metavar="VERSION", help="the API version, such as apps/v1")
 
 
 def add_api_resources(parser: argparse.ArgumentParser) -> None:
@@ -94,11 +109,18 @@ def add_api_resources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-headers", action="store_true", help="do not print headings")
     parser.add_argument("--api-group", default=None, metavar="GROUP", help="only resources of this group")
     parser.add_argument(
-        "--namespaced", action="store_true", default=None, help="only with a namespace, or (--namespaced=false) without"
+        "--namespaced",
+        action="store_true",
+        default=None,
+        help="only namespaced types; --namespaced=false: only cluster-scoped ones",
     )
     parser.add_argument("--verbs", action="append", default=[], metavar="VERBS", help="only resources with these verbs")
-    parser.add_argument("--categories", action="append", default=[], metavar="NAMES", help="only of these categories")
-    parser.add_argument("--sort-by", choices=("name", "kind"), default="", metavar="COLUMN", help="name or kind")
+    parser.add_argument(
+        "--categories", action="append", default=[], metavar="NAMES", help="only resources in these categories"
+    )
+    parser.add_argument(
+        "--sort-by", choices=("name", "kind"), default="", metavar="COLUMN", help="sort by name or kind"
+    )
 
 
 def add_events(parser: argparse.ArgumentParser) -> None:
@@ -106,9 +128,9 @@ def add_events(parser: argparse.ArgumentParser) -> None:
         "--for", dest="about", default="", metavar="TYPE/NAME", help="only events about this object"
     )
     suggest(about, None)
-    parser.add_argument("-w", "--watch", action="store_true", help="then print each new one, until Ctrl-C")
+    parser.add_argument("-w", "--watch", action="store_true", help="print the events, then each new one until Ctrl-C")
     types = parser.add_argument(
-        "--types", action="append", default=[], metavar="TYPES", help="only Normal or Warning ones"
+        "--types", action="append", default=[], metavar="TYPES", help="only events of these types: Normal, Warning"
     )
     suggest(types, ("Normal", "Warning"))
     parser.add_argument("--no-headers", action="store_true", help="do not print headings")
@@ -120,22 +142,24 @@ def add_events(parser: argparse.ArgumentParser) -> None:
 def add_logs(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "the object: TYPE NAME or TYPE/NAME")
     parser.add_argument("--tail", type=count, default=0, metavar="N", help="only the last N lines (default: all)")
-    parser.add_argument("--since", type=duration, default=0.0, metavar="TIME", help="only lines of the last 5m, 2h")
+    parser.add_argument(
+        "--since", type=duration, default=0.0, metavar="TIME", help="only lines since this time ago, such as 5m or 2h"
+    )
     flags.output(parser, "json (default: text)")
     flags.namespace(parser)
 
 
 DESCRIBE = Command(
     "describe",
-    "print everything about objects, with their events",
-    "Print everything about objects for people, with their events.",
+    "print the details of objects",
+    "Print the details of objects, with their events.",
     ("namespace default", "configmaps -l app=web"),
     add_describe,
 )
 WAIT = Command(
     "wait",
     "wait until objects have a condition",
-    "Wait until objects have a condition or a value, exist, or are gone.",
+    "Wait until objects have a condition or a value, exist, or are deleted.",
     ("pod/web --for=condition=Ready --timeout=2m", "pod/web --for=jsonpath='{.status.phase}'=Running"),
     add_wait,
 )
@@ -148,7 +172,7 @@ EXPLAIN = Command(
 )
 API_RESOURCES = Command(
     "api-resources",
-    "print the types there are",
+    "print the resource types of the server",
     "Print the types of objects with their short names, groups and kinds.",
     ("", "-o wide --api-group=apps"),
     add_api_resources,
@@ -156,7 +180,7 @@ API_RESOURCES = Command(
 EVENTS = Command(
     "events",
     "print events",
-    "Print what happened, oldest first.",
+    "Print events, oldest first.",
     ("", "--for namespace/default --watch"),
     add_events,
 )

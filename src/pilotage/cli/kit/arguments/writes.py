@@ -27,11 +27,11 @@ def add_apply(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prune", action="store_true", help="delete what was applied before and is no longer in the files"
     )
-    flags.selector(parser, "what --prune may delete, by labels")
+    flags.selector(parser, "labels of the objects that --prune may delete")
     parser.add_argument("--all", action="store_true", help="--prune may delete all objects of the applied kinds")
     parser.add_argument("--force-conflicts", action="store_true", help="take over fields that another program has set")
     parser.add_argument(
-        "--server-side", action="store_true", help="report as kubectl apply --server-side; apply always works that way"
+        "--server-side", action="store_true", help="print the result as kubectl does; apply is always server-side"
     )
     flags.dry_run(parser)
     flags.validate(parser)
@@ -44,7 +44,7 @@ def add_patch(parser: argparse.ArgumentParser) -> None:
         "--unset", action="append", default=[], metavar="PATH", help="a field to remove; may be repeated"
     )
     parser.add_argument("-p", "--patch", default="", metavar="PATCH", help="a patch as JSON or YAML")
-    parser.add_argument("--patch-file", default="", metavar="FILE", help="the file of a patch")
+    parser.add_argument("--patch-file", default="", metavar="FILE", help="a file with the patch")
     parser.add_argument(
         "--type",
         choices=("json", "merge", "strategic"),
@@ -52,7 +52,9 @@ def add_patch(parser: argparse.ArgumentParser) -> None:
         metavar="TYPE",
         help="json, merge or strategic (default: strategic for kinds of Kubernetes, merge for others)",
     )
-    parser.add_argument("--subresource", default="", metavar="NAME", help="patch a subresource: status, scale")
+    parser.add_argument(
+        "--subresource", default="", metavar="NAME", help="patch a subresource, such as status or scale"
+    )
     flags.filename(parser, "the objects")
     flags.output(parser, flags.OBJECT_FORMATS)
     flags.namespace(parser)
@@ -68,7 +70,7 @@ def add_delete(parser: argparse.ArgumentParser) -> None:
     flags.namespace(parser)
     flags.everywhere(parser)
     flags.selectors(parser)
-    parser.add_argument("--all", action="store_true", help="all objects of the type in the namespace")
+    parser.add_argument("--all", action="store_true", help="select all objects of the type in the namespace")
     parser.add_argument(
         "--cascade",
         choices=("background", "foreground", "orphan", "true", "false"),
@@ -77,18 +79,26 @@ def add_delete(parser: argparse.ArgumentParser) -> None:
         help="how dependents are deleted: background, foreground or orphan (default: background)",
     )
     parser.add_argument(
-        "--grace-period", type=int, default=-1, metavar="SECONDS", help="seconds to terminate (default: the kind's own)"
+        "--grace-period",
+        type=int,
+        default=-1,
+        metavar="SECONDS",
+        help="grace period in seconds (default: that of the kind)",
     )
     parser.add_argument("--now", action="store_true", help="the same as --grace-period=1")
-    parser.add_argument("--force", action="store_true", help="without a grace period")
+    parser.add_argument("--force", action="store_true", help="delete immediately, without a grace period")
     parser.add_argument(
         "--wait",
         action="store_true",
         default=True,
-        help="wait until the objects are gone (default: true; --wait=false)",
+        help="wait until the objects are deleted (default: true; --wait=false)",
     )
     parser.add_argument(
-        "--timeout", type=duration, default=0.0, metavar="TIME", help="how long to wait: 30s, 5m (default: no limit)"
+        "--timeout",
+        type=duration,
+        default=0.0,
+        metavar="TIME",
+        help="how long to wait, such as 30s or 5m (default: no limit)",
     )
     parser.add_argument("--ignore-not-found", action="store_true", help="do not fail if an object does not exist")
     flags.dry_run(parser)
@@ -128,7 +138,7 @@ PATCH = Command(
 DELETE = Command(
     "delete",
     "delete objects",
-    "Delete objects by name, by file, by selector or all, and wait until they are gone.",
+    "Delete objects by name, by file, by selector or all, and wait until they are deleted.",
     ("namespace web", "-f objects.yaml", "configmaps -l app=web"),
     add_delete,
     writes=True,
@@ -136,8 +146,8 @@ DELETE = Command(
 RECONCILE = Command(
     "reconcile",
     "run the reconcilers until they are idle",
-    "Run the reconcilers for what was changed or has failed since the last run, and for what is due by now. Commands "
-    "that write do so by themselves.",
+    "Run the reconcilers for objects that changed or failed since the last run, or are due now. Commands that write do "
+    "this automatically.",
     ("", "--all"),
     add_reconcile,
     writes=True,
@@ -162,10 +172,10 @@ def add_annotate(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_pairs(parser: argparse.ArgumentParser, form: str, what: str) -> None:
-    flags.resources(parser, f"{form}: KEY- removes")
+    flags.resources(parser, f"{form}; KEY- removes the key")
     parser.add_argument("--overwrite", action="store_true", help="replace existing values")
     parser.add_argument("--list", action="store_true", help=f"print the {what}")
-    parser.add_argument("--all", action="store_true", help="all objects of the type in the namespace")
+    parser.add_argument("--all", action="store_true", help="select all objects of the type in the namespace")
     flags.filename(parser, "the objects")
     flags.output(parser, flags.OBJECT_FORMATS)
     flags.namespace(parser)
@@ -178,8 +188,9 @@ def _add_pairs(parser: argparse.ArgumentParser, form: str, what: str) -> None:
 EDIT = Command(
     "edit",
     "change an object in an editor",
-    "Open an object in the editor of KUBE_EDITOR or EDITOR, and save what is changed. What is refused is opened again, "
-    "with the reason.",
+    "Open an object in the editor of KUBE_EDITOR or EDITOR, and save the changes. If the server rejects them, the "
+    "file is opened again, with the "
+    "reason.",
     ("namespace default",),
     add_edit,
     writes=True,

@@ -55,7 +55,7 @@ def _check(options: argparse.Namespace) -> None:
 async def _apply(
     session: CommandSession, options: argparse.Namespace, mapping: RESTMapping, manifest: Manifest
 ) -> tuple[Document, str]:
-    """Apply one object: what it is then, and what has happened."""
+    """Apply one object; returns the stored object and the outcome."""
     document = _sent(manifest.document)
     metadata = document["metadata"]
     key = metadata.get("namespace") or "", metadata["name"]
@@ -119,8 +119,8 @@ async def _prune(
     session: CommandSession, options: argparse.Namespace, applied: list[tuple[RESTMapping, Document]]
 ) -> None:
     """Delete the objects of the applied kinds and namespaces that match the selector, that this tool has applied, and
-    that are not among `applied`. The manager of an apply is in managedFields: objects that were made in another way
-    stay."""
+    that are not among `applied`. The manager of an apply is in managedFields: objects that were created in another way
+    are kept."""
     kept = {(mapping.gvk, _namespace(one), one["metadata"]["name"]) for mapping, one in applied}
     kinds = {mapping.gvk: mapping for mapping, _ in applied}
     for gvk, mapping in kinds.items():

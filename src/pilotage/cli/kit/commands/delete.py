@@ -1,4 +1,4 @@
-"""`delete`: by name, by file, by selector, or all; and waits until the objects are gone."""
+"""`delete`: by name, by file, by selector, or all; and waits until the objects are deleted."""
 
 from __future__ import annotations
 
@@ -109,5 +109,5 @@ def _print(session: CommandSession, options: argparse.Namespace, each: SelectedO
 
 
 def _uid(answer: Document) -> str:
-    """Of the object, or of the Status that stands for it."""
+    """The uid of the object, or the one in the Status that the server returned instead of it."""
     return str((answer.get("metadata") or {}).get("uid") or (answer.get("details") or {}).get("uid") or "")

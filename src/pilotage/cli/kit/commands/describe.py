@@ -1,4 +1,4 @@
-"""`describe`: all of an object for people, and its events."""
+"""`describe`: the details of an object, and its events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`edit`: an object in an editor. What the server refuses is opened again, with the reason."""
+"""`edit`: an object in an editor. If the server rejects the change, the file is opened again, with the reason."""
 
 from __future__ import annotations
 

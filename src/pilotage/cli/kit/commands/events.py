@@ -1,4 +1,4 @@
-"""`events`: what happened, to one object or to all, and what happens next."""
+"""`events`: prints the events of one object or of all, and watches for new ones."""
 
 from __future__ import annotations
 

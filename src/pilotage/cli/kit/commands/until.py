@@ -1,4 +1,4 @@
-"""Waiting until an object is as it should be, or is gone."""
+"""Waiting until an object meets a condition, or is deleted."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from pilotage.meta.documents import Document
 from pilotage.rest.request import APIRequest, ListOptions, Verb
 
 Condition = Callable[[Document | None], bool]
-"""Whether an object is as it should be; None: it does not exist."""
+"""Whether an object meets the condition. It gets None if the object does not exist."""
 
 
 async def wait_until(
     session: CommandSession, each: SelectedObjects, holds: Condition, *, must_exist: bool = False, once: bool = False
 ) -> Document | None:
-    """Wait until the condition holds; the object, or None if it does not exist then.
-
-    An object that `must_exist` and does not is NotFound. With `once`, a condition that does not hold is a CommandError.
+    """Wait until the condition is met; returns the object, or None if it does not exist then. Raises NotFound if the
+    object `must_exist` and does not. With `once`, raises CommandError if the condition is not met now.
     """
     namespace, selector = session.place(each.mapping, each.namespace), f"metadata.name={each.name}"
     while True:

@@ -1,4 +1,4 @@
-"""`wait`: until objects have a condition or a value, exist, or are gone."""
+"""`wait`: until objects have a condition or a value, exist, or are deleted."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class WatchPrinter(Protocol):
 
 
 class Watching:
-    """Lists, watches, and lists again where the history since the last event is gone."""
+    """Lists, watches, and lists again when the server no longer has the history since the last event."""
 
     def __init__(
         self, session: CommandSession, mapping: RESTMapping, namespace: str, listing: ListOptions, shown: WatchPrinter

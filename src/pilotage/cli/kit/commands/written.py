@@ -10,13 +10,13 @@ from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
 
 DRY_RUN = {"": "", "none": "", "client": " (dry run)", "server": " (server dry run)"}
-"""What follows an outcome that is none."""
+"""The suffix of an outcome, by the value of `--dry-run`."""
 
 
 class Report:
     """Prints one object after the other: a line for each, or the object in the format of `-o`.
 
-    It is made before anything is written: a format that does not exist is an error first. Raises CommandError.
+    Create it before anything is written, so that an unknown format fails first. Raises CommandError.
     """
 
     def __init__(self, session: CommandSession, options: argparse.Namespace) -> None:

@@ -87,7 +87,8 @@ def _validating(subject: Subject) -> str:
 
 
 def test(subject: Subject, parts: Parts, package: str) -> str | None:
-    """Tests by writes to the API server, which calls the webhooks. None if no object of the kind can be made up."""
+    """Tests by writes to the API server, which calls the webhooks. None if no example object of the kind can be
+    guessed."""
     example = subject.example
     if example is None:
         return None
