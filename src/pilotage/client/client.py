@@ -57,7 +57,8 @@ class Client(Reader, Writer):
 
     @property
     def rest_mapper(self) -> RESTMapper:
-        """What is known of the kinds that are served. A cluster's is filled when it opens; see `DynamicRESTMapper`."""
+        """Maps kinds to the resources that the server serves. A cluster's mapper is filled when it opens; see
+        `DynamicRESTMapper`."""
         return self._session.catalogue.mapper
 
     @property
@@ -66,7 +67,7 @@ class Client(Reader, Writer):
         return self
 
     async def namespace_of(self, obj: Object) -> str:
-        """The namespace in which a call looks for the object; empty for kinds that live in none."""
+        """The namespace in which a call looks for the object; empty for cluster-scoped kinds."""
         return (await self._session.place_of(obj)).namespace
 
     async def rest_mapping(self, gvk: GroupVersionKind) -> RESTMapping:
@@ -98,7 +99,7 @@ class Client(Reader, Writer):
         )
 
     def with_namespace(self, namespace: str) -> Self:
-        """A client for one namespace: it is what calls use that name none, and another one is refused."""
+        """A client for one namespace: calls that name no namespace use it, and calls that name another one fail."""
         return self._with(self._session.with_defaults(namespace=namespace))
 
     def dry_run(self) -> Self:
@@ -106,11 +107,12 @@ class Client(Reader, Writer):
         return self._with(self._session.with_defaults(dry_run=True))
 
     def with_field_owner(self, field_owner: str) -> Self:
-        """A client that is named so in managedFields."""
+        """A client that writes with this field manager."""
         return self._with(self._session.with_defaults(field_owner=field_owner))
 
     def with_field_validation(self, field_validation: str) -> Self:
-        """A client that asks for Strict, Warn or Ignore where fields are unknown or doubled."""
+        """A client that sends this field validation (Strict, Warn or Ignore), which applies to unknown and duplicate
+        fields."""
         return self._with(self._session.with_defaults(field_validation=field_validation))
 
     @overload
@@ -129,11 +131,11 @@ class Client(Reader, Writer):
     def as_user(
         self, name: str, *, groups: Sequence[str] = (), uid: str = "", extra: Mapping[str, Sequence[str]] | None = None
     ) -> Client:
-        """A client whose calls are those of another user, with the rights of that user. It reads from the server.
+        """A client that impersonates another user, with the permissions of that user. It reads from the server.
 
         `groups`, `uid` and `extra` are those of the user; the group `system:authenticated` and the groups of service
-        accounts need not be given. In process, calls of other clients are not checked; those of this one are, by the
-        roles and bindings that the embedded server has. Over HTTP, the user of the kubeconfig needs the right to
+        accounts need not be given. In process, calls of other clients are not authorized, but calls of this one are, by
+        the roles and bindings of the embedded server. Over HTTP, the user of the kubeconfig needs the permission to
         impersonate.
         """
         from pilotage.rest.users import ActingTransport, acting_user

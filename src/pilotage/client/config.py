@@ -1,4 +1,5 @@
-"""How to reach an API server: its address, whom to trust, what to show; and where that is found."""
+"""How to reach an API server: its address, the certificate authorities to trust, the credentials; and where these are
+found."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ class NotConfigured(InvalidDefinition):
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """How to reach an API server. It does not change; what its credentials return may."""
+    """How to reach an API server. It is immutable; its credentials may be renewed."""
 
     url: str
     """The address of the API server: `https://HOST:PORT`, with a path where the server is behind one."""
@@ -37,7 +38,7 @@ class Config:
     proxy_url: str = ""
     """An HTTP proxy to connect through: `http://HOST:PORT`; empty: none."""
     headers: tuple[tuple[str, str], ...] = ()
-    """Sent with every request: whom to impersonate."""
+    """Headers that are sent with every request: the user to impersonate."""
     namespace: str = ""
     """The namespace of calls without one; empty: none."""
     source: str = ""
@@ -61,8 +62,8 @@ def load(
     home: Path | None = None,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Config:
-    """Find out how to reach the cluster: the kubeconfig that is named, else those in KUBECONFIG, else that a Pod finds
-    itself in a cluster, else `~/.kube/config`. A `context` means one of a kubeconfig."""
+    """Find out how to reach the cluster: the kubeconfig that is named, else those in KUBECONFIG, else the service
+    account if this runs in a Pod, else `~/.kube/config`. A `context` means one of a kubeconfig."""
     from pilotage.client.credentials.kubeconfig import Kubeconfig  # imported on use, because YAML is
 
     environment = os.environ if environment is None else environment

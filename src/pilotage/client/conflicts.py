@@ -32,7 +32,7 @@ class Backoff:
 
 
 SLOWER = Backoff(steps=4, delay=0.01, factor=5.0, jitter=0.1)
-"""For objects that many write to: client-go's other figures."""
+"""For objects with many writers: client-go's DefaultBackoff."""
 
 
 async def retry_on_conflict(

@@ -21,19 +21,19 @@ from pilotage.types import builtin
 
 _SETTABLE_METADATA = ("labels", "annotations", "ownerReferences", "finalizers")
 _SHARED_LISTS = ("ownerReferences", "finalizers")
-"""Others have their entries in these lists: what the desired object does not name stays."""
+"""Other writers have entries in these lists: entries that the desired object does not name are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What to send. Without a status of its own, `status` is part of `document`."""
+    """What to send. For a kind without a status subresource, `status` is part of `document`."""
 
     type: PatchType
     document: Document
     status: Document
 
     def patch(self, lock: str = "") -> Patch:
-        """For the object; with `lock`, only if it still is at that version."""
+        """The patch of the object; with `lock`, it applies only if the object is still at that version."""
         if not lock:
             return raw_patch(self.type, self.document)
         metadata = self.document.get("metadata", {}) | {"resourceVersion": lock}
@@ -44,7 +44,8 @@ class Difference:
 
     @property
     def replaces_lists(self) -> bool:
-        """Whether it overwrites lists whole, and with them what others may have put there since they were read."""
+        """Whether it replaces whole lists, including entries that other writers may have added since the list was
+        read."""
         return self.type is PatchType.MERGE and _has_list(self.document)
 
 
@@ -64,7 +65,7 @@ def desired_state(found: Object, desired: Object, owner: Owner | None) -> Docume
 
 
 def owned(document: Document, owner: Owner | None) -> Document:
-    """The document with `owner` as its controller. Raises AlreadyOwned if another is."""
+    """The document with `owner` as its controller. Raises AlreadyOwned if it has another controller."""
     if owner is None:
         return document
     made = Unstructured(document | {"metadata": copied(document.get("metadata", {}))})
@@ -73,7 +74,7 @@ def owned(document: Document, owner: Owner | None) -> Document:
 
 
 def difference(found: Object, after: Document, *, status_apart: bool) -> Difference:
-    """From the found object to what it shall be; empty where both mean the same."""
+    """The difference between the found and the desired object; empty if they are equivalent."""
     before, model = document(found), strategy_of(found)
     if isinstance(found, Resource) and _same_to(type(found), before, after):
         after = before

@@ -18,7 +18,7 @@ from pilotage.client.client import Client
 from pilotage.client.subresources import SubresourceClient
 
 Function: TypeAlias = Callable[..., Any]
-"""Given the client as it was before, then the arguments of the call. It returns what the method returns."""
+"""Called with the original client, then the arguments of the call. It returns what the method returns."""
 
 C = TypeVar("C", bound=Client)
 
@@ -27,8 +27,8 @@ C = TypeVar("C", bound=Client)
 class Interceptor:
     """The functions. A method without one works as before.
 
-    A call with a subresource, such as `update_status`, goes to the function of subresources, which is given the name of
-    the subresource after the client.
+    A call with a subresource, such as `update_status`, calls the function for subresources, with the name of the
+    subresource after the client.
     """
 
     get: Function | None = None
@@ -51,7 +51,7 @@ class Interceptor:
 
 
 def intercept(client: C, interceptor: Interceptor) -> C:
-    """A client whose calls go to the functions. Clients that are derived from it are intercepted, too."""
+    """A client whose calls are passed to the functions. Clients that are derived from it are intercepted, too."""
     kind: Any = type(client)
     made = copy.copy(client)
     made.__class__ = _intercepted(kind)

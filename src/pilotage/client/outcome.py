@@ -1,4 +1,4 @@
-"""Create an object, or change the existing one to the desired state, and report which it was."""
+"""Create an object, or change the existing one to the desired state, and report which of the two happened."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ async def create_or_patch(
 ) -> Outcome:
     """Create `desired`, or patch the object of its name so that it has the fields of `desired`; other fields stay.
 
-    With `mutate`, what is there is not compared with `desired` but given to that function, and what it changes is
-    patched; `desired` is then only what is created (changed by `mutate` too) where nothing is there. `owner` becomes
-    the controller of the object; AlreadyOwned if another is.
+    With `mutate`, the existing object is not compared with `desired` but passed to that function, and its changes are
+    sent as a patch; `desired` is then only used to create the object (after `mutate` has changed it too). `owner`
+    becomes the controller of the object; raises AlreadyOwned if it has another controller.
 
-    Nothing is sent where nothing would change. Afterwards `desired` is what is on the server.
+    Nothing is sent if nothing would change. Afterwards `desired` has the state on the server.
     """
     task = await _Task.about(client, desired, mutate, owner)
     found = await task.find(client)
@@ -68,10 +68,9 @@ async def create_or_patch(
 async def create_or_update(client: Client, obj: W, mutate: Mutate[W], *, owner: Owner | None = None) -> Outcome:
     """Create `obj`, changed by `mutate`; or pass the existing object to `mutate` and update it if that changed it.
 
-    `owner` becomes the controller of the object; AlreadyOwned if another is.
-
-    Raises Conflict if another client writes at the same time: see `retry_on_conflict`. Afterwards `obj` is what is on
-    the server. The status is not written.
+    `owner` becomes the controller of the object; raises AlreadyOwned if it has another controller. Raises Conflict if
+    another client writes at the same time: see `retry_on_conflict`. Afterwards `obj` has the state on the server. The
+    status is not written.
     """
     task = await _Task.about(client, obj, mutate, owner)
     found = await task.find(client)
@@ -89,7 +88,7 @@ async def create_or_update(client: Client, obj: W, mutate: Mutate[W], *, owner: 
 
 
 class _Task:
-    """One object that shall be made so."""
+    """One object, and the state that it is to have."""
 
     def __init__(self, client: Client, desired: Any, mutate: Mutate[Any] | None, owner: Owner | None) -> None:
         self._client = client

@@ -21,7 +21,7 @@ class Patch(Value, frozen=True):
 
     type: PatchType
     data: Callable[[Object | None], bytes]
-    """Is given the object as it shall become; None where only its name is known."""
+    """Called with the changed object; None if only its name is known."""
     document: Mapping[str, Any] | Sequence[Any] | None = None
     """The document that the caller wrote; None where the data is bytes, text or a difference."""
 
@@ -46,7 +46,7 @@ def applied(obj: Resource | Unstructured) -> bytes:
 
 
 def merge_from(before: Object, *, optimistic_lock: bool = False) -> Patch:
-    """A merge patch with what has changed in the patched object since `before`, which is remembered as it is now.
+    """A merge patch with what has changed in the patched object since `before`, whose current state is remembered.
 
         patch = merge_from(database)
         database.spec.replicas = 3
@@ -120,7 +120,8 @@ class _Base(Value, frozen=True):
 
 
 def _own(document: dict[str, Any]) -> dict[str, Any]:
-    """Without what is the server's: a version in a patch would be a condition, and managed fields are not ours."""
+    """The document without fields that the server sets: a version in a patch would be a precondition, and managed
+    fields belong to the server."""
     metadata = document.get("metadata")
     if isinstance(metadata, dict):
         for name in ("resourceVersion", "managedFields"):

@@ -26,7 +26,7 @@ class Reader:
     ) -> O:
         """The object, as it is now; raises NotFound. With a `resource_version`, one that is not older than that.
 
-        A reconciler's request stands for the name and the namespace: `get(Database, request)`.
+        A reconciler's request can be passed as the name and the namespace: `get(Database, request)`.
         """
         namespace, key = key_of(name, namespace)
         found: O = await self._get(kind, key, namespace, resource_version)
@@ -98,10 +98,10 @@ class Reader:
         """Changes after `resource_version` (a list's), for the length of the block.
 
         Without a version the watch begins with an ADDED event for each object there is. With the selectors `labels` and
-        `fields`, an object that comes into the selection is ADDED, and one that leaves it is DELETED. With
+        `fields`, an object that begins to match is ADDED, and one that no longer matches is DELETED. With
         `allow_bookmarks` there are BOOKMARK events, too. The iterator ends when the server ends the watch, which it
-        does from time to time, at the latest after `timeout_seconds`; it raises Gone where the version is forgotten:
-        then list again.
+        does from time to time, at the latest after `timeout_seconds`; it raises Gone if the server no longer has the
+        version: then list again.
         """
         options = ListOptions(
             label_selector=selector_text(labels),

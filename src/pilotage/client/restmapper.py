@@ -20,18 +20,17 @@ T = TypeVar("T")
 RATE, BURST = 5.0, 5
 """Discoveries a second, and at once, that unknown kinds and names may cause; controller-runtime's figures."""
 OPENING_SECONDS = 5.0
-"""How long the first discovery may hold up the opening."""
+"""How long opening a cluster waits for the first discovery."""
 THREAD_SECONDS = 30.0
 """How long a lookup in a thread waits for the server."""
 _log = logger("pilotage.discovery")
 
 
 class DynamicRESTMapper(RESTMapper):
-    """Knows what its server serves: from the opening on, and after a discovery what was not known before.
-
-    A lookup that misses asks the server again, at most a few times a second. In a thread it waits for the answer. On
-    the event loop it cannot wait: an embedded server is asked at once, any other one in the background, so that the
-    lookup raises NoMatch and a later one succeeds. `await lookup(…)` waits everywhere.
+    """Knows the resources of its server by discovery, which runs when the cluster is opened and when an unknown kind is
+    looked up, at most a few times a second. A lookup in a thread waits for the response. A lookup on the event loop
+    cannot wait: discovery of an embedded server finishes at once, that of any other server runs in the background, so
+    the lookup raises NoMatch and a later one succeeds. `await lookup(…)` always waits.
     """
 
     def __init__(self, transport: Transport | None = None, *, limiter: BucketRateLimiter[None] | None = None) -> None:
@@ -48,10 +47,9 @@ class DynamicRESTMapper(RESTMapper):
 
     @asynccontextmanager
     async def attach(self, transport: Transport, *, immediate: bool) -> AsyncIterator[None]:
-        """Ask this server from now on to the end of the block, which begins with a discovery.
-
-        A server that does not answer in time does not prevent the opening: the next lookup that misses asks again.
-        `immediate` means that its discovery may be done without waiting.
+        """Use this server until the end of the block, which begins with a discovery. If the server does not answer in
+        time, the cluster is opened all the same, and the next lookup of an unknown kind asks again. `immediate` means
+        that its discovery does not wait for the network.
         """
         self._transport, self._immediate = transport, immediate
         self._loop, self._lock = asyncio.get_running_loop(), asyncio.Lock()
@@ -150,7 +148,7 @@ class DynamicRESTMapper(RESTMapper):
 
 
 def _result_at_once(coroutine: Coroutine[Any, Any, T]) -> T | None:
-    """What a coroutine returns if it does not wait for anything; else it is closed."""
+    """The result of a coroutine that does not wait for anything; a coroutine that waits is closed."""
     try:
         coroutine.send(None)
     except StopIteration as done:

@@ -19,7 +19,7 @@ class Retries:
     """
 
     tries: int = 10
-    """How often a request is sent again after an answer that asks to come back."""
+    """How often a request is sent again after an answer with Retry-After."""
     total: float = 60.0
     """A retry that would come later than this after the first try is not made: the error is raised."""
     lost: int = 3

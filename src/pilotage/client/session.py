@@ -1,4 +1,4 @@
-"""What the calls of one client share: the transport, what is known of kinds, and defaults for every call."""
+"""What the calls of one client share: the transport, the REST mappings of kinds, and defaults for every call."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ class Defaults(Value, frozen=True):
     """The defaults of a call."""
 
     namespace: str = ""
-    """The namespace of calls that name none; another one is refused. Empty: each call names it."""
+    """The namespace of calls that name none; calls with another namespace fail. Empty: each call names its
+    namespace."""
     dry_run: bool = False
     """Whether the server does everything but store."""
     field_owner: str = ""
-    """The name of the writer in managedFields."""
+    """The field manager of writes."""
     field_validation: str = ""
     """`Ignore`, `Warn` or `Strict`; empty: as the server does by default."""
     user_agent: str = "pilotage"
@@ -87,9 +88,9 @@ class WriteArguments(TypedDict, total=False):
     dry_run: bool
     """Whether the server does everything but store."""
     field_owner: str
-    """The name of the writer in managedFields; by default that of the client."""
+    """The field manager of this write; by default that of the client."""
     field_validation: str
-    """Ignore, Warn or Strict, for fields that are unknown or doubled."""
+    """Ignore, Warn or Strict, for unknown and duplicate fields."""
 
 
 class CallTarget(Value, frozen=True):
@@ -104,7 +105,7 @@ class CallTarget(Value, frozen=True):
 
 
 class Session(Value, frozen=True):
-    """Sends requests, and puts on each error what the call was about."""
+    """Sends requests, and adds the kind and object of the call to each error."""
 
     transport: Transport
     catalogue: ServedKinds
@@ -134,11 +135,11 @@ class Session(Value, frozen=True):
         return CallTarget(target, self._required_namespace(target, namespace, name), name)
 
     async def place_of(self, obj: Object) -> CallTarget:
-        """The object that `obj` is."""
+        """The target of calls about `obj`."""
         metadata = obj.metadata
         if not metadata.name:
             raise BadRequest(
-                f"this {gvk_of(obj).kind} has no name: set metadata.name, or use one that was created or read"
+                f"this {gvk_of(obj).kind} has no name: set metadata.name, or pass an object that the server returned"
             )
         kind = kind_of(obj)
         target = self.catalogue.known(kind) or await self.catalogue.target(kind)
@@ -215,7 +216,7 @@ class Session(Value, frozen=True):
         )
 
     async def _explained(self, error: ApiError, place: CallTarget, subresource: str = "") -> PilotageError:
-        """The error, with what the call was about; a 404 may be about the kind and not about the object."""
+        """The error, with the kind and object of the call; a 404 may be about the kind and not about the object."""
         if isinstance(error, NotFound):
             gvk, details = place.target.gvk, error.status.details
             if subresource and subresource not in (await self.catalogue.mapping(gvk)).subresources:
@@ -277,7 +278,7 @@ def _traced(request: APIRequest) -> AbstractContextManager[object]:
 
 
 def about(error: ApiError, place: CallTarget) -> ApiError:
-    """Put on an error what the call was about."""
+    """Add the kind and object of the call to an error."""
     gvk = place.target.gvk
     error.group, error.kind = gvk.group, gvk.kind
     error.namespace, error.name = place.namespace, place.name

@@ -51,7 +51,8 @@ class SubresourceClient(Generic[B]):
         dry_run: bool = False,
         field_owner: str = "",
     ) -> B:
-        """Send a body to a subresource that acts on it: `eviction`, `binding`, `token`. It becomes the answer."""
+        """Send a body to a subresource that performs an action: `eviction`, `binding`, `token`. The answer is stored in
+        the body."""
         place = await self._place(obj, name, namespace)
         return await self._send(place, Verb.CREATE, body, self._session.write_options(dry_run, field_owner))
 
@@ -99,7 +100,7 @@ class SubresourceClient(Generic[B]):
         force: bool = False,
         dry_run: bool = False,
     ) -> B:
-        """Server-side apply of the subresource. The body becomes the answer."""
+        """Server-side apply of the subresource. The answer is stored in the body."""
         place = await self._place(obj, name, namespace)
         write = self._session.apply_options(place, field_owner, dry_run=dry_run, force=force)
         data, content_type = applied(body), PatchType.APPLY.value
@@ -127,7 +128,7 @@ class SubresourceClient(Generic[B]):
         return read
 
     def _replace(self, body: B, answer: bytes) -> B:
-        """The body becomes the answer, unless that is a Status, as of an eviction."""
+        """Replace the content of the body by the answer, unless that is a Status, as for an eviction."""
         if objects.envelope(answer).kind == gvk_of(body).kind:
             replace_content(body, answer)
         return body

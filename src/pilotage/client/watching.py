@@ -20,7 +20,7 @@ WatchedEventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 
 
 class WatchedEvent(Generic[T]):
-    """A change that a watch saw.
+    """A change that a watch reported.
 
     The object of a DELETED event is its last state, at the version of the deletion. A BOOKMARK has no
     object, only `header.resource_version`: every change up to that version has been delivered.

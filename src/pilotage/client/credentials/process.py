@@ -1,4 +1,4 @@
-"""Processes: a program run to its end, with bounds on its time and its output, and nothing of it left behind."""
+"""Runs a program to its end, with limits on its time and its output, and leaves no child process behind."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def run(command: str, args: Sequence[str], env: Mapping[str, str], seconds
 
 
 class _Watched(asyncio.SubprocessProtocol):
-    """Collects what a program prints, and notes when it ends and when its output is closed."""
+    """Collects what a program prints, and records when it ends and when its output is closed."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.output = bytearray()
@@ -116,7 +116,8 @@ class _Watched(asyncio.SubprocessProtocol):
 
 
 async def _end(transport: asyncio.SubprocessTransport, watched: _Watched) -> None:
-    """End what is left of a program: its process group, then our ends of the pipes, which others may still hold."""
+    """End what is left of a program: its process group, then our ends of the pipes, whose other ends may still be
+    open."""
     if not watched.exited.done() or not watched.closed.done():
         with suppress(ProcessLookupError, PermissionError):
             # The group has the id of its first process, as long as any process is in it.

@@ -123,7 +123,8 @@ async def _events(batches: AsyncIterator[Sequence[bytes]]) -> AsyncGenerator[Wat
 
 
 def _fence_check(request: APIRequest) -> Callable[[], None] | None:
-    """What is called right before a write leaves; it may have waited for a connection, for credentials, for a retry."""
+    """The function that is called right before a write is sent: the write may have waited for a connection, for
+    credentials or for a retry."""
     return partial(check_all, request.fences) if request.fences else None
 
 

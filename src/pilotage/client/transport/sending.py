@@ -1,4 +1,4 @@
-"""Sending HTTP requests to one API server: with credentials that may change, again where that helps, and counted."""
+"""Sends HTTP requests to one API server: with credentials that may change, with retries, and with metrics."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Sender:
 
     @asynccontextmanager
     async def stream(self, sent: EncodedRequest) -> AsyncIterator[Stream]:
-        """Send a request whose answer is read as it comes. It is not sent again: a consumer opens a new stream."""
+        """Send a request whose answer is read as a stream. It is not retried: the consumer opens a new stream."""
         async with AsyncExitStack() as stack:
             for last in (False, True):
                 material = await self._prepare()
@@ -227,8 +227,8 @@ def proxy_of(url: str) -> Proxy:
         raise InvalidDefinition(f"{shown!r} is not the URL of a proxy: {error}") from None
     if parts.scheme != "http" or not parts.hostname:
         raise InvalidDefinition(
-            f"{shown!r} is not the URL of a proxy that can be used: only http://host:port can (the connection through "
-            "it is encrypted all the same); for SOCKS, put an HTTP proxy in front, or use a tunnel"
+            f"the proxy {shown!r} is not supported: use http://host:port (TLS to the API server "
+            "runs inside the proxied connection); for SOCKS, put an HTTP proxy in front, or use a tunnel"
         )
     secret = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
     known = f"Basic {base64.b64encode(secret.encode()).decode()}" if parts.username else ""
