@@ -32,7 +32,8 @@ class CachedClientOptions:
 
 
 class CachedClient(Client):
-    """Reads from a cache, writes live: `get`, `find` and `list` need no network; the caller owns what they return.
+    """Reads from a cache, writes live: `get`, `find` and `list` need no network; the caller may change what they
+    return.
 
     A read waits until the cache shows the earlier writes of this program, for at most three seconds; then it raises
     StaleCache. A kind that the cache does not have yet is listed and watched from its first read on. Reads with a

@@ -126,7 +126,7 @@ class Cluster:
 
         if not url:
             if token or ca_file:
-                raise InvalidDefinition("token and ca_file go with a url; a kubeconfig has its own")
+                raise InvalidDefinition("token and ca_file need a url; a kubeconfig has its own credentials")
             return cls(RemoteAPIServer(config.load(kubeconfig, context)), scheme)
         if kubeconfig or context:
             raise InvalidDefinition("give either a url or a kubeconfig and context, not both")
@@ -160,7 +160,7 @@ class Cluster:
 
     @property
     def transport(self) -> Transport:
-        """What its clients send their requests with: for programs that work with requests and not with objects."""
+        """The transport of its clients, for programs that work with requests and not with objects."""
         if self._transport is None:
             raise InvalidDefinition("the cluster is not open: use it inside `async with cluster`")
         return self._transport
@@ -171,13 +171,14 @@ class Cluster:
             await self._server.registry.check()
 
     async def review_refusals(self) -> None:
-        """Ask the server whether it grants by now what it has refused (SelfSubjectAccessReview)."""
+        """Ask the server (SelfSubjectAccessReview) whether it now grants the permissions that it has refused."""
         if self.refusals and self._transport is not None:
             await self.refusals.review(self._transport)
 
     def busy(self) -> Sequence[str]:
-        """What the embedded API server still does because of earlier writes, as sentences: objects that it deletes with
-        their owner, their namespace or their definition. Empty for a remote one, which does not report it."""
+        """The work of the embedded API server that earlier writes caused and that is not finished, as sentences:
+        objects that it deletes with their owner, their namespace or their definition. Empty for a remote server, which
+        does not report it."""
         return self._server.registry.busy() if self.is_open and isinstance(self._server, EmbeddedAPIServer) else ()
 
     @property
@@ -215,7 +216,7 @@ class Cluster:
         return frozenset(self._aggregations)
 
     def withdraw(self, aggregation: Aggregation) -> None:
-        """Stop routing the group to that server. A group that was not aggregated is left as it is."""
+        """Stop routing the group to that server. A group that is not aggregated is not changed."""
         known = self._aggregations.get(aggregation.group)
         if known is not None and known.transport is aggregation.transport:
             del self._aggregations[aggregation.group]
@@ -223,9 +224,10 @@ class Cluster:
 
     def wrap_transport(self, wrapper: Callable[[Transport], Transport]) -> None:
         """Pass all requests to the API server through the transport that `wrapper` returns, as client-go's
-        `WrapTransport` does: those of clients, caches, leases and recorded events. Before the cluster is open only."""
+        `WrapTransport` does: those of clients, caches, leases and recorded events. Call it before the cluster is
+        opened."""
         if self.is_open:
-            raise InvalidDefinition("the cluster is open already: wrap its transport before")
+            raise InvalidDefinition("the cluster is open already: wrap its transport before it is opened")
         self._wrappers.append(wrapper)
 
     async def install(self, *types: type[Resource], manifests: Iterable[Mapping[str, Any]] = ()) -> None:

@@ -24,7 +24,7 @@ V = TypeVar("V")
 CORE_EVENTS = GroupVersionResource("", "v1", "events")
 REMEMBERED = 4096
 SIMILAR = 10
-"""Different messages of one object and reason, from which on they are combined into one event."""
+"""The number of different messages of one object and reason above which they are combined into one event."""
 SIMILAR_SECONDS = 600
 BURST = 25
 REFILL_SECONDS = 300
@@ -161,7 +161,7 @@ class Correlator:
         self._buckets: _Memory[TokenBucket] = _Memory()
 
     def correlate(self, occurrence: Occurrence) -> EventRecord | None:
-        """The event to create, or whose count is raised; None where the object has had too many events."""
+        """The event to create, or the event whose count is increased; None if the object has had too many events."""
         occurrence, key = self._combine(occurrence)
         last = self._records.get(key)
         if last is None:

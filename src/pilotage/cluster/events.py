@@ -58,7 +58,7 @@ class EventRecorder:
 
         `reason` is one word for machines (`Created`), `message` is for people. `action` is what the controller did or
         failed to do (`Scaling`); events.k8s.io/v1 requires it, and has the reason where it is not given. `related` is
-        another object that takes part. `annotations` go into the metadata of the Event. May be called from any thread.
+        another object that is involved. `annotations` go into the metadata of the Event. May be called from any thread.
         """
         if type not in TYPES:
             raise InvalidDefinition(f"an event's type is Normal or Warning, not {type!r}")

@@ -79,7 +79,7 @@ class EventWriter:
         self._task.add_done_callback(self._begin_again)
 
     def _begin_again(self, task: asyncio.Task[None]) -> None:
-        """Start the task again if it was not ended by `stop`: no later event would be written."""
+        """Start the task again if it was not ended by `stop`; otherwise no later event would be written."""
         if self._task is task and not self._is_stopped and not loop_is_ending():
             error = None if task.cancelled() else task.exception()
             _log.error("The writer of events ended unexpectedly, starting it again", error=error or "it was cancelled")
@@ -122,7 +122,7 @@ class EventWriter:
             await self._wait_for_more()
 
     async def _wait_for_more(self) -> None:
-        """Wait for events. Each six minutes, series are finished or refreshed, however many events come."""
+        """Wait for events. Every six minutes, series are finished or refreshed, even if events arrive all the time."""
         if not self._series:
             self._next_check = math.inf
         elif self._next_check == math.inf:

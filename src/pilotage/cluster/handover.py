@@ -1,6 +1,5 @@
-"""The full server behind the light tier: the registry without its loops, or an embedded cluster where it takes one.
-
-A request is run on one of both, decided before it begins: nothing is done twice.
+"""The full server behind the light tier: the registry without its background loops, or an embedded cluster if the
+request needs the loops. Which of the two handles a request is decided before it begins, so nothing is done twice.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _LOOK_SECONDS = 0.005
 _READS = (Verb.GET, Verb.LIST)
 _DELETES = (Verb.DELETE, Verb.DELETE_COLLECTION)
 _TERMINATED = ("namespaces", "customresourcedefinitions")
-"""What the loops of a server have to empty before it is gone."""
+"""Resources whose objects the loops of a server must empty before they are deleted."""
 
 
 class FullServer:

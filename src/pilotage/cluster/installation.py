@@ -1,4 +1,4 @@
-"""Installing kinds: their CRDs are applied and served when it returns, on every API server alike."""
+"""Installs kinds: applies their CRDs and waits until they are served, on every API server."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ async def install(
 
 
 async def apply_manifests(client: Client, manifests: Iterable[Mapping[str, Any]]) -> None:
-    """Apply objects in their order, by server-side apply: what other programs have set in them stays."""
+    """Apply objects in their order, by server-side apply: fields that other programs have set are kept."""
     for document in manifests:
         await client.apply(Unstructured(copied(dict(document))), field_owner=FIELD_OWNER, force=True)
 
 
 async def _apply(client: Client, document: dict[str, Any]) -> bool:
-    """Create the definition or bring it up to date; whether anything was written."""
+    """Create or update the definition; returns whether anything was written."""
     name = document["metadata"]["name"]
     while True:
         found = await client.find(DEFINITION, name)

@@ -1,8 +1,9 @@
 """The light tier: the client of an embedded API server, without an event loop, a task, a thread or an informer.
 
-For commands that read or write a few objects and end. Reads of custom resources come straight from the storage; all
-other requests go through the same registry as in `Cluster.embedded`, without its background loops. What needs these
-(deleting an owner, a namespace or a definition; webhooks) is done by a `Cluster.embedded` that is opened for it.
+For commands that read or write a few objects and end. Custom resources are read directly from the storage; all other
+requests go through the same registry as in `Cluster.embedded`, without its background loops. Requests that need the
+loops (deleting an owner, a namespace or a definition; webhooks) are handled by a `Cluster.embedded` that is opened for
+them.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class LightCluster:
     program: their definitions are installed where they are missing, and by the first write where they have changed.
     Each `tenant` of a storage sees only its own objects. `scheme` has the classes of kinds. `clock` returns the
     server's time, with a time zone. `encryption_keys` are those of `Cluster.embedded`; they are loaded by the first
-    call that the stored bytes of custom resources do not answer.
+    call that needs more than the stored bytes of custom resources.
 
         with LightCluster("sqlite:todo.db", kinds=[Todo]) as cluster:
             todo = cluster.run(cluster.client.get(Todo, "milk", namespace="default"))
@@ -108,7 +109,7 @@ class LightOptions(Value, frozen=True):
     kinds: tuple[type[Resource], ...]
     """The kinds of the program."""
     tenant: str
-    """Whose objects they are."""
+    """The tenant of the storage."""
     clock: times.Clock
     """Returns the server's time."""
     encryption_keys: str
@@ -148,7 +149,7 @@ class LightTransport:
             return await self._server.resources()
 
     async def close(self) -> None:
-        """Nothing: the storage belongs to the cluster."""
+        """Do nothing: the storage belongs to the cluster."""
 
     @cached_property
     def _server(self) -> FullServer:

@@ -13,7 +13,7 @@ from pilotage.meta import objects
 from pilotage.meta.kinds import GroupResource
 
 _PRUNED_AT = 1000
-"""Number of outdated objects from which on those that the informer has updated are dropped."""
+"""The number of outdated objects above which those that the informer has updated are dropped."""
 
 
 class _Outdated(NamedTuple):

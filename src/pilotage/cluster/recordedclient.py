@@ -12,7 +12,7 @@ from pilotage.rest import ListOptions
 
 
 class RecordedCachedClient(CachedClient):
-    """Notes the line of each read. The informer itself is made once, by whichever line reads first."""
+    """Records the source line of each read. The informer itself is created once, by the first read."""
 
     async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Any:
         await self._note(kind, namespace)

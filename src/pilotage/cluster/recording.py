@@ -21,7 +21,7 @@ ENVIRONMENT = "PILOTAGE_RECORD_REQUESTS"
 _PACKAGE = Path(__file__).parents[1]
 _REFLECTOR = f"{_PACKAGE / 'reflector'}{os.sep}"
 _OUTSIDE = tuple(f"{_PACKAGE / name}{os.sep}" for name in ("testing", "cli"))
-"""Parts of the library that are not part of the program: what tests and commands prepare."""
+"""Parts of the library whose requests are not those of the program: they prepare tests and commands."""
 
 
 class RecordedPermission(msgspec.Struct, frozen=True):
@@ -32,25 +32,26 @@ class RecordedPermission(msgspec.Struct, frozen=True):
     resource: str
     namespace: str
     place: str
-    """`FILE:LINE`; empty if the library did it by itself."""
+    """`FILE:LINE`; empty if the library sent the request on its own."""
 
 
 class Recorder:
-    """Writes what it is given to a file, each once."""
+    """Writes each permission once to a file."""
 
     def __init__(self, folder: str) -> None:
         self._file = Path(folder) / f"{os.getpid()}.jsonl"
         self._seen: set[RecordedPermission] = set()
 
     def note(self, request: APIRequest) -> None:
-        """A request is sent. Those of informers are left out: `note_informer` has the place that asked for them."""
+        """Record a request. Requests of informers are skipped: `note_informer` records the line that created the
+        informer."""
         found = _place()
         if found is not None:
             for permission in permissions_of(request):
                 self._add(permission, request.namespace, found)
 
     def note_informer(self, group: str, resource: str, namespace: str) -> None:
-        """An informer is made, which lists and watches."""
+        """Record an informer, which lists and watches."""
         place = _place() or ""
         for verb in ("list", "watch"):
             self._add(Permission(group, resource, verb), namespace, place)
@@ -75,7 +76,7 @@ def _recorder(folder: str, process: int) -> Recorder:  # by process, because a f
 
 
 class RecordingTransport(TransportWrapper):
-    """Passes every request on, after the recorder was given it."""
+    """Records every request, then sends it."""
 
     def __init__(self, inner: Transport, recorder: Recorder) -> None:
         super().__init__(inner)

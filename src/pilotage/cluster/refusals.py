@@ -14,18 +14,18 @@ _REVIEWED = 10
 """Permissions about which the server is asked at a time."""
 _REVIEW_SECONDS = 5.0
 _EVENT_VERBS = ("create", "patch")
-"""What a recorder needs: an event that is repeated is patched."""
+"""The permissions of an event recorder, which creates events and patches repeated ones."""
 
 Observer = Callable[[MissingPermission, bool], None]
 """Called with a permission that is missing (True), and when it is granted (False)."""
 
 
 class Refusals:
-    """What was refused to clients of a cluster. A permission is granted when a request that needs it succeeds, or when
-    the server says so in `review`.
+    """The permissions that were refused to clients of a cluster. A permission counts as granted when a request that
+    needs it succeeds, or when the server grants it in `review`.
 
-    Requests on behalf of another user (`client.as_user`) do not count: the program itself needs no such permission.
-    Neither do those of informers and of elections, which report what they miss themselves.
+    Requests on behalf of another user (`client.as_user`) do not count: the program itself needs no such permission. Nor
+    do requests of informers and of leader election, which report missing permissions themselves.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Refusals:
         return lambda: self._observers.remove(observer)
 
     def note(self, request: APIRequest, error: Forbidden) -> None:
-        """A request was refused."""
+        """Record a request that was refused."""
         found = refused(error)
         if found is None or found in self._missing or len(self._missing) >= _REMEMBERED:
             return
@@ -57,12 +57,12 @@ class Refusals:
             self._notify(shown, True)
 
     def note_success(self, request: APIRequest) -> None:
-        """A request has succeeded."""
+        """Record a request that has succeeded."""
         for permission in granted(request):
             self._grant(permission)
 
     async def review(self, transport: Transport) -> None:
-        """Ask the server whether it grants by now what is missing, at most every few seconds."""
+        """Ask the server whether it now grants the missing permissions, at most every few seconds."""
         import asyncio
 
         now = asyncio.get_running_loop().time()

@@ -1,4 +1,4 @@
-"""Routing: a group of kinds that another server serves, as API aggregation does it in Kubernetes."""
+"""Routes requests for an API group to another server, as API aggregation does in Kubernetes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RoutedTransport:
         return self._for(request).watch(request)
 
     async def resources(self) -> Sequence[RESTMapping]:
-        """What is aggregated, and what the cluster serves of other groups."""
+        """The aggregated resources, and those of other groups that the cluster serves."""
         served = await self._main.resources()  # first: a group may be aggregated meanwhile
         found = [mapping for one in self._aggregations.values() for mapping in one.mappings]
         return [*found, *(one for one in served if one.resource.group not in self._aggregations)]

@@ -20,7 +20,7 @@ EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")
 FINISH_SECONDS = 360
 """A series without another event for this long is finished."""
 REFRESH_SECONDS = 1800
-"""The count of a series is written at least this often while it goes on, so that its event does not expire."""
+"""The count of a series is written at least this often while it lasts, so that its event does not expire."""
 MAX_NOTE_BYTES = 1024
 MAX_INSTANCE_BYTES = 128
 
@@ -35,7 +35,7 @@ class SeriesRecord:
     last: datetime | None = None
     """The time of the last event of the series."""
     written: int = 0
-    """The count that was handed out to be written."""
+    """The count that was last returned to be written."""
 
     @property
     def resource(self) -> GroupVersionResource:

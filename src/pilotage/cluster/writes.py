@@ -16,7 +16,7 @@ from pilotage.rest import APIRequest, Bytes, Page, Response, Transport, Transpor
 
 
 class PendingWrite(NamedTuple):
-    """One object that was written. `gone`: the write removed it."""
+    """One object that was written. `gone`: the write deleted it."""
 
     namespace: str
     name: str
@@ -107,7 +107,7 @@ class WriteTracker:
 
 
 class TrackedTransport(TransportWrapper):
-    """Passes every request on, and records the writes, and what is refused."""
+    """Sends every request, and records the writes and the refused permissions."""
 
     def __init__(self, inner: Transport, tracker: WriteTracker, refusals: Refusals | None = None) -> None:
         super().__init__(inner)
@@ -180,7 +180,7 @@ class _NamespaceSpec(msgspec.Struct, gc=False):
 
 
 _VERSION = re.compile(rb'\{"apiVersion":"[\w./-]*","kind":"\w*","metadata":\{"resourceVersion":"([0-9]+)"')
-"""How an answer of our own server begins."""
+"""How an answer of the embedded server begins."""
 _ANSWER = msgspec.json.Decoder(_Answer)
 _NAMESPACE_SPEC = msgspec.json.Decoder(_NamespaceSpec)
 _WHOLE = ("", "status")
