@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pilotage.controller.request import Request
 
 STANDSTILL = 1000
-"""Reconciles of one request at one moment of the loop's time, from which on they certainly trigger each other. Real
-time passes between reconciles; virtual time does not, so no timeout would ever end them."""
+"""The number of reconciles of one request at one moment of the loop's time above which they certainly trigger each
+other. Real time passes between reconciles; virtual time does not, so no timeout would ever end them."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,8 @@ class Activity:
         self._stalled: Callable[[], None] | None = None
 
     def count(self, stalled: Callable[[], None]) -> None:
-        """Count reconciles from now on. `stalled` is called when a request repeats while the time stands still."""
+        """Count reconciles from now on. `stalled` is called when a request is reconciled repeatedly while the loop's
+        time does not advance."""
         self.counts, self._stalled = {}, stalled
 
     def stop_counting(self) -> None:
@@ -83,7 +84,7 @@ class Activity:
             self.outcomes[request] = asyncio.get_running_loop().time() + seconds
 
     def forget(self, request: Request) -> None:
-        """Another replica works on the request."""
+        """Drop a request that another replica reconciles now."""
         self.unfinished.pop(request, None)
 
     def record_end(self, request: Request, now: float, *, is_delayed: bool) -> None:

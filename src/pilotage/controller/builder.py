@@ -47,7 +47,7 @@ class _Watch:
 
 
 class ControllerBuilder(Generic[Q_co]):
-    """Makes a controller step by step. `predicates` of a watch apply to it alone, `with_event_filter` applies to all.
+    """Builds a controller step by step. `predicates` of a watch apply to it alone, `with_event_filter` applies to all.
 
     Handlers, predicates and reconcilers are checked against the kind by type checkers: a handler of Pods is refused
     for a watch of ConfigMaps. The reconciler of `complete` takes requests of the kind in `for_`. With
@@ -191,7 +191,7 @@ class ControllerBuilder(Generic[Q_co]):
         return controller
 
     def _declare(self, name: str) -> None:
-        """Keep what was declared where it can be read without starting anything."""
+        """Register the watches, so that commands can read them without starting the controller."""
         declared = self._manager.declared
         for watch in self._watches:
             member = watch.cluster.name if watch.cluster is not None else ""
@@ -240,5 +240,5 @@ class ControllerBuilder(Generic[Q_co]):
 
     def _checked_name(self) -> str:
         if not self._name and self._for is None:
-            raise InvalidDefinition("a controller needs for_(…), or a name of its own: named(…)")
+            raise InvalidDefinition("a controller without for_(…) needs a name: call named(…)")
         return self._name or str(self._for.kind if self._for is not None else "").lower()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pilotage.controller.resumption import Resumption
 
 REPEATED = 5
-"""Reconciles of one request in one run from which on it may trigger itself."""
+"""The number of reconciles of one request in one run above which it may trigger itself."""
 
 LATELY = 1.0
 """Seconds since the last reconcile after which a request no longer counts as repeated."""
@@ -41,7 +41,7 @@ LATELY = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ManagerSettings:
-    """What a manager adds to its controllers."""
+    """The settings that a manager adds to its controllers."""
 
     defaults: ControllerDefaults | None = None
     """For options that a controller does not set."""
@@ -214,7 +214,7 @@ class Controller:
         return [str(request) for request in unfinished] if is_waiting_only else []
 
     def busy(self, horizon: float = 0.0) -> list[str]:
-        """Why this controller is not idle, in words; empty where it is."""
+        """Why this controller is not idle, as sentences; empty if it is idle."""
         if self.idle(horizon):
             return []
         unfinished, waiting, running = self._job.activity.unfinished, self.queue.waiting(), self.queue.in_progress()
@@ -230,7 +230,7 @@ class Controller:
     def count_reconciles(self, stalled: Callable[[], None] | None) -> None:
         """Count from now on how often each request is reconciled; None: stop counting.
 
-        `stalled` is called when one request is reconciled repeatedly while the loop's time stands still.
+        `stalled` is called when one request is reconciled repeatedly while the loop's time does not advance.
         """
         if stalled is None:
             self._job.activity.stop_counting()
@@ -279,7 +279,8 @@ class Controller:
             feeding.cancel()
 
     def _claim_sources(self) -> bool:
-        """Whether the caller must run the sources. Then they begin with the objects that this run is for."""
+        """Claim the sources: returns whether the caller must run them. They begin with the objects that this run is
+        for."""
         if not self._running_sources.claim():
             return False
         if self._beginning is not None and self._beginning.is_partial:

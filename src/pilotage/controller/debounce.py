@@ -50,7 +50,7 @@ class Debouncer:
         return len(self._waiting)
 
     def add(self, queue: WorkQueue[Request], request: Request, priority: int) -> None:
-        """An event has led to a request, which is put on the queue when it is due."""
+        """Add the request of an event, which is put on the queue when it is due."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         waiting = self._waiting.get(request)

@@ -64,7 +64,7 @@ class Event(Generic[T_co]):
 
     @classmethod
     def generic(cls, obj: T) -> Event[T]:
-        """Something else about an object: a timer, a message from another system."""
+        """Another event about an object: a timer, a message from another system."""
         return Event(_Objects("generic", new=obj))
 
     @property

@@ -1,5 +1,5 @@
-"""The gate of a controller whose manager has shards: it lets requests for keys of this replica through, and keeps the
-others until their keys are handed over."""
+"""The gate of a controller whose manager has shards: it admits requests for keys of this replica, and keeps the others
+until their keys are handed over."""
 
 from __future__ import annotations
 

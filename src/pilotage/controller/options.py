@@ -54,8 +54,8 @@ class ControllerOptions:
     constant stream of changes cannot starve them."""
 
     debounce: Debounce | None = None
-    """Lets a burst of events for one request lead to one reconcile, after a quiet time. For the kinds of the builder;
-    objects of the initial list, replays, retries and raw sources do not wait."""
+    """Combines a burst of events for one request into one reconcile, after a quiet period. For the kinds of the
+    builder; objects of the initial list, replays, retries and raw sources do not wait."""
 
     def __post_init__(self) -> None:
         if self.max_concurrent_reconciles is not None and self.max_concurrent_reconciles < 1:

@@ -112,11 +112,11 @@ class EventPipeline:
         return self._postponed.idle(math.inf) and not self._debouncer
 
     def busy(self) -> str:
-        """What is not finished, as a sentence; empty where everything is."""
+        """What is not finished, as a sentence; empty if everything is finished."""
         if self.idle():
             return ""
         if self._postponed.idle(math.inf) and self._debouncer is not None:
-            return f"{len(self._debouncer)} requests wait until their events have ended (debounce)"
+            return f"{len(self._debouncer)} requests wait for the end of their debounce period"
         failing = [one for one in self._postponed.waiting() if one.error]
         if not failing:
             return "a handler has not returned yet"

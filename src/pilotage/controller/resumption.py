@@ -1,4 +1,4 @@
-"""Where a controller begins: with all objects, with what the last run has left, or with one object."""
+"""The objects that a controller begins with: all, those that the last run has left, or one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pilotage.workqueue import WorkQueue
 
 
 class Resumption:
-    """The beginning of one controller, and what it leaves for the next run.
+    """The objects that one controller begins with, and those that it leaves for the next run.
 
     `attach` is called before the sources start, `begin` when they are synced.
     """
@@ -60,8 +60,9 @@ class Resumption:
                 source.initially = self._filter(source)
 
     def begin(self, queue: WorkQueue[Request]) -> None:
-        """Add what is not an event: the one object, or what is due. If an object was deleted since the last run, or a
-        kind was not seen then, all objects are reconciled: which of them it concerned is not known."""
+        """Add the requests that no event causes: the one object, or those that are due. If an object was deleted since
+        the last run, or a kind was not seen then, all objects are reconciled: which of them it concerned is not
+        known."""
         if self._beginning.only:
             for one in self._beginning.only:
                 if self._kind is not None and one.kind == self._kind.group_kind:

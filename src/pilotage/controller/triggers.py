@@ -21,7 +21,7 @@ class Triggers:
         self._queues: WeakKeyDictionary[WorkQueue[Request], dict[Request, list[str]]] = WeakKeyDictionary()
 
     def note(self, queue: WorkQueue[Request], request: Request, event: Event) -> None:
-        """An event has put a request on a queue."""
+        """Record the event that put a request on a queue."""
         waiting = self._queues.setdefault(queue, {})
         found = waiting.get(request)
         if found is None:

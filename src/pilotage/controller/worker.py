@@ -141,7 +141,7 @@ class Worker:
             job.activity.record_end(request, ended, is_delayed=self._is_delayed)
 
     def _leave(self, request: Request) -> None:
-        """Another replica works on the request."""
+        """Drop a request that another replica works on."""
         self._job.queue.forget(request)
         self._job.activity.forget(request)
 

@@ -1,1 +1,1 @@
-"""Reconcilers in all their forms, checked and converted to one."""
+"""Reconcilers: every form (object or function, async or not) is checked and converted to one."""

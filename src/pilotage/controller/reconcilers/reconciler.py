@@ -1,7 +1,7 @@
-"""Reconcilers in all their forms, converted to one: an async function from a Request to a Result.
+"""Converts every form of reconciler to one: an async function from a Request to a Result.
 
-A reconciler is an object with `reconcile`, or a function; async or not. One that is not async runs in a
-thread, and calls what is async through `wait`, which runs it on the loop:
+A reconciler is an object with `reconcile`, or a function; async or not. A reconciler that is not async runs in a
+thread, and calls coroutines through `wait`, which runs them on the event loop:
 
     def reconcile(request: Request) -> Result:
         database = wait(client.get(Database, request.name, namespace=request.namespace))

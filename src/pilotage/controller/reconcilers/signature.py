@@ -15,7 +15,8 @@ _ARGUMENT = object()
 def check_signature(reconciler: object, function: Callable[..., Any], argument: str = "request: Request") -> None:
     """Raise InvalidDefinition unless `function` can be called with one positional argument, the request.
 
-    A callable that has no signature, such as one written in C, is accepted; its first call shows.
+    A callable that has no signature, such as one written in C, is accepted; a wrong signature is found at its first
+    call.
     """
     try:
         signature = inspect.signature(function)

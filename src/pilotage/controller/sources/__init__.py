@@ -1,1 +1,1 @@
-"""Sources of a controller: what its requests come from, and the tasks that run them."""
+"""Sources of a controller: where its requests come from, and the tasks that run them."""

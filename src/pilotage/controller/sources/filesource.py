@@ -1,4 +1,4 @@
-"""A source of requests from files: a file, or the files of a folder, looked at in intervals."""
+"""A source of requests from files: a file, or the files of a folder, checked at an interval."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pilotage.telemetry.logs import logger
 from pilotage.workqueue import WorkQueue
 
 MAX_FILES = 10_000
-"""How many files of a folder are looked at; further ones are left out, and logged."""
+"""How many files of a folder are checked; further ones are ignored, and logged."""
 
 log = logger("pilotage.controller")
 
@@ -32,16 +32,16 @@ class FileChange:
     type: Literal["create", "update", "delete"]
     path: Path
     is_in_initial_list: bool = False
-    """Whether the file was there when the source started."""
+    """Whether the file existed when the source started."""
 
 
 class FileSource(Source):
     """Requests when files change: `FileSource("/etc/shop", lambda change: [Request("settings", "shop")])`.
 
     `path` is a file or a folder, whose files in all subfolders count; it need not exist yet. `requests` is a request,
-    or a function from a FileChange to requests. Files that exist at the start are reported as created. They are looked
-    at every `interval` seconds, so that it works on every file system. A mounted ConfigMap or Secret is a folder that
-    is replaced as a whole: all of its files may be reported at once.
+    or a function from a FileChange to requests. Files that exist at the start are reported as created. They are checked
+    every `interval` seconds, which works on every file system. A mounted ConfigMap or Secret is a folder that is
+    replaced as a whole: all of its files may be reported at once.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ def files(path: Path) -> Iterator[Path]:
 def changes(
     before: Mapping[Path, Signature], after: Mapping[Path, Signature], *, initial: bool = False
 ) -> Iterator[FileChange]:
-    """What has changed between two looks: deleted files first."""
+    """What has changed between two checks: deleted files first."""
     for path in before:
         if path not in after:
             yield FileChange("delete", path)

@@ -14,7 +14,7 @@ from pilotage.telemetry.logs import Logger
 from pilotage.workqueue import WorkQueue
 
 _PERMISSION_SECONDS = 10.0
-"""How often a source that waits for a permission is looked at, at most."""
+"""The minimum interval between two checks of a source that waits for a permission."""
 
 
 class CacheSyncTimeout(PilotageError, TimeoutError):
@@ -23,7 +23,7 @@ class CacheSyncTimeout(PilotageError, TimeoutError):
 
 @dataclass(frozen=True, slots=True)
 class Feeding:
-    """What sources are started with: the queue that they feed."""
+    """The arguments of a source: the queue that it adds requests to."""
 
     queue: WorkQueue[Request]
     timeout: float

@@ -32,7 +32,7 @@ log = logger("pilotage.controller")
 
 
 class Source(ABC):
-    """Feeds a controller's queue.
+    """Adds requests to a controller's queue.
 
     `start` returns as soon as the source is set up; long work belongs in a task of the group that it is given. Those
     tasks end with the controller.
@@ -40,13 +40,13 @@ class Source(ABC):
 
     @abstractmethod
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
-        """Start to feed the queue."""
+        """Start to add requests to the queue."""
 
     async def wait_for_sync(self) -> None:  # noqa: B027 - most custom sources have nothing to wait for
         """Wait until all objects that existed at the start are on the queue."""
 
     def stop(self) -> None:  # noqa: B027
-        """Release what is not a task of the group: the controller ends."""
+        """Release resources other than tasks of the group: the controller ends."""
 
     waits_for: str = ""
     """Why it is not synced, where that is known, for the message of NotIdle."""
@@ -115,7 +115,7 @@ class _InformerBacked(Source):
 
 class InformerSource(_InformerBacked):
     """The events of an informer that the caller runs. `low_priority` is that of its initial list and its replays, and
-    `debounce` lets a burst of events for one request pass as one."""
+    `debounce` combines a burst of events for one request."""
 
     def __init__(
         self,
@@ -142,8 +142,8 @@ class InformerSource(_InformerBacked):
 class Kind(_InformerBacked):
     """The events of a kind, from a cache's informer. While the kind is not served, the source retries.
 
-    `low_priority` is the priority of the objects of the initial list, and of replays of the cache. `debounce` lets a
-    burst of events for one request pass as one.
+    `low_priority` is the priority of the objects of the initial list, and of replays of the cache. `debounce` combines
+    a burst of events for one request.
     """
 
     def __init__(
@@ -218,8 +218,8 @@ class Channel(Source):
     """Generic events from the program itself: from an `asyncio.Queue`, or anything that can be iterated over.
 
     Its items are Events, or objects, for which a generic event is made. Items that were added before the controller
-    started are not lost. When the iteration ends, the source ends and the controller continues. `debounce` lets a burst
-    of events for one request pass as one.
+    started are not lost. When the iteration ends, the source ends and the controller continues. `debounce` combines a
+    burst of events for one request.
     """
 
     def __init__(

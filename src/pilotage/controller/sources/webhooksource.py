@@ -72,4 +72,4 @@ class WebhookSource(Source):
 
 
 def _not_here() -> HTTPResponse:
-    return text_response(503, "the controller does not run here now; try again", ("Retry-After", "1"))
+    return text_response(503, "the controller is not running in this process; retry later", ("Retry-After", "1"))
