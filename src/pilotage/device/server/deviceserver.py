@@ -102,13 +102,13 @@ class DeviceServer:
     @property
     def registry(self) -> DeviceRegistry:
         """The registry of GPUs, for callers in this process."""
-        assert self._registry is not None, "the server is used outside of its block"
+        assert self._registry is not None, "the server is not open: use it inside `async with server:`"
         return self._registry
 
     @property
     def watch_cache(self) -> WatchCache:
         """The open watches and their events."""
-        assert self._watch_cache is not None, "the server is used outside of its block"
+        assert self._watch_cache is not None, "the server is not open: use it inside `async with server:`"
         return self._watch_cache
 
     async def __aenter__(self) -> DeviceServer:

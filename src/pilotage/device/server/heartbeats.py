@@ -1,4 +1,4 @@
-"""The heartbeats of providers: one that has sent a heartbeat and then none for the timeout is lost."""
+"""The heartbeats of providers: a provider that has sent a heartbeat and then none for the timeout is lost."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ _BODIES = 4
 
 
 _COMPACT_AFTER_NOTES = 4096
-"""Notes about heartbeats after which the storage is compacted: its history has at most twice as many."""
+"""The number of written heartbeat notes after which the storage is compacted: its history has at most twice as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Caller:
 
     @property
     def user(self) -> User:
-        """The caller as admission sees it."""
+        """The user for admission."""
         return User(self.identity, groups=AUTHORIZED, extra={UNSPOKEN: self.unspoken} if self.unspoken else {})
 
 
@@ -145,13 +145,13 @@ class DeviceRegistry:
     @property
     def info(self) -> ResourceInfo:
         """The resource info of GPUs."""
-        assert self._info is not None, "the registry is used outside of its block"
+        assert self._info is not None, "the registry is not open: use it inside `async with registry:`"
         return self._info
 
     @property
     def storage_id(self) -> str:
         """The id of the storage. Resource versions are comparable while it stays the same."""
-        assert self._storage_id, "the registry is used outside of its block"
+        assert self._storage_id, "the registry is not open: use it inside `async with registry:`"
         return self._storage_id
 
     @property

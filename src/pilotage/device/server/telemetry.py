@@ -19,7 +19,7 @@ class TelemetryOptions:
     """How old a reading may be. Times are seconds."""
 
     fresh_seconds: float = 1.0
-    """A younger reading of a provider in this process is returned as it is."""
+    """A younger reading of a provider in this process is returned without a new read."""
     wait_seconds: float = 3.0
     """How long a call waits for a provider to read: less than the 5 s timeout of clients."""
     stale_seconds: float = 30.0
