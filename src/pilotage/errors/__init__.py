@@ -4,12 +4,12 @@ PilotageError
 ├── ApiError                 the API server refused; carries its Status
 │   ├── BadRequest           400  fix the request
 │   ├── Unauthorized         401  fix the credentials
-│   ├── Forbidden            403  ask for the right, or stop
-│   ├── NotFound             404  it is not there
-│   ├── MethodNotSupported   405  this resource cannot do that
+│   ├── Forbidden            403  ask for the permission, or stop
+│   ├── NotFound             404  the object does not exist
+│   ├── MethodNotSupported   405  the resource does not support this verb
 │   ├── NotAcceptable        406
 │   ├── Conflict             409  read again, then write again
-│   │   └── AlreadyExists    409  it is there already
+│   │   └── AlreadyExists    409  the object exists already
 │   ├── Gone                 410  the version is no longer in the history: list again
 │   ├── RequestTooLarge      413  send less
 │   ├── UnsupportedMediaType 415
@@ -23,7 +23,7 @@ PilotageError
 ├── NoCredentials            credentials cannot be loaded: fix the kubeconfig, file or plugin
 ├── StaleCache               the cache does not show the program's own write in time: retry later
 ├── DecodeError              bytes that cannot be decoded
-├── UnexpectedAnswer         another kind or object than was asked for: check the server's URL, and proxies
+├── UnexpectedAnswer         another kind or object than requested: check the server's URL, and proxies
 ├── InvalidDefinition        a class, schema or option that cannot work
 ├── UnplacedItems            a changed list whose items cannot be matched; nothing was written
 ├── PatchError
@@ -35,10 +35,10 @@ PilotageError
     ├── RevisionConflict     a condition of the commit did not hold
     ├── Compacted            the revision is no longer kept
     ├── FutureRevision       the revision has not happened yet
-    ├── StorageFull          no room: nothing was written
+    ├── StorageFull          no space left: nothing was written
     ├── StorageBusy          another process holds the lock: nothing was written, try again later
     ├── StorageUnavailable   no server answers: try again later
-    └── StorageBroken        corrupt, foreign, newer or failed: nothing more is written
+    └── StorageBroken        corrupt, foreign, newer or failed: further writes are refused
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class MethodNotSupported(ApiError):
 
 
 class NotAcceptable(ApiError):
-    """406: the server has no representation of the kind that was asked for."""
+    """406: the server has no representation in the requested form."""
 
     code, reason = 406, "NotAcceptable"
 
@@ -355,7 +355,7 @@ class MissingExtra(PilotageError):
 
 
 class StorageError(PilotageError):
-    """The storage could not do what was asked."""
+    """The storage could not perform an operation."""
 
 
 class RevisionConflict(StorageError):
@@ -386,9 +386,10 @@ class FutureRevision(StorageError):
 
 
 class StorageFull(StorageError):
-    """There is no room left. Nothing was written. Reads and deletes go on, and other writes once there is room."""
+    """No space is left. Nothing was written. Reads and deletes continue; creates and updates work again once there is
+    space."""
 
-    public_reason = "the storage is full: creates and updates are refused; delete objects, or make room for it"
+    public_reason = "the storage is full: creates and updates are refused; delete objects, or free disk space"
     """What readiness shows."""
 
 
@@ -408,4 +409,4 @@ class StorageUnavailable(StorageError):
 
 
 class StorageBroken(StorageError):
-    """The file is corrupt, foreign, of a newer version, or the disk failed under it. Nothing more is written."""
+    """The file is corrupt, foreign, of a newer version, or its disk failed. Further writes are refused."""

@@ -1,4 +1,5 @@
-"""Checks keywords that a function hands on, so that a mistake is reported for the function that was called."""
+"""Checks keyword arguments that a function passes on, so that a mistake is reported for the function that was
+called."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Callable, Collection
 
 
 def check_keywords(function: Callable[..., object], given: Collection[str], known: frozenset[str]) -> None:
-    """Raise TypeError, with the options that there are, for a keyword of `function` that is not `known`."""
+    """Raise TypeError, with the valid options, for a keyword of `function` that is not `known`."""
     if known.issuperset(given):
         return
     import inspect  # only for the message: a read loads no such module

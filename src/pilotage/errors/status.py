@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class Record:
     """A value with the fields of its class: immutable, compared and shown by them.
 
-    Written out, because every program imports this module, and neither dataclasses nor structs come for nothing.
+    Not a dataclass or a struct, because every program imports this module, and importing their modules takes time.
     """
 
     __slots__: ClassVar[tuple[str, ...]] = ()
