@@ -42,7 +42,7 @@ class Connection(Engine[S], asyncio.BufferedProtocol):
         self._view = memoryview(self._buffer)
 
     def flush(self) -> None:
-        """Give the transport what was not given to it yet."""
+        """Pass bytes that were not sent yet to the transport."""
 
     @abstractmethod
     def ended(self) -> None:

@@ -80,7 +80,7 @@ class Stream(ABC):
         self.pump()
 
     def pump(self) -> None:
-        """Send what is queued as far as it fits, and wake the sender if there is room for more."""
+        """Send what is queued as far as it fits, and wake the sender if more can be sent."""
         connection = self.connection
         while self._rest is not None and not connection.paused:
             size = min(len(self._rest), self.window, connection.window, connection.frame_bytes)
