@@ -1,4 +1,4 @@
-"""Certificates of an authority of our own, for servers whose clients are given it (kubeconfig, CA bundle)."""
+"""Certificates signed by our own certificate authority, which clients get in a kubeconfig or a CA bundle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 AUTHORITY_DAYS = 3650
 """How long an authority is valid. Its clients need a new kubeconfig after that; kubeadm's are valid as long."""
 SERVING_DAYS = 365
-"""How long a certificate of a server is valid. It is renewed without the clients' notice."""
+"""How long a certificate of a server is valid. Clients do not notice its renewal."""
 _CLOCK_SKEW = timedelta(minutes=5)
 
 
@@ -30,7 +30,7 @@ class Certificate:
 
 
 def check_available(extra: str = "serve") -> None:
-    """Raise MissingExtra, with the name of the extra to install, where certificates cannot be made."""
+    """Raise MissingExtra, with the name of the extra to install, if certificates cannot be created."""
     try:
         import cryptography.x509  # noqa: F401  # whether it can be imported
     except ImportError:
@@ -64,7 +64,7 @@ def issue(
 
 
 def expiry(certificate: Certificate) -> datetime:
-    """When the certificate ends to be valid. ValueError if it is not a certificate."""
+    """When the certificate expires. ValueError if it is not a certificate."""
     from cryptography import x509
 
     return x509.load_pem_x509_certificate(certificate.certificate).not_valid_after_utc
@@ -99,7 +99,7 @@ def check_pair(certificate: Certificate) -> None:
 
 
 def _issue(name: str, issuer: Certificate | None, names: Sequence[str], now: datetime, until: datetime) -> Certificate:
-    """Make a key and its certificate: signed by `issuer`, else by itself, and then an authority."""
+    """Create a key and its certificate: signed by `issuer`, else self-signed and itself an authority."""
     check_available()
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization

@@ -46,8 +46,8 @@ class HTTPClient:
     `request` and `stream` raise ConnectionLost if no complete response arrives. If its `sent` is False, the request
     cannot have reached the server and can be retried safely.
 
-    `route` has a proxy, and the names of a server that is not called by its own address. `observer` receives how long
-    requests wait.
+    `route` has a proxy, and the names of a server that is reached under another name than its address. `observer`
+    receives how long requests wait.
     """
 
     def __init__(

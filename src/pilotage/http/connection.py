@@ -1,4 +1,4 @@
-"""The server side of a connection: reads requests, has them handled, writes responses, within the limits."""
+"""The server side of a connection: reads requests, calls the handler, writes responses, within the limits."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Phase(enum.Enum):
 
 
 class ServerConnection(asyncio.Protocol):
-    """Reads a request, has it handled, writes the response, then the next.
+    """Reads a request, calls the handler, writes the response, then continues with the next request.
 
     `run` is its task: it awaits requests, which the protocol's callbacks parse while no request is being handled.
     """

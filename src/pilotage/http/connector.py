@@ -31,7 +31,7 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class ServerRoute:
-    """How a server is reached that is not called by its own address, or through a proxy."""
+    """How to reach a server through a proxy, or under another name than its address."""
 
     server_hostname: str = ""
     """The name in the certificate of the server; empty: the host."""
@@ -106,7 +106,7 @@ async def connect(
 def _reason(error: OSError) -> str:
     """What happened. asyncio hides a refused connection behind `Connect call failed ('127.0.0.1', 6443)`."""
     if isinstance(error, tls.SSLCertVerificationError) and error.verify_code in _UNKNOWN_AUTHORITY:
-        return f"{error}; the client must be given the certificate authority of the server"
+        return f"{error}; configure the client with the certificate authority of the server"
     is_refused = isinstance(error, ConnectionRefusedError) and error.errno is not None  # by the system, not by a proxy
     return "Connection refused; does a server listen there?" if is_refused else str(error)
 
