@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def lazy_exports(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """The `__getattr__` and the `__dir__` of a package, from lines of its stub: `from module import Name as Name`.
 
-    They also give it `__all__`. The stub is read when a name is first asked for.
+    They also give it `__all__`. The stub is read when a name is first used.
     """
     module = sys.modules[package]
 
