@@ -36,7 +36,7 @@ class DeclaredRecorder:
 
 
 class Declared:
-    """All of it, in the order in which it was declared."""
+    """All watches and recorders, in the order in which they were declared."""
 
     def __init__(self) -> None:
         self.watches: list[DeclaredWatch] = []

@@ -15,7 +15,7 @@ from pilotage.meta.mapping.mapper import RESTMapper
 
 
 class Lag:
-    """Has a read barrier for each informer of a cache, including those that are added later."""
+    """The read barriers of all informers of a cache, including those that are added later."""
 
     def __init__(self, cache: Cache, writes: WriteTracker, rest_mapper: RESTMapper) -> None:
         self._cache = cache

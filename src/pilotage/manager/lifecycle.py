@@ -39,7 +39,7 @@ class Lifecycle:
         self.elector: LeaderElector | None = None
         """The candidate for the lease; None: this process leads at once."""
         self.shards: Shards | None = None
-        """The group of replicas that share the work; None: there is none."""
+        """The group of replicas that share the work; None without shards."""
         self.release_lease = False
         """Whether a clean stop releases the lease."""
         self.run_election: RunElection = run_here
@@ -106,7 +106,7 @@ class Lifecycle:
             self._begin_stop()
 
     def on_arrival(self, number: signal.Signals) -> None:
-        """A signal has arrived; the loop comes to `on_signal` when it can."""
+        """Called by the signal handler when a signal arrives; the event loop calls `on_signal` later."""
         notify(self._progress.callbacks.on_signal, number)
 
     def on_signal(self, number: signal.Signals) -> None:

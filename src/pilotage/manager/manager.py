@@ -73,9 +73,9 @@ class Manager:
         self.work = WorkTracker(limit=self.options.max_active_work)
         """Active work: the controllers' reconciles and your own. A shutdown waits for it."""
         self.shards: Shards | None = None
-        """The keys that this replica works on, with the option `shards`; None: all."""
+        """The keys that this replica reconciles, with the option `shards`; None: all."""
         self.declared = Declared()
-        """What the controllers of this manager were declared with; `pilotage rbac` reads it."""
+        """The watches and recorders of this manager's controllers; `pilotage rbac` reads them."""
         self.beginning = Beginning(self.clock)
         self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout, self.options.shutdown_progress)
         self._permissions = Permissions(self._own_permissions)
@@ -176,8 +176,8 @@ class Manager:
 
         A controller is stopped in order: it accepts nothing more, its running reconciles end, or are cancelled after
         `timeout` seconds (None: no limit). Its name may be used again, and `cache.remove_informer` drops the kinds that
-        no other one needs. What has no `stop` is cancelled. Returns whether it ended by itself. InvalidDefinition if it
-        was not added.
+        no other controller needs. A runnable without `stop` is cancelled. Returns whether it ended by itself.
+        InvalidDefinition if it was not added.
         """
         from pilotage.manager.runnables import name_of
 
@@ -201,7 +201,7 @@ class Manager:
 
         All other kinds are read from the cluster as before. `target` is as for `device.connect`; that connection is
         closed with the manager, and the cluster then has no GPUs. `Devices` that are passed in are closed by the
-        caller, and several managers of one cluster may share them. Before the start only.
+        caller, and several managers of one cluster may share them. Call it before the start.
         """
         from pilotage.manager.devices import attach, detach
 
@@ -267,15 +267,16 @@ class Manager:
         return tuple(self._members)
 
     def add_healthz_check(self, name: str, check: Check) -> None:
-        """Add a check to `/healthz`: whether the process should be restarted. Before the start only."""
+        """Add a check to `/healthz`: whether the process should be restarted. Call it before the start."""
         self._add_check(self._endpoints.healthz, name, check)
 
     def add_readyz_check(self, name: str, check: Check) -> None:
-        """Add a check to `/readyz`: whether the process can do its work. Before the start only."""
+        """Add a check to `/readyz`: whether the process can do its work. Call it before the start."""
         self._add_check(self._endpoints.readyz, name, check)
 
     def add_metrics_server_extra_handler(self, path: str, handler: Handler) -> None:
-        """Serve a path beside the metrics; one that ends in `/` includes all paths below. Before the start only."""
+        """Serve a path beside the metrics; a path that ends in `/` includes all paths below. Call it before the
+        start."""
         self._check_not_started(f"the handler of {path}")
         self._endpoints.add_handler(path, handler)
 
@@ -318,9 +319,9 @@ class Manager:
 
         That is: queues are empty, no request waits for a retry, nothing that returned `requeue_after` is due within
         `horizon` seconds, no work is active, the embedded API server has deleted the dependents of deleted owners, and
-        the cache shows what was written.
-        All keeps running until the block ends, so it can be called again. Raises NotIdle after `timeout` seconds, with
-        what is busy; the error of a runnable; and ManagerStopped after a signal.
+        the cache shows what was written. Everything keeps running until the block ends, so it can be called again.
+        Raises NotIdle after `timeout` seconds, with the reasons; the error of a runnable; and ManagerStopped after a
+        signal.
         """
         from pilotage.manager.runs.idleness import Idleness
 
@@ -335,7 +336,8 @@ class Manager:
     async def run_once(
         self, kind: Kind, name: str, *, namespace: str = "", timeout: float | None = None, horizon: float = 0
     ) -> None:
-        """Reconcile one object, by name and `namespace`, and what follows from it: events of this run, not all objects.
+        """Reconcile one object, by name and `namespace`, and the requests of events that this causes, but not all
+        objects.
 
         `timeout` and `horizon` are those of `run_until_idle`. Raises NotFound if the object does not exist,
         InvalidDefinition if no controller is for its kind, AlreadyStarted if the manager has started with all objects.
@@ -418,7 +420,8 @@ class Manager:
         return handled if self.options.handle_signals else nullcontext()
 
     def _fences(self) -> tuple[Fence, ...]:
-        """Fencing: refuse writes of a former leader. One that never led may write: not all work needs a leader."""
+        """Fencing: refuse writes of a former leader. A process that never led may write, because not all work needs a
+        leader."""
         elector = self._lifecycle.elector
         return (elector.fence,) if elector is not None and elector.has_led else ()
 

@@ -1,4 +1,4 @@
-"""The namespaces of a manager by their labels: those that match are cached, from when they match until they do not."""
+"""The namespaces of a manager by their labels: a namespace is cached while it matches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class NamespaceSelection:
         cache.set_namespaces(())  # none, until they are known
 
     async def start(self) -> None:
-        """Follow the namespaces until cancelled."""
+        """Watch the namespaces until cancelled."""
         self.informer.subscribe(self._note)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.informer.run(), name="informer of the namespaces")

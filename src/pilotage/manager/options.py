@@ -72,8 +72,8 @@ class ManagerOptions:
     """The certificate of the metrics server, as `CertificateFiles("/certs")`, which is read again after a renewal."""
 
     metrics_filter: MetricsFilter | None = None
-    """Wraps the handler of the metrics server and its extra handlers: `with_authentication_and_authorization` lets only
-    clients with a token and the right to the path in."""
+    """Wraps the handler of the metrics server and its extra handlers: `with_authentication_and_authorization` admits
+    only clients with a token and the permission for the path."""
 
     debug_bind_address: str = ""
     """Where tasks, stacks, the delay of the event loop and the heap are shown, in the same form; "" (the default) or
@@ -84,8 +84,8 @@ class ManagerOptions:
 
     readiness_needs_permissions: bool = True
     """Whether `/readyz` fails, with the RBAC rule in its answer, while the API server refuses something to this
-    program. False for a program that handles Forbidden itself: what it misses is only logged, and a cache that cannot
-    sync fails `/readyz` without the rule."""
+    program. False for a program that handles Forbidden itself: missing permissions are only logged, and a cache that
+    cannot sync fails `/readyz` without the rule."""
 
     readiness_endpoint_name: str = "/readyz"
     """The path of the readiness checks."""
@@ -169,7 +169,7 @@ class ManagerOptions:
     """Seconds between two log lines of a shutdown with what it waits for."""
 
     shutdown_warning_after: float = 10.0
-    """Seconds after which these lines are warnings; the shutdown goes on waiting."""
+    """Seconds after which these lines are warnings; the shutdown continues to wait."""
 
     shutdown_callbacks: ShutdownCallbacks = field(default_factory=ShutdownCallbacks)
     """Called when a signal arrives, and while a shutdown waits for active work."""
@@ -215,12 +215,12 @@ class ManagerOptions:
             self._check_shards()
         if self.checkpoint and (problems := dns_1123_label(self.checkpoint)):
             raise InvalidDefinition(
-                f"checkpoint={self.checkpoint!r}: the names of ConfigMaps begin with it, and {problems[0]}"
+                f"invalid checkpoint={self.checkpoint!r}: it is the prefix of names of ConfigMaps: {problems[0]}"
             )
 
     @property
     def cache_options(self) -> CacheOptions | None:
-        """Those of the cache, with the one `namespace` if there is one."""
+        """The options of the cache, with the one `namespace` if it is set."""
         if not self.namespace:
             return self.cache
         from pilotage.cache.plan import CacheOptions
@@ -245,7 +245,9 @@ class ManagerOptions:
     def _check_shards(self) -> None:
         self.lease_timings  # noqa: B018 it checks itself
         if problems := dns_1123_label(self.shards):
-            raise InvalidDefinition(f"shards={self.shards!r}: the names of Leases begin with it, and {problems[0]}")
+            raise InvalidDefinition(
+                f"invalid shards={self.shards!r}: it is the prefix of names of Leases: {problems[0]}"
+            )
 
     def _check_election(self) -> None:
         self.lease_timings  # noqa: B018 it checks itself

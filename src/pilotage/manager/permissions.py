@@ -1,4 +1,4 @@
-"""The permissions that a program misses: in the log at once, and in readiness while they are missing."""
+"""The permissions that a program lacks: logged at once, and reported by readiness while they are missing."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pilotage.telemetry.logs import logger
 log = logger("pilotage.manager")
 
 _LOGGED_NAMESPACES = 3
-"""Of how many namespaces a refusal of the same verb and resource is logged; further ones are logged for debugging."""
+"""In how many namespaces the refusal of the same verb and resource is logged; further refusals are logged at debug
+level."""
 
 
 class Permissions:
-    """What the informers, the clients and the elections of a manager were refused.
-
-    An informer and an election log what they miss themselves, and try again; for the clients of a cluster this does.
+    """The permissions that were refused to the informers, clients and elections of a manager. Informers and elections
+    log missing permissions themselves, and retry; this class logs those of the clients of a cluster.
     """
 
     def __init__(self, others: Callable[[], Iterable[MissingPermission | None]]) -> None:
-        """`others` returns what the elections and the selection of namespaces miss."""
+        """`others` returns the permissions that the elections and the selection of namespaces lack."""
         self._others = others
         self._clusters: list[tuple[Cluster, Cache]] = []
         self._logged: Counter[tuple[tuple[str, ...], str, str]] = Counter()
@@ -35,7 +35,7 @@ class Permissions:
         return cluster.refusals.observe(self._log)
 
     def missing(self) -> tuple[MissingPermission, ...]:
-        """All that is missing now."""
+        """All permissions that are missing now."""
         found = [one for one in self._others() if one is not None]
         for cluster, cache in self._clusters:
             found += [*cache.missing_permissions(), *cluster.refusals.missing]

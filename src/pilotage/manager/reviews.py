@@ -1,4 +1,5 @@
-"""Protects HTTP endpoints by the API server: TokenReview for who asks, SubjectAccessReview for what they may do."""
+"""Protects HTTP endpoints by the API server: a TokenReview authenticates the client, a SubjectAccessReview authorizes
+it."""
 
 from __future__ import annotations
 
@@ -62,10 +63,11 @@ class _User:
 
 
 def with_authentication_and_authorization(client: Client, handler: Handler) -> Handler:
-    """A handler whose clients need a token that the API server accepts, and the right to the path.
+    """A handler whose clients need a token that the API server accepts, and the permission for the path.
 
-    The role of a client has `nonResourceURLs: ["/metrics"]` and `verbs: ["get"]`. The program itself needs the right to
-    create tokenreviews and subjectaccessreviews. Answers are 401, 403, and 500 if the API server cannot be asked.
+    The role of a client has `nonResourceURLs: ["/metrics"]` and `verbs: ["get"]`. The program itself needs the
+    permission to create tokenreviews and subjectaccessreviews. Answers are 401, 403, and 500 if the API server cannot
+    be asked.
     """
     return ReviewFilter(client, handler)
 

@@ -29,7 +29,7 @@ class ShutdownCallbacks:
     """SIGTERM or SIGINT has arrived: the first begins the shutdown, the second ends its grace period. Called as a
     signal handler, in the main thread between two instructions, also while the event loop is blocked."""
     on_waiting: Callable[[Sequence[ActiveWork], float], None] | None = None
-    """The shutdown waits for this work, for so many seconds at most (`math.inf`: no limit): called on the event loop
+    """The shutdown waits for this work, for at most this many seconds (`math.inf`: no limit): called on the event loop
     when the wait begins, and then in each `shutdown_progress_interval`. Not called if no work is active."""
     on_stopped: Callable[[Sequence[str]], None] | None = None
     """All runnables have stopped, and these were cancelled in the middle of their work. What follows (the checkpoint,
@@ -82,7 +82,7 @@ class Grace:
         return max(0.0, self._deadline + UNWIND_SECONDS - self._loop.time())
 
     async def wait(self, futures: Collection[asyncio.Future[Any]], timeout: float) -> bool:
-        """Wait for all of them, at most for `timeout` or until `force`; whether all are done."""
+        """Wait for all of them, at most for `timeout` or until `force`; returns whether all are done."""
         end = self._loop.time() + timeout
         pending = {future for future in futures if not future.done()}
         while pending and (left := end - self._loop.time()) > 0:
@@ -99,7 +99,7 @@ class Grace:
 
 
 class Shutdown:
-    """One shutdown of a manager. `run` ends within the grace period and `UNWIND_SECONDS`, whatever the tasks do."""
+    """One shutdown of a manager. `run` ends within the grace period plus `UNWIND_SECONDS`, even if tasks do not end."""
 
     def __init__(self, groups: Groups, work: WorkTracker, grace: Grace, progress: ShutdownProgress = PROGRESS) -> None:
         self._groups = groups

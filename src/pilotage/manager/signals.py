@@ -19,8 +19,8 @@ def handled(listener: Listener, on_arrival: Listener | None = None) -> Iterator[
     """Call `listener` on the loop for each signal; at the end the previous handlers are restored.
 
     `on_arrival` is called before, in the signal handler itself, also while the loop is blocked. A signal reaches all
-    blocks that are active. After the second one the default handlers are restored, so that a third one ends the process
-    in any case. Outside the main thread nothing is handled.
+    blocks that are active. After the second one the default handlers are restored, so that a third signal always ends
+    the process. Outside the main thread nothing is handled.
     """
     loop = asyncio.get_running_loop()
     handlers = _INSTALLED.get(loop)
@@ -42,7 +42,7 @@ class _Handlers:
     """The handlers of one loop, and the previous ones.
 
     They are the interpreter's and not the loop's: the loop drops a signal whose handler is removed before the loop has
-    come to it, and does not come to it at all while it is blocked.
+    processed it, and processes no signal while it is blocked.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -51,7 +51,7 @@ class _Handlers:
         self._loop = loop
         self._received = 0
         self._context = copy_context()
-        """Of the block, and not of the task that a signal comes in."""
+        """The context of the block, not that of the task that a signal interrupts."""
         self._previous: dict[signal.Signals, Callable[..., object] | int | None] = {}
         if threading.current_thread() is not threading.main_thread():
             return
@@ -69,7 +69,7 @@ class _Handlers:
         self._previous = {}
 
     def _on_signal(self, number: int, frame: object) -> None:
-        """Between two instructions of the main thread, also while the loop is blocked."""
+        """Runs between two instructions of the main thread, also while the loop is blocked."""
         self._received += 1
         if self._received == 2:
             for each in self._previous:

@@ -1,4 +1,4 @@
-"""Active work: what is being done now, since when, and whether more is accepted.
+"""Active work: which work is running, since when, and whether more is accepted.
 
     with tracker.track("backup", "shop/orders"):
         ...
@@ -94,7 +94,7 @@ class WorkTracker:
     async def wait_for_room(self) -> None:
         """Back-pressure: wait, first come first served, until the limit is not reached, or until a shutdown begins.
 
-        Called on one event loop. Work is refused only by a shutdown: what does not wait here exceeds the limit.
+        Called on one event loop. Work is refused only by a shutdown: work that does not wait here may exceed the limit.
         """
         while self.is_full and self._accepting:
             turn = asyncio.get_running_loop().create_future()

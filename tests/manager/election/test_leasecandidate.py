@@ -140,7 +140,9 @@ async def test_a_lease_of_another_candidate_is_not_taken_even_when_it_expires() 
 @pytest.mark.virtual_time
 async def test_an_identity_that_cannot_be_a_name_is_refused() -> None:
     async with pt.Cluster.embedded() as cluster:
-        with pytest.raises(pt.InvalidDefinition, match="the identity 'Host_1' is the name of a LeaseCandidate"):
+        with pytest.raises(
+            pt.InvalidDefinition, match="invalid identity 'Host_1': it becomes the name of a LeaseCandidate"
+        ):
             candidacy(cluster, "Host_1")
 
 

@@ -6,7 +6,7 @@ it. Only the *rate* of the local clock matters: times in the lease are never com
 Fencing: leadership ends `renew_deadline` after the last successful renewal was *sent*, not after its response. The
 response may be late, and other replicas count the duration from the write. From then on every write that carries the
 `fence` of the elector is refused before it is sent, whether or not the loop has had time to cancel the controllers; and
-our own API server refuses what was sent earlier and arrives after another replica has taken the lease.
+the embedded API server refuses writes that were sent earlier and arrive after another replica has taken the lease.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class LeaderElector:
         self._begin_leading()
 
     async def _withdraw(self) -> None:
-        """In a coordinated election: do not stand for it any more."""
+        """In a coordinated election: withdraw the candidate."""
         published, self._published = self._published, None
         if published is not None and self._candidacy is not None:
             await _cancel(published)
@@ -265,7 +265,8 @@ class LeaderElector:
             await self._withdraw()
 
     async def release(self) -> bool:
-        """Release the lease, if this process holds it, so that another replica takes it at once; whether it did."""
+        """Release the lease, if this process holds it, so that another replica takes it at once; returns whether it was
+        released."""
         try:
             async with asyncio.timeout(self._timings.renew_deadline):
                 while True:
@@ -279,7 +280,10 @@ class LeaderElector:
                     log.info("Released the leader lease", lease=self._lock.name)
                     return True
         except (PilotageError, OSError, TimeoutError) as error:
-            log.warning("Failed to release the leader lease; it expires", error=error or type(error).__name__)
+            log.warning(
+                "Failed to release the leader lease; another replica can acquire it when it expires",
+                error=error or type(error).__name__,
+            )
             return False
 
     def check(self, tolerance: float = 20.0) -> None:
@@ -427,8 +431,8 @@ class LeaderElector:
 
 
 async def _cancel(task: asyncio.Future[Any]) -> bool:
-    """Cancel a task and wait for its end, whatever happens: the lease must be renewed until the work under it has
-    ended. Returns whether the caller was cancelled meanwhile."""
+    """Cancel a task and wait for its end, even if the caller is cancelled: the lease must be renewed until the work
+    under it has ended. Returns whether the caller was cancelled meanwhile."""
     task.cancel()
     interrupted = False
     while not task.done():

@@ -40,7 +40,7 @@ class LeaseCandidateSpec(Model):
 
 @resource(group="coordination.k8s.io", version="v1beta1")
 class LeaseCandidate(Resource):
-    """A replica that may lead, as the API server sees it."""
+    """A replica that may lead: an object of the API server."""
 
     spec: LeaseCandidateSpec
 
@@ -53,7 +53,7 @@ class CandidateOptions:
     """The version of the program, as `1.4.0`."""
     emulation_version: str = ""
     """The version whose behaviour it has; by default the binary version. The oldest one leads, so that during an
-    upgrade no replica does what the others do not know."""
+    upgrade no replica uses features that the others do not know."""
     strategy: str = OLDEST_EMULATION_VERSION
     """How the server chooses."""
 
@@ -66,7 +66,9 @@ class Candidacy:
     ) -> None:
         """`name` is the identity of the candidate in the lease."""
         if problems := dns_1123_subdomain(name):
-            raise InvalidDefinition(f"the identity {name!r} is the name of a LeaseCandidate, and {problems[0]}")
+            raise InvalidDefinition(
+                f"invalid identity {name!r}: it becomes the name of a LeaseCandidate: {problems[0]}"
+            )
         self.name = name
         self._client = client
         self._namespace = namespace
@@ -92,7 +94,11 @@ class Candidacy:
         try:
             await self._client.delete(LeaseCandidate, self.name, namespace=self._namespace)
         except (PilotageError, OSError) as error:
-            log.debug("Cannot delete the lease candidate; the server does it", candidate=self.name, error=error)
+            log.debug(
+                "Cannot delete the lease candidate; the server deletes it when it expires",
+                candidate=self.name,
+                error=error,
+            )
 
     async def _renew(self) -> LeaseCandidate:
         now = MicroTime.of(self._clock())
@@ -110,7 +116,7 @@ class Candidacy:
                 continue  # the server has pinged meanwhile
 
     async def _wait_for_ping(self, candidate: LeaseCandidate) -> None:
-        """Wait until the server asks whether the candidate is still there, or has deleted it."""
+        """Wait until the server pings the candidate, or has deleted it."""
         fields, version = {"metadata.name": self.name}, candidate.metadata.resource_version
         while True:
             async with self._client.watch(

@@ -1,4 +1,4 @@
-"""Whether leases can be read and written, in the log: when that changes, and not at every attempt."""
+"""Logs whether leases can be read and written: when that changes, and not at every attempt."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pilotage.telemetry.logs import Logger
 
 
 class Reachability:
-    """The trouble with leases; none at the beginning. `log` has the fields that name them, `what` is what they are.
+    """The last error of reading or writing leases, if any. `log` has the fields that identify the leases, `what`
+    describes them.
 
-    `verbs` are all that the leases need: a message names them at once, not one after each refusal.
+    `verbs` are all verbs that the leases need: a message names all of them, not one after each refusal.
     """
 
     def __init__(self, log: Logger, what: str, verbs: Sequence[str]) -> None:
@@ -21,7 +22,7 @@ class Reachability:
         self._trouble = ""
         self._kind: type[BaseException] | None = None
         self.missing: MissingPermission | None = None
-        """The permission whose absence is the trouble."""
+        """The permission whose absence is the cause."""
 
     def note_failure(self, error: BaseException) -> None:
         """An attempt has failed."""
@@ -46,5 +47,5 @@ class Reachability:
 
     @property
     def because(self) -> str:
-        """The trouble as the end of a sentence; empty without any."""
+        """The last error as the end of a sentence; empty if there is none."""
         return f": {self._trouble}" if self._trouble else ""

@@ -1,4 +1,4 @@
-"""What a leader election is about: the record that replicas share, the lock that stores it, and its times."""
+"""The data of a leader election: the record that replicas share, the lock that stores it, and its timings."""
 
 from __future__ import annotations
 

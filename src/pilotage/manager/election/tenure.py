@@ -1,7 +1,7 @@
 """The tenure of a lease: from a successful renewal until `renew_deadline` after it was *sent*.
 
-Leader election and shards both hold a lease that must be renewed in time; this is what they share. The loop that renews
-may run in another thread than the code that asks whether the lease is held.
+Leader election and shards both hold a lease that must be renewed in time; this is the part that they share. The loop
+that renews may run in another thread than the code that asks whether the lease is held.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Tenure:
         return f"it is not renewed: {obstacle}" if obstacle else ""
 
     async def attempt(self, work: Coroutine[Any, Any, object], *, final: tuple[type[Exception], ...] = ()) -> bool:
-        """Read or write the lease, in the time of one attempt. A failure is logged; whether it succeeded.
+        """Read or write the lease, in the time of one attempt. Returns whether it succeeded; a failure is logged.
 
         Errors of the classes `final` are raised: another attempt cannot succeed.
         """

@@ -12,7 +12,8 @@ from pilotage.manager.runnables import Group, GroupMember
 
 
 def readiness(lifecycle: Lifecycle, added: Mapping[str, Check]) -> dict[str, Check]:
-    """What must hold for the process to be ready: it has started, its caches are in touch, its runnables say so too."""
+    """The readiness checks of the manager: it has started, the watches of its caches work, and its runnables are
+    ready."""
 
     def started() -> None:
         if not lifecycle.ready:

@@ -1,4 +1,4 @@
-"""The side of a process that was started as one of several: it answers what its parent asks, and ends with it."""
+"""The side of a process that was started as one of several: it answers requests of its parent, and ends with it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _probes: list[Probe] = []
 
 
 def add_probe(probe: Probe) -> Callable[[], None]:
-    """Have the parent ask a manager how it is; the returned function ends it. Without a parent nothing asks."""
+    """Register the health probe of a manager, which the parent calls; the returned function removes it. Without a
+    parent nothing calls it."""
     _probes.append(probe)
     return lambda: _probes.remove(probe)
 

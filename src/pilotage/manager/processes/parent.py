@@ -58,12 +58,12 @@ class _Child:
     process: multiprocessing.process.BaseProcess
     channel: socket.socket
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while a question is not answered."""
+    """Held while a request to the process is not answered."""
     exchange: asyncio.Task[bytes | None] | None = None
-    """The last question."""
+    """The number of the last request."""
 
     async def ask(self, question: bytes) -> bytes | None:
-        """What it answers; None if it has ended or hangs."""
+        """The answer of the process; None if it has ended or hangs."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await self.lock.acquire()

@@ -1,1 +1,2 @@
-"""Runs that end: with which objects they begin, when nothing is left to do, and what the next run continues with."""
+"""Runs that end by themselves: the objects that they begin with, when nothing is left to do, and what the next run
+continues with."""

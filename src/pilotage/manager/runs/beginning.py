@@ -1,4 +1,4 @@
-"""With which objects the controllers of a manager begin."""
+"""The objects that the controllers of a manager begin with."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class SeenObjects(msgspec.Struct, frozen=True):
     """Every change up to this resource version was handled."""
     objects: int
     digest: str
-    """Of their UIDs: it shows whether one of them was deleted since."""
+    """The digest of their UIDs: it shows whether one of them was deleted since."""
     time: datetime
 
 
@@ -58,12 +58,12 @@ class ControllerState:
 
 
 class Participant(Protocol):
-    """A controller, as the checkpoint sees it."""
+    """The interface of a controller for the checkpoint."""
 
     name: str
 
     def mark_idle(self) -> None:
-        """Everything is reconciled now: what was seen so far is not needed again."""
+        """Everything is reconciled now: the next run need not reconcile what was seen so far."""
 
     def merge(self, record: ControllerState) -> ControllerState:
         """The record with the results of this run."""
@@ -121,7 +121,9 @@ class Checkpoint:
                 return
             except (AlreadyExists, Conflict, NotFound):
                 continue
-        raise Conflict(f"the checkpoint {self._namespace}/{name} was changed by others at each of {_ATTEMPTS} attempts")
+        raise Conflict(
+            f"the checkpoint {self._namespace}/{name} was changed by another client at each of {_ATTEMPTS} attempts"
+        )
 
     async def _write(self, name: str, participant: Participant) -> None:
         try:
@@ -218,6 +220,6 @@ def _decoded_or_empty(data: Mapping[str, str]) -> ControllerState:
 
 
 def _digest(uids: Iterable[str]) -> str:
-    """Of a set of UIDs, whatever their order."""
+    """The digest of a set of UIDs, independent of their order."""
     total = sum(int.from_bytes(blake2b(uid.encode(), digest_size=8).digest()) for uid in uids)
     return f"{total % 2**64:016x}"

@@ -128,7 +128,8 @@ class Idleness:
             self._limit = None
 
     def _on_stalled(self) -> None:
-        """A request repeats while virtual time stands still: no timer would fire, so end the pause here."""
+        """A request is reconciled repeatedly while virtual time does not advance: no timer would fire, so end the pause
+        here."""
         self._stalled = True
         if self._limit is not None:
             self._limit.reschedule(asyncio.get_running_loop().time())
@@ -157,7 +158,8 @@ class Idleness:
     def _repeated(self, one: Repeated) -> str:
         last = self._last_writes.get((one.controller, one.namespace, one.name))
         return (
-            f"controller {one.controller}: {_key(one)} was reconciled {one.reconciles} times in this run and repeats"
+            f"controller {one.controller}: {_key(one)} was reconciled {one.reconciles} times in this run and is "
+            "queued again"
             + (f", the last write of its reconcile was to {_described(*last)}" if last is not None else "")
             + "; a reconcile that changes a watched object at each run triggers itself: write only differences"
         )

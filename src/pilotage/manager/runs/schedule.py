@@ -1,4 +1,4 @@
-"""A run on a schedule, in a process that stays."""
+"""Runs on a schedule, in a process that keeps running."""
 
 from __future__ import annotations
 

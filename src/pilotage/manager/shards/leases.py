@@ -36,7 +36,7 @@ class Membership:
 
 
 class MemberLeases:
-    """The Leases of a group, and the own one among them."""
+    """The Leases of a group, including that of this member."""
 
     def __init__(self, client: Client, cluster: Cluster, membership: Membership, clock: Clock) -> None:
         self._client = client
@@ -58,7 +58,7 @@ class MemberLeases:
         return Fence(LeaderTerm(self._namespace, self._me, self._me, 0), check, self._cluster)
 
     async def join(self) -> None:
-        """Create the own lease, with an empty view: it owns nothing yet."""
+        """Create the lease of this member, with an empty view: it owns no keys yet."""
         meta = ObjectMeta(name=self._me, namespace=self._namespace, labels=dict(self._labels))
         now = MicroTime.of(self._clock())
         spec = LeaseSpec(
@@ -74,7 +74,8 @@ class MemberLeases:
             await self.renew(frozenset())
 
     async def renew(self, view: frozenset[str]) -> None:
-        """Renew the own lease, and publish a view with it. Raises LeaderElectionLost if the lease was deleted."""
+        """Renew the lease of this member, and publish a view with it. Raises LeaderElectionLost if the lease was
+        deleted."""
         lease = self._lease or await self._own()
         self._lease = None  # outdated if the write fails: it is read again
         assert lease.spec is not None
@@ -91,7 +92,7 @@ class MemberLeases:
         return [member_of(lease) for lease in found]
 
     async def remove(self, member: Member) -> bool:
-        """Delete the lease of a member that has expired; False if it was renewed in this moment."""
+        """Delete the lease of a member that has expired; False if it has just been renewed."""
         try:
             await self._client.delete(Lease, member.name, namespace=self._namespace, resource_version=member.version)
         except Conflict:
@@ -101,7 +102,7 @@ class MemberLeases:
         return True
 
     async def leave(self) -> None:
-        """Delete the own lease, so that others take over at once."""
+        """Delete the lease of this member, so that other members take over at once."""
         with suppress(NotFound):
             await self._client.delete(Lease, self._me, namespace=self._namespace)
 

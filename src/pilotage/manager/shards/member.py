@@ -1,7 +1,8 @@
-"""One member of a group of replicas that share the work: it renews its lease, reads those of others, hands keys over.
+"""One member of a group of replicas that share the work: it renews its lease, reads those of the other members, and
+hands keys over.
 
-The loop may run in another thread than the workers, so that a blocked event loop does not lose the lease. What both use
-is behind one lock.
+The loop may run in another thread than the workers, so that a blocked event loop does not lose the lease. The state
+that both use is protected by one lock.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _MEMBERS = REGISTRY.gauge("pilotage_shards_members", "Replicas that share the wo
 
 
 class MemberStore(Protocol):
-    """Where the members of a group publish that they live, and their views."""
+    """Where the members of a group publish that they are alive, and their views."""
 
     @property
     def name(self) -> str: ...
@@ -42,13 +43,13 @@ class MemberStore(Protocol):
         """Become a member, with an empty view."""
 
     async def renew(self, view: frozenset[str]) -> None:
-        """Renew the own lease, and publish a view. Raises LeaderElectionLost if the member was removed."""
+        """Renew the lease of this member, and publish a view. Raises LeaderElectionLost if the member was removed."""
 
     async def members(self) -> Sequence[Member]:
         """All members, not older than the call."""
 
     async def remove(self, member: Member) -> bool:
-        """Remove a member, if it is still in this version; whether it was removed."""
+        """Remove a member, if it is still at this version; returns whether it was removed."""
 
     async def leave(self) -> None:
         """Stop being a member."""
@@ -68,7 +69,7 @@ class ShardMember:
         obstacle: Callable[[], str] = lambda: "",
     ) -> None:
         """`now` is the clock of deadlines. `obstacle` is called before each renewal and returns why this process must
-        give up; empty: it may go on."""
+        give up its lease; empty: it may keep it."""
         self.group = group
         reachability = Reachability(log.bind(group=group), "the leases of the shards", _LEASE_VERBS)
         self._tenure = Tenure(store.name, timings, reachability, now, obstacle)
@@ -130,7 +131,8 @@ class ShardMember:
     # the loop
 
     async def run(self) -> None:
-        """Join the group, renew the lease and follow the other members. Raises LeaderElectionLost when it is lost."""
+        """Join the group, renew the lease and watch the other members. Raises LeaderElectionLost when the lease is
+        lost."""
         woken = asyncio.Event()
         loop = asyncio.get_running_loop()
         self._wake = lambda: loop.call_soon_threadsafe(woken.set)
@@ -150,7 +152,7 @@ class ShardMember:
             self._wake = lambda: None
 
     async def leave(self) -> None:
-        """Delete the lease, after the last work has ended, so that others take over at once."""
+        """Delete the lease, after the last work has ended, so that other members take over at once."""
         try:
             async with asyncio.timeout(self._timings.renew_deadline):
                 await self._store.leave()
@@ -186,7 +188,7 @@ class ShardMember:
             return ownership.wanted != ownership.published and ownership.may_publish(self._active)
 
     async def _attempt(self) -> bool:
-        """Renew, publish and read once; whether it was possible."""
+        """Renew, publish and read once; returns whether it succeeded."""
         if hindrance := self._tenure.hindrance():
             raise self._lost(hindrance)
         try:

@@ -1,4 +1,4 @@
-"""Who may work on a key, decided from what the members of a group have published. No I/O.
+"""Decides which member may work on a key, from what the members of a group have published. No I/O.
 
 Each member publishes its view: the members that it divides the keys among. A member works on a key only if
 
@@ -68,7 +68,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """What one member knows, and which keys it may work on by that."""
+    """What one member knows, and which keys it may therefore work on."""
 
     me: str
     published: Ring = _EMPTY
@@ -104,7 +104,7 @@ class Ownership:
         rings = {ring.members: ring for ring in (*self.others.values(), self.published, self.wanted)}
 
         def ring(view: frozenset[str]) -> Ring:
-            """The ring of a view; making one takes a while, and most are known already."""
+            """The ring of a view, cached because building one is slow."""
             if view not in rings:
                 rings[view] = Ring(view)
             return rings[view]
@@ -121,7 +121,7 @@ class Observations:
         self._seen: dict[str, tuple[str, float]] = {}
 
     def observe(self, members: Collection[Member], now: float) -> list[Member]:
-        """Note what was read at `now`, and return the members whose lease has expired."""
+        """Record what was read at `now`, and return the members whose lease has expired."""
         before, self._seen = self._seen, {}
         found: list[Member] = []
         for member in members:

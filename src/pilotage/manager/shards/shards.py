@@ -37,7 +37,7 @@ class Shards:
 
     @property
     def fence(self) -> Fence:
-        """What the writes of this replica must carry."""
+        """The fence of this replica's writes."""
         return self._member.fence
 
     @property
@@ -73,7 +73,7 @@ class Shards:
         return lambda: self._listeners.remove(listener)
 
     async def run(self) -> None:
-        """Be a member until cancelled. Raises LeaderElectionLost."""
+        """Take part as a member until cancelled. Raises LeaderElectionLost."""
         await self._run(self._member.run())
 
     async def leave(self) -> None:

@@ -1,7 +1,7 @@
 """The tasks of a manager's supervisor: the watchdog of its loop, health probes, and the renewal of its lease.
 
 They run on a second thread, because the program's loop can be blocked by user code. Then a kubelet must not restart a
-program that is only busy, and a leader that is only busy must not lose its lease; one that hangs must.
+program that is only busy, and a leader that is only busy must not lose its lease; a leader that hangs must lose it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Supervision:
         self.supervisor.stop()
 
     def obstacle(self) -> str:
-        """Why a leader must not renew its lease: one that hangs must not keep other replicas from leading."""
+        """Why a leader must not renew its lease: a leader that hangs must not prevent other replicas from leading."""
         seconds = self._watchdog.blocked_seconds
         if seconds < self._deadline:
             return ""

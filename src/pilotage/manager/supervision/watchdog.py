@@ -1,4 +1,5 @@
-"""The watchdog: detects that the program's event loop is blocked, and logs by what, where and for how long.
+"""The watchdog: detects that the program's event loop is blocked, and logs which code blocks it, where, and for how
+long.
 
 It runs in the supervisor's thread and calls a function on the loop a few times a second. If the call is not made in
 time, some code does not return to the loop.
