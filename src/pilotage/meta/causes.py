@@ -16,7 +16,8 @@ def required(field: str, detail: str = "") -> Cause:
 
 
 def invalid(field: str, value: Any, detail: str, *, whole: bool = False) -> Cause:
-    """`value` is shown unless it is an object or a list; with `whole` these, too."""
+    """The cause for an invalid value. `value` is shown unless it is an object or a list; with `whole`, these are shown
+    too."""
     return Cause("FieldValueInvalid", _joined("Invalid value", shown(value, whole=whole), detail), field)
 
 
@@ -79,13 +80,13 @@ def shown(value: Any, *, whole: bool = False) -> str:
 
 
 def json_shown(value: Any, order: Literal["sorted"] | None = None) -> str:
-    """A value as JSON the way Go writes it: what could be HTML is escaped."""
+    """A value as JSON the way Go writes it: characters of HTML are escaped."""
     text = msgspec.json.encode(value, order=order).decode()
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _quoted(text: str) -> str:
-    """A string in quotes as Go writes it: what can be printed stands as it is."""
+    """A string in quotes as Go writes it: printable characters are not escaped."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(_ESCAPES.get(each) or _escaped(each) for each in text) + '"'

@@ -16,7 +16,7 @@ Status = Literal["True", "False", "Unknown"]
 def set_status_condition(
     conditions: list[Condition], condition: Condition, *, clock: times.Clock = times.system_clock
 ) -> bool:
-    """Add a condition or bring the one of its type up to date; True if anything changed.
+    """Add a condition, or update the one of its type; True if anything changed.
 
     The transition time changes only with the status: to the one that `condition` has, else to what `clock` returns.
     """
@@ -39,28 +39,28 @@ def set_status_condition(
 
 
 def remove_status_condition(conditions: list[Condition], type_: str) -> bool:
-    """Take away every condition of this type; True if there was one."""
+    """Remove every condition of this type; True if there was one."""
     before = len(conditions)
     conditions[:] = [condition for condition in conditions if condition.type != type_]
     return len(conditions) != before
 
 
 def find_status_condition(conditions: Iterable[Condition], type_: str) -> Condition | None:
-    """The condition of this type, which is the caller's to change; None if there is none."""
+    """The condition of this type, not a copy; None if there is none."""
     return next((condition for condition in conditions if condition.type == type_), None)
 
 
 def is_status_condition_true(conditions: Iterable[Condition], type_: str) -> bool:
-    """Whether the condition is there and `True`."""
+    """Whether the condition exists and is `True`."""
     return is_status_condition_present_and_equal(conditions, type_, "True")
 
 
 def is_status_condition_false(conditions: Iterable[Condition], type_: str) -> bool:
-    """Whether the condition is there and `False`."""
+    """Whether the condition exists and is `False`."""
     return is_status_condition_present_and_equal(conditions, type_, "False")
 
 
 def is_status_condition_present_and_equal(conditions: Iterable[Condition], type_: str, status: Status) -> bool:
-    """Whether the condition is there and has this status."""
+    """Whether the condition exists and has this status."""
     found = find_status_condition(conditions, type_)
     return found is not None and found.status == status

@@ -32,7 +32,7 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equality to the letter, at the speed of msgspec: `true` is not 1, and 1 is not 1.0."""
+    """Strict equality, as fast as msgspec: `true` is not 1, and 1 is not 1.0."""
     if one is other:
         return True
     if one.__class__ is str:
@@ -61,7 +61,8 @@ def nulls_in(value: Any) -> list[tuple[Document, str]]:
 
 
 def make_whole(value: Any) -> None:
-    """Make floats without a fraction integers, in place, as Go writes them: a client may read `1.0` into no integer."""
+    """Make floats without a fraction integers, in place, as Go writes them: a client may refuse to decode `1.0` as an
+    integer."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in items:
         if type(item) is float:

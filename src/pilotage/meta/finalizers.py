@@ -6,7 +6,7 @@ from pilotage.meta.owners import HasMetadata
 
 
 def add_finalizer(object_: HasMetadata, finalizer: str) -> bool:
-    """Put a finalizer on; False if it was there."""
+    """Add a finalizer; False if the object has it already."""
     if contains_finalizer(object_, finalizer):
         return False
     object_.metadata.finalizers.append(finalizer)
@@ -14,7 +14,7 @@ def add_finalizer(object_: HasMetadata, finalizer: str) -> bool:
 
 
 def remove_finalizer(object_: HasMetadata, finalizer: str) -> bool:
-    """Take a finalizer off, as often as it is there; False if it was not."""
+    """Remove a finalizer, all occurrences of it; False if the object does not have it."""
     metadata = object_.metadata
     if finalizer not in metadata.finalizers:
         return False
@@ -23,5 +23,5 @@ def remove_finalizer(object_: HasMetadata, finalizer: str) -> bool:
 
 
 def contains_finalizer(object_: HasMetadata, finalizer: str) -> bool:
-    """Whether the finalizer is on."""
+    """Whether the object has the finalizer."""
     return finalizer in object_.metadata.finalizers

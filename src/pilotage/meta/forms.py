@@ -41,8 +41,8 @@ class ObjectForm(Protocol[T_co]):
 
 
 KindOf: TypeAlias = type[O] | ObjectForm[O]
-"""What asks for a form of an object: a class, a GroupVersionKind for the document, `metadata_only` of either for the
-metadata. O is the type of the objects, so that what is made of the kind can be checked against it."""
+"""Selects a form of an object: a class, a GroupVersionKind for the document, `metadata_only` of either for the
+metadata. O is the type of the objects, for type checkers."""
 
 Kind: TypeAlias = KindOf[Any]
 """The same, where the type of the objects does not matter."""
@@ -66,13 +66,13 @@ def gvk_of(kind: Kind | Object) -> GroupVersionKind:
 
 
 def key_of(name: str | ObjectKey, namespace: str) -> tuple[str, str]:
-    """The namespace and the name that a call means by a name, or by something that has both."""
+    """The namespace and the name of a call, from a name, or from an object that has both."""
     if isinstance(name, str):
         return namespace, name
     key, own = getattr(name, "name", None), getattr(name, "namespace", None)
     if not isinstance(key, str) or not isinstance(own, str):
         raise BadRequest(
-            f"an object is named by a str or by a request, which has name and namespace, not by {type(name).__name__}"
+            f"the name of an object must be a str or a request with name and namespace, not {type(name).__name__}"
             + ("; pass its metadata" if hasattr(name, "metadata") else "")
         )
     if namespace:
@@ -84,7 +84,7 @@ def key_of(name: str | ObjectKey, namespace: str) -> tuple[str, str]:
 
 
 def kind_of(obj: Object) -> Kind:
-    """What to ask for in order to get such an object."""
+    """The kind whose reads return such an object."""
     if isinstance(obj, PartialObjectMetadata):
         return MetadataOnly(obj.gvk)
     return obj.gvk if isinstance(obj, Unstructured) else type(obj)
@@ -93,7 +93,8 @@ def kind_of(obj: Object) -> Kind:
 def reader_of(kind: Kind, *, stored: bool = False) -> Callable[[Bytes], Any]:
     """The function that decodes bytes into an object of the requested form.
 
-    Bytes that are `stored`, in a cache, always have apiVersion and kind: to look for them would take time.
+    Bytes that are `stored`, in a cache, always have apiVersion and kind, so they are not checked, which would take
+    time.
     """
     if isinstance(kind, MetadataOnly):
         return partial(PartialObjectMetadata.from_bytes, kind.gvk)

@@ -122,7 +122,7 @@ def _field(text: str, position: int, steps: list[Union], *, everywhere: bool = F
 
 
 def _closing(text: str, start: int) -> int:
-    """Where the bracket ends that begins at `start`, quoted texts and inner brackets apart."""
+    """Where the bracket that begins at `start` ends; brackets in quotes and nested brackets are skipped."""
     depth, position = 0, start
     while position < len(text):
         character = text[position]

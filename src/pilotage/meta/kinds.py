@@ -27,7 +27,7 @@ class GroupVersion(NamedTuple):
 
 
 class GroupKind(NamedTuple):
-    """`Deployment.apps`: a kind whatever its version."""
+    """`Deployment.apps`: a kind in any version."""
 
     group: str
     kind: str
@@ -37,7 +37,7 @@ class GroupKind(NamedTuple):
 
 
 class GroupResource(NamedTuple):
-    """`deployments.apps`: a resource whatever its version."""
+    """`deployments.apps`: a resource in any version."""
 
     group: str
     resource: str
@@ -47,7 +47,7 @@ class GroupResource(NamedTuple):
 
 
 class GroupVersionKind(NamedTuple):
-    """What an object is. Goes wherever a type goes, and gives `Unstructured` there."""
+    """Identifies the kind of an object. It can be passed wherever a class can, for objects of type `Unstructured`."""
 
     group: str
     version: str
@@ -62,7 +62,7 @@ class GroupVersionKind(NamedTuple):
 
     @property
     def object_type(self) -> type[Unstructured]:
-        """The type of the objects that a call for this kind gives."""
+        """The type of the objects that a call with this kind returns."""
         from pilotage.meta.unstructured import Unstructured  # it is built on this module
 
         return Unstructured

@@ -1,4 +1,4 @@
-"""What a field's or a class's annotations say about its schema, as plain values.
+"""Markers: annotations of a field or a class that describe its schema, as plain values.
 
 A marker stands in `Annotated[int, Minimum(1)]` for a field, or in the options of a class. Here they are only data;
 `pilotage.schema` reads them. Each has the name of kubebuilder's marker. (No dataclasses: a module of forty takes 15 ms
@@ -13,7 +13,7 @@ import msgspec
 
 
 class Marker:
-    """The base of what may stand in `Annotated`."""
+    """The base class of markers for `Annotated`."""
 
     __slots__ = ()
 
@@ -85,7 +85,8 @@ class MaxItems(msgspec.Struct, Marker, frozen=True):
 
 
 class UniqueItems(msgspec.Struct, Marker, frozen=True):
-    """Kubernetes refuses `uniqueItems: true`, and so do we, with the reason; `ListType("set")` is the way."""
+    """Kubernetes rejects `uniqueItems: true`, so this marker is an error that explains the alternative,
+    `ListType("set")`."""
 
     value: bool = True
 
@@ -109,7 +110,7 @@ class Pattern(msgspec.Struct, Marker, frozen=True):
 
 
 class Enum(Several):
-    """Allowed values. `Literal[…]` and `enum.Enum` say the same."""
+    """Allowed values. `Literal[…]` and `enum.Enum` have the same effect."""
 
     __slots__ = _compared = ("values",)
     values: tuple[Any, ...]
@@ -145,7 +146,7 @@ class Default(msgspec.Struct, Marker, frozen=True):
 
 
 class Nullable(msgspec.Struct, Marker, frozen=True):
-    """`null` is a value of its own, not the same as absent."""
+    """`null` is allowed, and differs from an absent field."""
 
 
 class Example(msgspec.Struct, Marker, frozen=True):
@@ -299,7 +300,7 @@ class Not(msgspec.Struct, Marker, frozen=True):
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column of `kubectl get`. The type is taken from the schema where it is not given."""
+    """A column of `kubectl get`. The default of its type is the type in the schema."""
 
     name: str
     """The heading of the column."""

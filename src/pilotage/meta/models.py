@@ -101,7 +101,7 @@ class FieldShape(Value, frozen=True):
     merge: PatchMerge | None
     """How strategic merge patches treat it, on built-in types."""
     nullable: bool = False
-    """Whether `null` is a value of it, not just another way to leave it out."""
+    """Whether `null` is a valid value, not just another form of absence."""
     keeps_unknown_fields: bool = False
     """Whether fields that its model does not have are kept: `x-kubernetes-preserve-unknown-fields`."""
 
@@ -183,7 +183,7 @@ def _without_none(hint: Any) -> Any:
 
 
 class OwnerReference(Model):
-    """Who this object belongs to; it is deleted when its owners are gone."""
+    """An owner of this object; the object is deleted when all its owners are deleted."""
 
     api_version: str
     kind: str
@@ -194,7 +194,7 @@ class OwnerReference(Model):
 
 
 class ManagedFieldsEntry(Model):
-    """Which fields a manager set, by server-side apply's accounting.
+    """The fields that a field manager owns.
 
     They may be half of an object, and few programs read them: they stay JSON until `fields_v1` is read.
     """
@@ -242,7 +242,7 @@ METADATA_FIELDS = (
 
 
 class ObjectMeta(Model):
-    """What every object has: who it is, which version of it this is, and what is attached to it."""
+    """The metadata of every object: its identity, its version, its labels, annotations and owners."""
 
     name: str = omit("")
     generate_name: str = omit("")
@@ -268,7 +268,7 @@ class ObjectMeta(Model):
 
 
 class ListMeta(Model):
-    """What a list has: the version of the snapshot, and where the next page starts."""
+    """The metadata of a list: the version of the snapshot, and where the next page starts."""
 
     resource_version: str = omit("")
     continue_: str = msgspec.field(name="continue", default="")
@@ -277,7 +277,7 @@ class ListMeta(Model):
 
 
 class Condition(Model):
-    """One aspect of an object's state, as a controller sees it."""
+    """One aspect of an object's state, as observed by a controller."""
 
     type: str
     status: Literal["True", "False", "Unknown"]
@@ -313,7 +313,7 @@ class ResourceDefinition(Value, frozen=True):
 
 
 class Origin:
-    """Has room for the bytes that an object was read from, which `meta.objects` reads and writes.
+    """Has a slot for the bytes that an object was decoded from, which `meta.objects` reads and writes.
 
     A slot, because an object with a `__dict__` would be tracked by Python's cyclic garbage collector.
     """
@@ -420,7 +420,7 @@ def resource(
 
 
 def _refuse_text(**options: typing.Sequence[str]) -> None:
-    """A string is a sequence of strings too, which is never meant here."""
+    """Reject a string where a list of strings is expected: a string is a sequence of strings too."""
     for option, value in options.items():
         if isinstance(value, str):
             raise InvalidDefinition(f"{option}={value!r} must be a list; write {option}=[{value!r}]")

@@ -1,4 +1,4 @@
-"""A list of objects that are decoded when they are touched."""
+"""A list of objects that are decoded on access."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ T = TypeVar("T")
 
 
 class _Kept(dict[int, T]):
-    """The items that were decoded, by their places. It is gone when no list can be asked for them any more."""
+    """The decoded items by their index. It is garbage-collected with the last list that can return them."""
 
     __slots__ = ("__weakref__",)
 
 
 class ObjectList(Sequence[T]):
-    """What `Client.list` gives: a sequence whose length and headers cost nothing, and whose items are decoded on use.
-
-    An item is the caller's own; touched twice it is the same object. A list that only a loop refers to, as in
-    `for pod in await client.list(Pod)`, keeps none of its items: there is no second touch. `resource_version` is the
-    version of the whole snapshot, from which a watch goes on without a gap. Of a page, `continue_token` asks for the
-    next one, and `remaining_item_count` is the number of objects after this page, if the server reports it.
+    """The result of `Client.list`: a sequence whose length and headers cost nothing, and whose items are decoded on
+    access. The caller may change an item; a second access returns the same object. A list that only a loop refers to,
+    as in `for pod in await client.list(Pod)`, keeps none of its items, because they cannot be accessed again.
+    `resource_version` is the version of the whole snapshot, from which a watch continues without a gap.
+    `continue_token` requests the next page, and `remaining_item_count` is the number of objects after this page, if the
+    server reports it.
     """
 
     __slots__ = (

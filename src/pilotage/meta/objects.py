@@ -1,4 +1,4 @@
-"""Objects as bytes and back: read them, remember what they were read from, write them without losing a field."""
+"""Decodes objects, remembers the bytes that they were decoded from, and encodes them without losing unknown fields."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Bytes = bytes | memoryview
 
 
 class Header(Model, frozen=True, gc=False):
-    """The part of an object's metadata by which it is stored, cached and selected."""
+    """The part of an object's metadata that storing, caching and selecting it needs."""
 
     name: str = omit("")
     namespace: str = omit("")
@@ -112,7 +112,7 @@ def origin_of(obj: object) -> bytes | None:
 
 
 def with_origin(obj: R, data: bytes) -> R:
-    """Let `obj` remember that it stems from `data`. The same object is returned."""
+    """Set `data` as the bytes that `obj` was decoded from. Returns the same object."""
     _remember(obj, data)
     return obj
 
@@ -127,9 +127,9 @@ def copy_of(obj: T) -> T:
 
 
 def updated(obj: Resource | Documented, origin: bytes | None = None) -> bytes:
-    """The bytes to write for a changed object: what it was read from, with what was changed.
+    """The bytes to write for a changed object: those that it was decoded from, with the changes.
 
-    `origin` stands in for the bytes that `obj` remembers. Where there are neither, the object is written as it stands.
+    `origin` replaces the bytes that `obj` remembers. Without either, the whole object is encoded.
     """
     source = origin if origin is not None else origin_of(obj)
     if source is None or not isinstance(obj, Resource):
@@ -148,7 +148,7 @@ def updated(obj: Resource | Documented, origin: bytes | None = None) -> bytes:
 
 
 def _without_managed_fields(metadata: ObjectMeta, source: bytes) -> bytes | None:
-    """The bytes of an object without its managed fields; None if those of `metadata` are others.
+    """The bytes of an object without its managed fields; None if they differ from those in `metadata`.
 
     They are compared and cut out as bytes, so those that a server wrote in another form are never the same.
     """
@@ -213,7 +213,7 @@ def _decoded(kind: type[M], data: Bytes) -> M:
 
 
 def _tolerantly(kind: type[M], data: Bytes) -> M:
-    """The second, slower reading: for `null` and absent lists, which other writers may leave behind."""
+    """Decode again, more slowly and tolerantly: other writers may write `null` or omit required lists."""
     document = read(data)
     try:
         return msgspec.convert(normalized(document, kind), kind, dec_hook=dec_hook)
@@ -224,8 +224,8 @@ def _tolerantly(kind: type[M], data: Bytes) -> M:
 def _decoder(kind: type[Model]) -> msgspec.json.Decoder[Any]:
     """The decoder of a class, made by one thread at a time.
 
-    msgspec notes what it knows of a class, and of the classes of its fields, on these classes, and notes that they are
-    known before all is noted: a second thread that decodes meanwhile crashes the interpreter.
+    msgspec stores what it knows of a class, and of the classes of its fields, on these classes, and marks them as known
+    before it has stored everything: a second thread that decodes meanwhile crashes the interpreter.
     """
     try:
         with _MAKING:

@@ -1,4 +1,4 @@
-"""Owner references: to whom an object belongs, and who controls it."""
+"""Owner references: the owners of an object, and its controller."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class AlreadyOwned(PilotageError):
 def set_controller_reference(owner: Owner, controlled: HasMetadata, *, block_owner_deletion: bool = True) -> None:
     """Make `owner` the controller of `controlled`, which is then deleted with it.
 
-    With `block_owner_deletion` a foreground deletion of the owner waits for this object. A reference to the same owner
-    is brought up to date. Raises AlreadyOwned if another one is the controller, and
-    InvalidOwner for an owner in another namespace.
+    With `block_owner_deletion` a foreground deletion of the owner waits for this object. An existing reference to the
+    same owner is updated. Raises AlreadyOwned if the object has another controller, and InvalidOwner for an owner in
+    another namespace.
     """
     reference = _reference(owner, controlled)
     reference.controller = True
@@ -57,7 +57,7 @@ def set_controller_reference(owner: Owner, controlled: HasMetadata, *, block_own
 
 
 def set_owner_reference(owner: Owner, owned: HasMetadata, *, block_owner_deletion: bool = False) -> None:
-    """Add `owner` to the owners of `owned`, not as its controller; one that is there is brought up to date.
+    """Add `owner` to the owners of `owned`, not as its controller; an existing reference is updated.
 
     With `block_owner_deletion` a foreground deletion of the owner waits for this object.
     """
@@ -68,7 +68,7 @@ def set_owner_reference(owner: Owner, owned: HasMetadata, *, block_owner_deletio
 
 
 def remove_owner_reference(owner: Owner, owned: HasMetadata) -> bool:
-    """Take `owner` off the owners of `owned`; False if it was none."""
+    """Remove `owner` from the owners of `owned`; False if it was not an owner."""
     references = owned.metadata.owner_references
     kept = [other for other in references if not _refers(other, owner)]
     if len(kept) == len(references):
@@ -78,7 +78,7 @@ def remove_owner_reference(owner: Owner, owned: HasMetadata) -> bool:
 
 
 def has_owner_reference(owner: Owner, owned: HasMetadata) -> bool:
-    """Whether `owner` is among the owners, whatever version of its kind they name."""
+    """Whether `owner` is among the owners, in any version of its kind."""
     return any(_refers(reference, owner) for reference in owned.metadata.owner_references)
 
 
@@ -89,7 +89,7 @@ def controller_of(owned: HasMetadata | ObjectMeta) -> OwnerReference | None:
 
 
 def is_controlled_by(owned: HasMetadata | ObjectMeta, owner: HasMetadata) -> bool:
-    """Whether the controller is this very object, by its uid."""
+    """Whether this object is the controller, compared by its uid."""
     reference = controller_of(owned)
     return reference is not None and bool(reference.uid) and reference.uid == owner.metadata.uid
 
@@ -137,7 +137,7 @@ def _refers(reference: OwnerReference, owner: Owner) -> bool:
 
 
 def _same(one: OwnerReference, other: OwnerReference) -> bool:
-    """By group, kind and name: the version may change, and the uid does when the owner is created again."""
+    """Compared by group, kind and name: the version may change, and the uid changes when the owner is created again."""
     return (_group(one), one.kind, one.name) == (_group(other), other.kind, other.name)
 
 

@@ -1,4 +1,4 @@
-"""Redaction: what must not be seen where an object or a message is printed or logged: values of Secrets.
+"""Redaction: hides values of Secrets where an object or a message is printed or logged.
 
 Keys and sizes are shown; they are needed to find a mistake.
 """
@@ -24,7 +24,7 @@ def hidden(values: Any) -> Any:
 
 
 def hidden_fields(group: str, kind: str, obj: object) -> dict[str, Any]:
-    """What to show in place of the fields of an object of a kind that hold secrets."""
+    """What to show instead of the secret fields of an object of a kind."""
     names = _SECRET_FIELDS.get((group, kind), ())
     return {name: hidden(value) for name in names if (value := getattr(obj, name, None))}
 
@@ -35,7 +35,7 @@ def shown_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def reason_of(error: Exception) -> str:
-    """Why bytes cannot be decoded, without any of them. The error itself may hold them all."""
+    """Why bytes cannot be decoded, without the bytes themselves, which the error may contain."""
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is not {error.encoding.upper()}"
     if isinstance(error, msgspec.DecodeError) and str(error).startswith(_ENUM):

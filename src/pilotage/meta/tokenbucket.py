@@ -1,4 +1,4 @@
-"""The token bucket of every rate limit: so many a second on average, and a burst after a pause. Time is passed in."""
+"""The token bucket of every rate limit: an average rate per second, and a burst after a pause. Time is passed in."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ class TokenBucket:
         self._at = now
 
     def take(self, now: float, number: float = 1, max_wait: float = 0.0) -> float | None:
-        """Take tokens, and return the seconds to wait until they are there.
-
-        None where that is longer than `max_wait`; then nothing is taken. Tokens that are taken in advance are a debt:
-        the next caller waits for them too, so callers that wait keep their order.
+        """Take tokens, and return the seconds to wait until they are available. None if that is longer than `max_wait`;
+        then nothing is taken. Tokens that are taken in advance are a debt: the next caller waits for them too, so
+        callers that wait keep their order.
         """
         self._refill(now)
         missing = number - self._tokens
@@ -35,7 +34,7 @@ class TokenBucket:
         return self.take(now) is not None
 
     def spend(self, number: float) -> None:
-        """Take tokens whether they are there or not: what they pay for has happened already."""
+        """Take tokens even if they are not available: the work that they pay for is done already."""
         self._tokens -= number
 
     def wait(self, now: float) -> float:
@@ -44,7 +43,7 @@ class TokenBucket:
         return -self._tokens / self._rate if self._tokens < 0 else 0.0
 
     def is_full(self, now: float) -> bool:
-        """Whether a new bucket would be the same: what was taken has come back."""
+        """Whether all tokens are available, as in a new bucket."""
         return self._tokens + (now - self._at) * self._rate >= self._burst
 
     def _refill(self, now: float) -> None:

@@ -20,9 +20,9 @@ from pilotage.meta.values import Value
 class Unstructured(MutableMapping[str, Any]):
     """An object as its document: `obj["spec"]["size"]`, with typed `metadata` beside it.
 
-    The document given is used, not copied. The typed metadata and `obj["metadata"]` are two views of one thing: what
-    is changed in one is in the other when it is next read, and fields of the metadata that the class `ObjectMeta` does
-    not know stay.
+    The document given is used, not copied. The typed metadata and `obj["metadata"]` are two views of the same data: a
+    change of one is visible in the other at its next read, and fields of the metadata that the class `ObjectMeta` does
+    not know are kept.
     """
 
     __hash__ = None  # type: ignore[assignment]  # it changes, and it is compared by value
@@ -71,7 +71,7 @@ class Unstructured(MutableMapping[str, Any]):
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """What the object is. DecodeError where the document does not say it properly."""
+        """The group, version and kind of the object. DecodeError if apiVersion or kind is missing or invalid."""
         try:
             return GroupVersionKind.of(self.api_version, self.kind)
         except ValueError as error:
@@ -95,9 +95,8 @@ class Unstructured(MutableMapping[str, Any]):
         self._metadata.typed = value  # the next look at the document carries the difference over
 
     def nested(self, *path: str | int, default: Any = None) -> Any:
-        """The value under a path of keys and indexes; `default` where it is absent or null.
-
-        TypeError where something on the way is neither an object nor a list.
+        """The value at a path of keys and indexes; `default` if it is absent or null. TypeError if a value on the way
+        is neither an object nor a list.
         """
         value: Any = self._visible(path)
         for depth, step in enumerate(path):
@@ -110,12 +109,12 @@ class Unstructured(MutableMapping[str, Any]):
         return default if value is None else value
 
     def set_nested(self, value: Any, *path: str | int) -> None:
-        """Set the value under a path; objects that are missing on the way are made."""
+        """Set the value at a path; missing objects on the way are created."""
         parent, last = self._parent(path, make=True)
         parent[last] = value
 
     def remove_nested(self, *path: str | int) -> None:
-        """Remove what is under a path, if it is there."""
+        """Remove the value at a path, if it exists."""
         parent, last = self._parent(path, make=False)
         if isinstance(parent, dict):
             parent.pop(last, None)
@@ -163,7 +162,7 @@ class Unstructured(MutableMapping[str, Any]):
         return self._content
 
     def _visible(self, path: tuple[str | int, ...]) -> dict[str, Any]:
-        """The document, in step with the typed metadata where the path leads there."""
+        """The document, synchronized with the typed metadata if the path begins with `metadata`."""
         return self.document if not path or path[0] == "metadata" else self._read()
 
     def _type(self, key: str) -> str:
@@ -196,7 +195,7 @@ class Unstructured(MutableMapping[str, Any]):
 
 
 class _TypedMetadata:
-    """The typed view of a document's metadata, and what both were when they last agreed."""
+    """The typed view of a document's metadata, and the state in which both last agreed."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.typed = objects.metadata_of(content.get("metadata"))
@@ -204,7 +203,7 @@ class _TypedMetadata:
         self._raw = canonical(content.get("metadata"))
 
     def write(self, content: dict[str, Any]) -> None:
-        """Carry what changed in the typed view over to the document; where both changed one field, the view wins."""
+        """Apply the changes of the typed view to the document; if both changed a field, the view wins."""
         now = _known(self.typed)
         if now != self._known:
             raw = content.get("metadata")
@@ -242,7 +241,7 @@ def _wrong_way(path: tuple[str | int, ...], depth: int, value: Any) -> TypeError
 
 
 class PartialObjectMetadata:
-    """The metadata of an object, without the rest. `gvk` is the kind of the object that it stands for."""
+    """The metadata of an object, without the rest. `gvk` is the kind of the object."""
 
     __hash__ = None  # type: ignore[assignment]  # its metadata may change
 
@@ -260,7 +259,7 @@ class PartialObjectMetadata:
 
     @classmethod
     def from_bytes(cls, gvk: GroupVersionKind, data: objects.Bytes) -> PartialObjectMetadata:
-        """Read the metadata of any object of the kind, or of the PartialObjectMetadata that a server gives for it."""
+        """Read the metadata of any object of the kind, or of the PartialObjectMetadata that a server returns for it."""
         return cls(gvk, objects.metadata_in(data))
 
     @property
@@ -277,16 +276,16 @@ class PartialObjectMetadata:
 
 
 class MetadataOnly(Value, frozen=True):
-    """Stands where a type stands, and gives `PartialObjectMetadata`."""
+    """Can be passed wherever a class can, for objects of type `PartialObjectMetadata`."""
 
     gvk: GroupVersionKind
 
     @property
     def object_type(self) -> type[PartialObjectMetadata]:
-        """The type of the objects that a call for this kind gives."""
+        """The type of the objects that a call with this kind returns."""
         return PartialObjectMetadata
 
 
 def metadata_only(kind: type[Resource] | GroupVersionKind) -> MetadataOnly:
-    """Ask for the metadata of a kind alone: `client.list(metadata_only(Pod))`."""
+    """Select only the metadata of a kind: `client.list(metadata_only(Pod))`."""
     return MetadataOnly(kind if isinstance(kind, GroupVersionKind) else kind.__resource__.gvk)

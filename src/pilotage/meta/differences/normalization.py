@@ -10,7 +10,7 @@ from pilotage.meta.models import FieldShape, ManagedFieldsEntry, Model, shapes
 
 
 def normalized(document: Any, model: type[Model]) -> Any:
-    """A copy of `document` that `model` can read, as far as absence is concerned; wrong types stay as they are.
+    """A copy of `document` in which `model` can decode absent and null fields; values of wrong types are not changed.
 
     `null` is dropped where it is not a value of the field, an absent list or map that is required becomes an empty one,
     and a whole number written as `1.0` is a whole number.

@@ -25,7 +25,7 @@ class UnconvertibleError(Exception):
     """A document has a field that another version, at which a manager owns something, does not have."""
 
     def within(self, where: str) -> UnconvertibleError:
-        """The same, with what was attempted before it."""
+        """The same error, with the step that failed."""
         return UnconvertibleError(f"{where}: {self}")
 
 
@@ -37,7 +37,7 @@ class Versions:
     convert: Convert
     exists: Callable[[str], bool] = lambda version: True
     ignored: Callable[[str], FieldSet] = lambda version: {}
-    """The fields that this resource or subresource does not write, at a version."""
+    """The fields that this resource or subresource ignores in writes, at a version."""
 
     def changes(self, old: Document, new: Document, version: str) -> FieldChanges | None:
         """The changes between two documents, at a version. Raises UnconvertibleError."""
@@ -54,7 +54,7 @@ class Versions:
             raise error.within(failed) from None
 
     def reconciled(self, managers: Managers, live: Document) -> dict[FieldManager, Owned]:
-        """The managers by the schemas as they are now. Raises UnconvertibleError."""
+        """The managers, adapted to the current schemas. Raises UnconvertibleError."""
         result = {}
         for version in {owned.api_version for owned in managers.values()}:
             self.convert(live, version)
@@ -73,7 +73,7 @@ class FieldConflict(NamedTuple):
 
     @property
     def owner(self) -> str:
-        """The other manager, as a message names it."""
+        """The other manager, as shown in messages."""
         return owner_text(self.manager)
 
 
@@ -182,7 +182,7 @@ def _with_owned(merged: Document, pruned: Document, owners: Managers, versions: 
 
 
 def conflict_message(conflicts: list[FieldConflict]) -> str:
-    """What the error of an apply says, the managers in order."""
+    """The message of a conflict, with the managers in order."""
     if len(conflicts) == 1:
         return f"Apply failed with 1 conflict: conflict with {conflicts[0].owner}: {elements.shown(conflicts[0].path)}"
     lines: dict[str, list[str]] = {}
@@ -193,7 +193,7 @@ def conflict_message(conflicts: list[FieldConflict]) -> str:
 
 
 def owner_text(manager: FieldManager) -> str:
-    """A manager as messages name it: `"kubectl" with subresource "status" using v1`."""
+    """A manager as shown in messages: `"kubectl" with subresource "status" using v1`."""
     text = causes.shown(manager.name)
     if manager.subresource:
         text += f" with subresource {causes.shown(manager.subresource)}"

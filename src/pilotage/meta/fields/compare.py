@@ -13,7 +13,7 @@ _ABSENT: Any = object()
 _CONTAINERS = frozenset((dict, list))
 _MAX_REMEMBERED = 256
 _MAX_NAMES = 1024
-"""Characters of the names in a map whose field set is worth remembering."""
+"""The maximum length of the names in a map whose field set is cached."""
 
 
 class FieldChanges(NamedTuple):
@@ -37,7 +37,7 @@ def changes(field_type: FieldType, old: Any, new: Any) -> FieldChanges:
 
 
 def _compare(field_type: FieldType, old: Any, new: Any, out: FieldChanges) -> bool:
-    """Note what differs below a field. Whether the field itself has another value."""
+    """Record what differs below a field. Returns whether the field itself has another value."""
     if field_type.is_map and isinstance(old, dict) and isinstance(new, dict):
         if field_type.atomic:
             return not equal(old, new)
@@ -106,7 +106,7 @@ def _compare_items(element: str, field_type: FieldType, old: list[Any], new: lis
 
 
 def compare_field(element: str, field_type: FieldType, old: Any, new: Any, out: FieldChanges) -> None:
-    """Note the changes of one field, or of one item of a list, from one value to another."""
+    """Record the changes of one field, or of one item of a list, from one value to another."""
     found = FieldChanges({}, {})
     differs = _compare(field_type, old, new, found)
     if found.removed:

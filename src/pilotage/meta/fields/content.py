@@ -62,7 +62,7 @@ def with_named_fields(field_type: FieldType, fields: FieldSet) -> FieldSet:
 
 
 def reconciled(field_type: FieldType, fields: FieldSet) -> FieldSet:
-    """The set by a schema that came later: of a list or a map that has become atomic, its owner owns the whole."""
+    """The set, adapted to a newer schema: if a list or a map has become atomic, its owner owns all of it."""
     result = fields
     for element, below in fields.items():
         if not below:
@@ -141,7 +141,7 @@ def _granular(field_type: FieldType, value: Any) -> bool:
 
 
 def _merged_lists(field_type: FieldType, rule: ListRule, live: list[Any], applied: list[Any]) -> list[Any]:
-    """Items that both have come in the applied order; the others keep their place before the next shared item."""
+    """Items that both lists have are in the applied order; the others keep their place before the next shared item."""
     olds = items.by_element(field_type, rule, live)
     news = items.by_element(field_type, rule, applied)
     rest = _Rest([(_identity(field_type, rule, item), item) for item in live], news)
@@ -167,7 +167,8 @@ class _Rest:
         self._position = 0
 
     def until(self, shared: str) -> list[Any]:
-        """The items before a shared one that are not in the applied list; those that are have another place."""
+        """The items before a shared item that are not in the applied list; items of the applied list are placed
+        elsewhere."""
         found = []
         while self._position < len(self._entries):
             element, item = self._entries[self._position]
@@ -179,7 +180,7 @@ class _Rest:
         return found
 
     def skip(self, element: str) -> None:
-        """Go on after an item, if it is the next."""
+        """Skip an item, if it is the next."""
         if self._position < len(self._entries) and self._entries[self._position][0] == element:
             self._position += 1
 

@@ -30,7 +30,7 @@ def key(keys: dict[str, Any]) -> str:
 
 @lru_cache(maxsize=4096)
 def name_key(name: str, item: str) -> str:
-    """The element of an item whose only key is a short text, as most are: many objects have the same ones."""
+    """The element of an item whose only key is a short string, cached because many objects have the same ones."""
     return key({name: item})
 
 
@@ -42,7 +42,7 @@ def shown(path: tuple[str, ...]) -> str:
 def normalized(fields: Any) -> FieldSet:
     """A set as a client wrote it, with each element in its one form. ValueError if it is not a set.
 
-    Elements of an unknown kind are dropped, as what a later version may know.
+    Elements of an unknown kind are dropped: a later version may have added them.
     """
     if not isinstance(fields, dict):
         raise ValueError("a set of fields is an object")
@@ -81,7 +81,7 @@ def _rank(element: str) -> tuple[str, list[Any]]:
 
 
 def _comparable(item: Any) -> tuple[int, Any]:
-    """A key so that all can be compared: what is neither a number nor a text comes last."""
+    """A sort key for values of different types: values that are neither numbers nor strings come last."""
     if isinstance(item, int | float):
         return 0, item
     return (1, item) if isinstance(item, str) else (2, causes.json_shown(item))

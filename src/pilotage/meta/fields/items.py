@@ -12,11 +12,11 @@ from pilotage.meta.fields.schema import FieldType, ListRule
 _DICTS = frozenset((dict,))
 _STRINGS = frozenset((str,))
 _SHORT = 253
-"""Characters of a name that is worth remembering."""
+"""The maximum length of a name that is cached."""
 
 
 class NoIdentityError(ValueError):
-    """An item of a list has nothing that identifies it."""
+    """An item of a list has neither keys nor a value that identify it."""
 
 
 def element_of(field_type: FieldType, rule: ListRule, item: Any) -> str:
@@ -55,7 +55,7 @@ def _key_element(field_type: FieldType, keys: tuple[str, ...], item: Any) -> str
 def by_element(field_type: FieldType, rule: ListRule, items: list[Any]) -> dict[str, list[Any]]:
     """The items of a list by their path elements, in order; several where they are duplicates.
 
-    Items that nothing identifies are left out.
+    Items without an identity are omitted.
     """
     if len(rule.keys) == 1 and (found := _by_name(rule.keys[0], items)) is not None:
         return found

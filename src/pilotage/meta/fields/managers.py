@@ -38,7 +38,7 @@ class FieldManager(NamedTuple):
 
     @property
     def rank(self) -> str:
-        """What Kubernetes sorts managers by, where it does not sort their entries: themselves, as JSON."""
+        """The key that Kubernetes sorts managers by, where it does not sort their entries: the manager as JSON."""
         named = {"manager": self.name, "operation": self.operation, "apiVersion": self.api_version}
         return causes.json_shown(
             {key: value for key, value in (named | {"subresource": self.subresource}).items() if value}
@@ -59,9 +59,8 @@ Managers = Mapping[FieldManager, Owned]
 
 
 def read(entries: Any, *, trusted: bool = False) -> dict[FieldManager, Owned]:
-    """The managers in a list of entries. ValueError if one of them is malformed: then none of them counts.
-
-    The sets of `trusted` entries, which the server wrote, are taken as they are.
+    """The managers in a list of entries. ValueError if one of them is malformed: then all of them are ignored. The sets
+    of `trusted` entries, which the server wrote, are not checked.
     """
     found: dict[FieldManager, Owned] = {}
     for entry in entries or ():
@@ -94,7 +93,7 @@ def _rank(entry: Document) -> tuple[str, ...]:
 
 
 def entry(manager: FieldManager, owned: Owned, *, in_order: bool = False) -> Document:
-    """The entry of one manager. Its fields are brought into Kubernetes' order, unless they are `in_order`."""
+    """The entry of one manager. Its fields are sorted in Kubernetes' order, unless they are `in_order`."""
     before = owned.entry
     if before is not None and before.get("fieldsV1") is owned.fields:  # most entries stay as they are
         return before if before.get("time", "") == owned.time else before | {"time": owned.time}
@@ -110,9 +109,10 @@ def entry(manager: FieldManager, owned: Owned, *, in_order: bool = False) -> Doc
 
 
 def renewed(entries: list[Document], manager: FieldManager, changes: FieldChanges, time: str) -> list[Document] | None:
-    """The entries after a write that changes only what its manager owns alone, which most writes do: a new time.
+    """The entries after a write that changes only fields that its manager owns alone, as most writes do: only the time
+    changes.
 
-    None where ownership changes, or where that takes a closer look: a set at another version, another manager's field.
+    None if ownership changes, or if that must be checked in full: a set at another version, a field of another manager.
     """
     name, operation, version, subresource = manager
     removed, written = changes
@@ -137,7 +137,7 @@ def renewed(entries: list[Document], manager: FieldManager, changes: FieldChange
 
 
 def is_reset(entries: Any) -> bool:
-    """Whether entries, as a writer sent them, ask to forget all managers: an empty list, or one empty entry."""
+    """Whether entries that a writer sent request the removal of all managers: an empty list, or one empty entry."""
     return entries is not None and (not entries or entries == [{}])
 
 

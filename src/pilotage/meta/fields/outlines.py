@@ -1,6 +1,7 @@
 """The outline of an object: its names and the keys of its lists. Objects of one outline have the same fields.
 
-Most objects of a kind have one of few outlines, and an outline is found in a fraction of the time of a field set.
+Most objects of a kind have one of few outlines, and computing an outline takes a fraction of the time of computing a
+field set.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _STRINGS = frozenset((str,))
 _PLAIN = frozenset((str, int))
 """The types of keys whose equal values are the same key: 1, 1.0 and true are equal, but are three keys."""
 _NOTHING = (None,)
-"""The outline of a value without fields. That of an empty map is another: some fields are never left out."""
+"""The outline of a value without fields. An empty map has another outline, because some fields are never omitted."""
 
 
 class _NoOutlineError(Exception):

@@ -1,7 +1,7 @@
 """What field sets need to know of a kind: which maps and lists are granular, and what identifies the items of a list.
 
 The same view serves the OpenAPI schemas of built-in kinds and the structural schemas of custom resources. It is built
-on use: a program that touches a Pod's labels never looks at its containers.
+on use: a write of a Pod's labels does not build the types of its containers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class FieldType:
     """The map is one value, without fields that can be owned apart."""
 
     exact: bool = field(init=False)
-    """Values that Python finds equal are equal: nowhere in them may 1 stand for true."""
+    """Whether Python's `==` can compare values of this type: no value in it can be 1 in one document and true in
+    another."""
 
     def __post_init__(self) -> None:
         self.exact = not self.is_map and self.list_rule is None
@@ -164,7 +165,7 @@ class Types:
 
 
 def _is_exact(schema: Schema) -> bool:
-    """Whether a schema without references says of every value in it of which type it is."""
+    """Whether a schema without references declares the type of every value in it."""
     kind = schema.get("type")
     if kind == "array":
         return _is_exact(schema.get("items") or {})
@@ -247,7 +248,7 @@ def reference_of(schema: Schema) -> str | None:
 
 
 def _map_type(schema: Schema) -> bool | None:
-    """Whether the schema makes a map atomic; None where it does not say."""
+    """Whether the schema makes a map atomic; None if it does not specify it."""
     map_type = schema.get("x-kubernetes-map-type")
     return None if map_type is None else map_type == "atomic"
 

@@ -40,7 +40,7 @@ ChangesAt = Callable[[str], FieldChanges | None]
 
 
 class FieldWriter(NamedTuple):
-    """Who writes, and when."""
+    """The manager of a write, and its time."""
 
     manager: FieldManager
     api_version: str
@@ -51,7 +51,7 @@ def updated(managers: Managers, changes_at: ChangesAt, writer: FieldWriter) -> d
     """The managers after an update: the writer owns what it changed, and what it removed has no owner."""
     result = released(managers, changes_at, keep=writer.manager)
     own = changes_at(writer.api_version)
-    assert own is not None, "the version of a write exists"
+    assert own is not None, "the version of a write is always served"
     written = sets.difference(own.written, NEVER_OWNED)
     before = result.get(writer.manager)
     fields = _difference(before.fields, own.removed) if before is not None else {}
@@ -86,5 +86,5 @@ def released(managers: Managers, changes_at: ChangesAt, keep: FieldManager) -> d
 
 
 def _difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """As `difference`, and the same object where there is none: such a set need not be written again."""
+    """As `difference`, but returns the same object if nothing is removed: such a set need not be encoded again."""
     return sets.difference(one, other) if sets.intersects(one, other) else one

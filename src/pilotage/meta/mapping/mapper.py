@@ -24,7 +24,7 @@ class RESTMapping(Value, frozen=True):
 
 
 class AmbiguousMatch(NoMatch):
-    """More than one resource goes by that name; `candidates` are they. Name the group: `deployments.apps`."""
+    """More than one resource has that name; `candidates` lists them. Name the group: `deployments.apps`."""
 
     def __init__(self, message: str, candidates: tuple[GroupVersionResource, ...]) -> None:
         self.candidates = candidates
@@ -36,14 +36,14 @@ class RESTMapper:
 
     A resource is found by its plural, singular, short name or kind in any case, with its group if need be
     (`deployments.apps`, `deployments.v1.apps`), or by a GroupVersionResource in which the group or the version may be
-    empty. Of several versions the preferred one is meant.
+    empty. If several versions match, the preferred one is returned.
     """
 
     def __init__(self, mappings: Iterable[RESTMapping] = ()) -> None:
         self._tables = _Tables(mappings)
 
     def replace(self, mappings: Iterable[RESTMapping]) -> None:
-        """Know these, and forget all others. In one step: lookups in other threads see the old state or the new one."""
+        """Replace all mappings, atomically: lookups in other threads see the old state or the new one."""
         self._tables = _Tables(mappings)
 
     def snapshot(self) -> RESTMapper:
@@ -54,7 +54,7 @@ class RESTMapper:
 
     @property
     def mappings(self) -> tuple[RESTMapping, ...]:
-        """All there are."""
+        """All mappings."""
         return self._tables.mappings
 
     def known(self, kind: GroupVersionKind) -> RESTMapping | None:
@@ -62,12 +62,12 @@ class RESTMapper:
         return self._tables.by_kind.get(kind)
 
     async def lookup(self, what: GroupVersionKind | GroupVersionResource | str) -> RESTMapping:
-        """As `rest_mapping` for a kind and `mapping_for` for a name; a mapper that can ask a server does so first where
-        it does not know the answer."""
+        """As `rest_mapping` for a kind and `mapping_for` for a name; a mapper with a server runs discovery first if the
+        kind or name is unknown."""
         return self.rest_mapping(what) if isinstance(what, GroupVersionKind) else self.mapping_for(what)
 
     async def discover(self) -> None:
-        """Ask the server what it serves, where there is one to ask."""
+        """Ask the server what it serves, if the mapper has a server."""
 
     def rest_mapping(self, kind: GroupVersionKind | GroupKind, *versions: str) -> RESTMapping:
         """The resource of a kind: in the first of `versions` that is served, else in the preferred one.
@@ -82,12 +82,12 @@ class RESTMapper:
         return found
 
     def mappings_for(self, resource: str | GroupVersionResource) -> list[RESTMapping]:
-        """Everything that goes by a name, preferred versions first; plurals come before other names."""
+        """All mappings with this name, preferred versions first; plurals come before other names."""
         found = self._tables.of_resource(resource)
         return self._tables.of_resource(resource) if not found and self._discover_missing() else found
 
     def mapping_for(self, resource: str | GroupVersionResource) -> RESTMapping:
-        """The one that is meant by a name. Raises NoMatch, and AmbiguousMatch if several groups have it.
+        """The mapping for a name. Raises NoMatch, and AmbiguousMatch if several groups have it.
 
         The core group goes before all others, as in kubectl: `events` are those of `v1`.
         """
@@ -102,23 +102,23 @@ class RESTMapper:
         return first
 
     def kind_for(self, resource: str | GroupVersionResource) -> GroupVersionKind:
-        """The kind that is meant by a name. Raises as `mapping_for`."""
+        """The kind for a name. Raises as `mapping_for`."""
         return self.mapping_for(resource).gvk
 
     def kinds_for(self, resource: str | GroupVersionResource) -> list[GroupVersionKind]:
-        """All kinds and versions that go by a name; empty if there is none."""
+        """All kinds and versions with this name; empty if there is none."""
         return list(dict.fromkeys(mapping.gvk for mapping in self.mappings_for(resource)))
 
     def resource_for(self, resource: str | GroupVersionResource) -> GroupVersionResource:
-        """The full name of the resource that is meant by a name. Raises as `mapping_for`."""
+        """The full name of the resource for a name. Raises as `mapping_for`."""
         return self.mapping_for(resource).resource
 
     def _discover_missing(self) -> bool:
-        """Called where something is not known: whether what is known has changed by that."""
+        """Called when a name or kind is unknown: discover, and return whether the mappings have changed."""
         return False
 
     def _hint(self) -> str:
-        """What the message about something that is not known ends with."""
+        """The end of the message about an unknown name or kind."""
         return ""
 
 

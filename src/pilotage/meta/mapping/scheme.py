@@ -1,4 +1,4 @@
-"""The scheme: which Python type stands for which kind."""
+"""The scheme: maps kinds to Python types."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Patches made from a document before and after: apply(before, diff(before, after)) is `after` again.
 
-What a patch cannot say, no diff can: that a field of an object is `null` (both kinds read that as a removal); for a
-strategic one also fields whose names start with `$`, and an item twice in a merged list of scalars, which is a set.
+A diff cannot express what a patch cannot express: a field that is `null` (in both kinds of merge patch that is a
+removal); for a strategic one also fields whose names start with `$`, and an item twice in a merged list of scalars,
+which is a set.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def _operations(before: Any, after: Any, path: Pointer) -> Iterator[dict[str, An
 
 
 def _list_operations(before: list[Any], after: list[Any], path: Pointer) -> Iterator[dict[str, Any]]:
-    """Items equal at both ends stay; those between are changed in place, and come or go after the last of them."""
+    """Equal items at both ends are kept; those between are changed in place, then items are added or removed after
+    them."""
     shorter = min(len(before), len(after))
     start = next((index for index in range(shorter) if not same(before[index], after[index])), shorter)
     end = next((index for index in range(shorter - start) if not same(before[-1 - index], after[-1 - index])), None)

@@ -2,7 +2,7 @@
 
 `replace` adds a member that is missing, `copy` of a missing member adds null, a `value` that is missing is null, and
 `test` for null passes where the member is missing. An index counts from the end if it is negative, and may have leading
-zeros. What stands before the first slash of a path is ignored.
+zeros. Text before the first slash of a path is ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from pilotage.meta.documents import copied, same
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
-"""What all `copy` operations of a patch may add together, as JSON: without it, 30 operations make a gigabyte."""
+"""The limit of what all `copy` operations of a patch add, as JSON: without it, 30 operations could create a
+gigabyte."""
 
 Pointer: TypeAlias = "tuple[str, ...]"
 
@@ -147,7 +148,7 @@ class _Target:
             parent[_index(path, len(path) - 1, len(parent) - 1)] = value
 
     def _parent(self, path: Pointer) -> Any:
-        """The object or list that has, or would have, what the path names."""
+        """The object or list that contains, or would contain, the value at the path."""
         value = self.document
         for depth in range(len(path) - 1):
             value = _step(value, path, depth)
@@ -225,7 +226,7 @@ def _index(path: Pointer, depth: int, highest: int) -> int:
 
 
 def _missing(path: Pointer, depth: int) -> PatchDoesNotApply:
-    return _does_not_apply(path, depth, "is not there")
+    return _does_not_apply(path, depth, "does not exist")
 
 
 def _does_not_apply(path: Pointer, depth: int, reason: str) -> PatchDoesNotApply:
@@ -234,5 +235,5 @@ def _does_not_apply(path: Pointer, depth: int, reason: str) -> PatchDoesNotApply
 
 
 def _shortened(text: str) -> str:
-    """A hostile pointer may be megabytes long, which must not be in a message."""
+    """The beginning of a pointer, for a message: a hostile one may be megabytes long."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")

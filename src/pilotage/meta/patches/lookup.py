@@ -1,4 +1,4 @@
-"""Where a strategic merge patch learns how to merge: the strategy and merge key of each field."""
+"""How a strategic merge patch merges each field: its patch strategy and merge key."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class MergeSchema(Protocol):
 
 
 def schema_of(schema: MergeSchema | type[Model] | None) -> MergeSchema | None:
-    """Where a schema is wanted, a class will do."""
+    """The merge schema for a schema or a class."""
     return ModelMergeSchema(schema) if isinstance(schema, type) else schema
 
 
 @dataclass(frozen=True, slots=True)
 class ModelMergeSchema:
-    """What the `PatchMerge` markers of a class say."""
+    """A merge schema from the `PatchMerge` markers of a class."""
 
     model: type[Model]
 
@@ -57,7 +57,7 @@ class ModelMergeSchema:
 
 @dataclass(frozen=True, slots=True)
 class OpenAPIMergeSchema:
-    """What the `x-kubernetes-patch-…` extensions of an OpenAPI schema say."""
+    """A merge schema from the `x-kubernetes-patch-…` extensions of an OpenAPI schema."""
 
     schema: Mapping[str, Any]
     resolve: Resolve

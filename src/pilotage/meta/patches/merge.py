@@ -1,6 +1,6 @@
 """JSON merge patch (RFC 7386): objects are merged, `null` removes, everything else replaces.
 
-As in Kubernetes, and unlike in the RFC, the objects in a list are without their nulls, too.
+As in Kubernetes, and unlike in the RFC, nulls are removed from objects in lists, too.
 """
 
 from __future__ import annotations

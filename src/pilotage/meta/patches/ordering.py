@@ -1,4 +1,4 @@
-"""The order of a merged list: as the patch has it, with what the patch does not name kept in its old place."""
+"""The order of a merged list: that of the patch; items that the patch does not name keep their place."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def identity(item: Any, key: str) -> bytes | None:
 
 
 def arranged(entries: Iterable[MergedItem], order: Iterable[bytes | None]) -> list[Any]:
-    """The values of the entries: those that `order` names in that order, each other one before the first of them that
-    it stood before in the list as it was, else at the end."""
+    """The values of the entries: those in `order` in that order; each other entry before the first of them that
+    followed it in the old list, else at the end."""
     ranks: dict[bytes | None, int] = {}
     for rank, name in enumerate(order):
         ranks.setdefault(name, rank)

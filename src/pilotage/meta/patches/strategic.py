@@ -75,7 +75,7 @@ class ListMerge:
             raise MalformedDirective(message, path=self.path, code=500)
 
     def _objects(self, entries: list[MergedItem], patch: list[Any]) -> list[Any]:
-        """Merge the patch's items into the entries, or remove them; what was merged or added is returned."""
+        """Merge the patch's items into the entries, or remove them; returns the merged and added ones."""
         if not self.key:
             raise MalformedPatch(f"{self.path}: this list cannot be merged, it has no merge key", path=self.path)
         removed = {self._name(item) for item in patch if _is_deletion(item, self.path)}
@@ -212,7 +212,7 @@ def _scalars(entries: list[MergedItem], patch: list[Any]) -> list[Any]:
 
 
 def _plain(value: Any, path: str) -> Any:
-    """A value of the patch that meets nothing to merge with: without directives and nulls."""
+    """A value of the patch that has nothing to merge with, without directives and nulls."""
     if isinstance(value, dict):
         _directive(value, path)
         return {

@@ -21,7 +21,7 @@ _SECOND = timedelta(seconds=1)
 
 
 class Special:
-    """A message, and the value that stands for it in JSON."""
+    """A message, and its value in JSON."""
 
     wire = wire.LENGTH
 

@@ -1,4 +1,4 @@
-"""The scalar types of fields: what stands on the wire, and the value in the document."""
+"""The scalar types of fields: their encoding on the wire, and the value in the document."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ProtobufType(Protocol):
         """The value in `data[at:end]`: the content of a length-delimited field, or a whole number."""
 
     def write(self, value: Any) -> bytes:
-        """The value as it stands after its tag. Raises TypeError, ValueError or AttributeError for a wrong type."""
+        """The encoded value, without its tag. Raises TypeError, ValueError or AttributeError for a wrong type."""
 
     def zero(self) -> bytes:
         """What Go writes for a field that is not a pointer and not set."""

@@ -1,4 +1,5 @@
-"""The wire format of protobuf: varints, tags and the lengths of fields. What runs past its end raises DecodeError."""
+"""The wire format of protobuf: varints, tags and the lengths of fields. A field that exceeds the data raises
+DecodeError."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def read_length(data: bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def skip(data: bytes, at: int, end: int, wire: int, number: int) -> int:
-    """Where an unknown field ends. Groups may lie inside one another; they are counted, not recursed into."""
+    """Where an unknown field ends. Nested groups are counted, without recursion."""
     if not 0 < number < MAX_FIELD:
         raise DecodeError(f"proto: illegal tag {number} (wire type {wire})")
     depth = 0

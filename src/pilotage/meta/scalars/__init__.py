@@ -1,1 +1,1 @@
-"""Types of single values with a form of their own in JSON: quantities, times, IntOrString."""
+"""Scalar types with a special JSON form: quantities, times, IntOrString."""

@@ -32,7 +32,7 @@ def enc_hook(value: object) -> object:
 
 
 def dec_hook(type_: type[Any], value: Any) -> Any:
-    """A value of `type_` from what stands on the wire; msgspec adds the path to the error."""
+    """A value of `type_` from its wire form; msgspec adds the path to the error."""
     if type_ is Quantity:
         return Quantity(value)
     if type_ is MicroTime or type_ is Duration:

@@ -1,9 +1,9 @@
 """Quantities: exact numbers with Kubernetes' suffixes (`500m`, `1.5Gi`, `12e6`).
 
-A quantity is a whole number of billionths: what is finer is rounded away from zero when it is read, as Kubernetes does
-("if you want some, you get some"). With a binary suffix the magnitude is capped at 2^63 - 1, also as Kubernetes does.
-Decimal ones are not capped, but what is written with more than 256 characters or has an exponent above 256 is refused,
-so that no text of a few bytes becomes a number of megabytes.
+A quantity is a whole number of billionths: finer values are rounded away from zero when they are parsed, as Kubernetes
+does ("if you want some, you get some"). With a binary suffix the magnitude is capped at 2^63 - 1, also as Kubernetes
+does. Decimal ones are not capped, but a text with more than 256 characters or an exponent above 256 is rejected, so
+that a text of a few bytes cannot become a number of megabytes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Quantity:
 
     @property
     def wire(self) -> str | int:
-        """What stands on the wire: just what was read (a fraction as text), or the canonical text of a result."""
+        """The wire form: the text that was read (a fraction as text), or the canonical text of a result."""
         return self._wire
 
     def canonical(self) -> str:

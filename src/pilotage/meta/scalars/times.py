@@ -1,4 +1,4 @@
-"""Points in time and lengths of time, as they stand on the wire.
+"""Points in time and durations, in their wire forms.
 
 `Time` is a plain `datetime`; Kubernetes writes it in UTC to the second. `MicroTime` always has six digits of a second.
 `Duration` is a `timedelta` in Go's form (`1h30m0s`).
@@ -27,18 +27,17 @@ _RFC3339 = (
 
 
 _written = (datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC), "")
-"""The last second that was written, from its start to its end, and its text: most times are of the same second."""
+"""The last formatted second, its start and end, and its text: most times are in the same second."""
 
 
 _without_time: set[type] = set()
-"""The classes of event loops that keep no time of their own."""
+"""The classes of event loops without virtual time."""
 
 
 def system_clock() -> datetime:
-    """The time now, in UTC: the machine's, or that of the running event loop where it keeps a virtual one.
-
-    A loop keeps one where it has a method `now` that returns a datetime, as the test kit's has: what asks for the time
-    without a clock of its own then sees the time that timers see.
+    """The time now, in UTC: the machine's, or the virtual time of the running event loop. A loop has virtual time if it
+    has a method `now` that returns a datetime, as the loop of the test kit has: code without its own clock then uses
+    the same time as timers.
     """
     asyncio: Any = sys.modules.get("asyncio")  # not imported here: times are also read by programs that have no loop
     loop = asyncio._get_running_loop() if asyncio is not None else None
@@ -57,7 +56,8 @@ def now(clock: Clock = system_clock) -> datetime:
 
 
 def parse(text: str) -> datetime:
-    """Read an RFC 3339 time with its zone; what is finer than a microsecond is cut off. ValueError if it is not one."""
+    """Parse an RFC 3339 time with its zone; fractions below a microsecond are truncated. ValueError if it is not
+    one."""
     if len(text) == 20 and text[4::3] == "--T::Z" and text[11:13] < "24":
         try:
             return datetime.fromisoformat(text)  # as metadata has it: a tenth of the time
@@ -146,7 +146,7 @@ class MicroTime(datetime):
         return cls.of(parse(text))
 
     def format(self) -> str:
-        """What stands on the wire."""
+        """The wire form."""
         return _in_utc(self).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
@@ -168,7 +168,7 @@ _MAX_TEXT = 128
 class Duration(timedelta):
     """A length of time, read and written in Go's form: `1h30m0s`, `250ms`, `-1.5s`.
 
-    It is exact to the microsecond; what is finer is rounded away from zero, so that `1ns` is not nothing.
+    It is exact to the microsecond; smaller fractions are rounded away from zero, so that `1ns` does not become zero.
     Sums, differences and multiples of a Duration are Durations.
     """
 
@@ -185,7 +185,7 @@ class Duration(timedelta):
         return cls(microseconds=-microseconds if nanoseconds < 0 else microseconds)
 
     def format(self) -> str:
-        """What stands on the wire: Go's one text for this length."""
+        """The wire form: Go's canonical text for this duration."""
         microseconds = (self.days * 86_400 + self.seconds) * 1_000_000 + self.microseconds
         return ("-" if microseconds < 0 else "") + _go_text(abs(microseconds))
 

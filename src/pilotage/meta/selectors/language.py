@@ -1,4 +1,4 @@
-"""The grammar of label selectors: from text to terms, with the words of Kubernetes' parser for what it refuses."""
+"""The grammar of label selectors: parses text into terms, with the error messages of Kubernetes' parser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class _Token(NamedTuple):
 
 
 def parse(text: str, check_key: Callable[[str], None], make: Callable[[Term], Made]) -> list[Made]:
-    """What `make` makes of the terms of a selector. Raises BadRequest, as `check_key` and `make` may, in text order."""
+    """The results of `make` for the terms of a selector. Raises BadRequest, as `check_key` and `make` may, in text
+    order."""
     return _Parser(list(_tokens(text)), check_key, make).selector()
 
 

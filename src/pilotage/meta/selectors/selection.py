@@ -24,14 +24,14 @@ def selector_of(labels: Labels) -> Selector | None:
 
 
 def selector_text(labels: Labels) -> str:
-    """A label selector as the wire has it."""
+    """A label selector in its wire form."""
     if isinstance(labels, Mapping):
         return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
     return "" if labels is None else str(labels)
 
 
 def field_text(fields: Fields) -> str:
-    """A field selector as the wire has it; in a mapping's values nothing has a meaning of its own."""
+    """A field selector in its wire form; special characters in a mapping's values are escaped."""
     if isinstance(fields, Mapping):
         return ",".join(f"{key}={escaped(value)}" for key, value in sorted(fields.items()))
     return "" if fields is None else str(fields)

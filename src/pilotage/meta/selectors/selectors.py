@@ -1,7 +1,7 @@
-"""Selectors: which objects are meant, by their labels or by their fields.
+"""Selectors: select objects by their labels or by their fields.
 
 `Selector` has Kubernetes' label language (`app=web, tier in (a,b), !canary`), `FieldSelector` the one for fields
-(`status.phase!=Running`). Both are values: parsed once, compared by what they say, printed in one canonical form.
+(`status.phase!=Running`). Both are values: parsed once, compared by their requirements, printed in one canonical form.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Requirement(Value, frozen=True):
             raise BadRequest(messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]")
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels fulfil it. What is not there is unequal to, and not in, everything."""
+        """Whether labels match. A missing label matches `!=` and `notin`."""
         return _predicate(self)(labels)
 
     def __str__(self) -> str:
@@ -88,12 +88,12 @@ class Selector:
 
     @classmethod
     def from_labels(cls, labels: Mapping[str, str]) -> Selector:
-        """Select what has all of these labels, with these values."""
+        """Select objects with all of these labels and values."""
         return cls(tuple(Requirement(key, "=", (_string(value),)) for key, value in labels.items()))
 
     @classmethod
     def from_label_selector(cls, selector: Mapping[str, Any]) -> Selector:
-        """From the form that objects hold: a mapping with `matchLabels` and `matchExpressions`."""
+        """From the form in objects: a mapping with `matchLabels` and `matchExpressions`."""
         if unknown := sorted(map(str, selector.keys() - {"matchLabels", "matchExpressions"})):
             # Passed over, a misspelt one would select everything.
             raise bad(f"a label selector has matchLabels and matchExpressions, not {_quoted(unknown[0])}")
@@ -132,7 +132,7 @@ class FieldRequirement(Value, frozen=True, order=True):
     value: str
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Whether it holds; a field that is not there counts as the empty string."""
+        """Whether the field matches; a missing field counts as the empty string."""
         return (fields.get(self.field, "") == self.value) == (self.operator == "=")
 
     def __str__(self) -> str:
@@ -149,18 +149,18 @@ class FieldSelector(Value, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> FieldSelector:
-        """Read `a=b,c!=d`; a backslash escapes a comma, an equals sign or itself; empty terms are passed over."""
+        """Read `a=b,c!=d`; a backslash escapes a comma, an equals sign or itself; empty terms are skipped."""
         _check_length(text)
         found = [_field_requirement(text, term) for term in sorted(_field_terms(text)) if term]
         return cls(tuple(requirement for requirement in found if requirement.field or requirement.value))
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, str]) -> FieldSelector:
-        """Select what has all of these fields, with these values."""
+        """Select objects with all of these fields and values."""
         return cls(tuple(FieldRequirement(name, "=", value) for name, value in fields.items()))
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Whether an object with these fields is selected; one that is not there counts as empty."""
+        """Whether an object with these fields is selected; a missing field counts as empty."""
         return all(requirement.matches(fields) for requirement in self.requirements)
 
     def requires(self, name: str) -> str | None:
@@ -312,7 +312,7 @@ def _field_requirement(text: str, term: str) -> FieldRequirement:
 
 
 def escaped(value: str) -> str:
-    """A value of a field selector, in which nothing has a meaning of its own."""
+    """A value of a field selector with its special characters escaped."""
     return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
 
 

@@ -1,4 +1,4 @@
-"""JSON as Go's decoder reads it, where it is more lenient than ours, and its messages about what is not JSON."""
+"""JSON as Go's decoder reads it, which is more lenient than ours, with Go's messages for invalid JSON."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _lenient(data: bytes, error: DecodeError) -> Any:
 
 
 def read_merged(data: bytes) -> Any:
-    """As `read`; of a key that is there twice with an object each, the value has the members of both."""
+    """As `read`; if a duplicate key has objects as values, the result has the members of both."""
     text = _ESCAPED.sub("\ufffd", data.decode(errors="surrogateescape"))
     try:
         pairs = json.loads(text, object_pairs_hook=jsontext.Pairs, parse_int=_integer, parse_float=_float)
@@ -75,7 +75,7 @@ def _merged(value: Any) -> Any:
 
 
 def _merge(found: dict[str, Any], pairs: jsontext.Pairs) -> None:
-    """Add pairs in the order of the text. Each is looked at once, however often its key is repeated."""
+    """Add pairs in the order of the text. Each pair is processed once, even if its key is repeated many times."""
     for key, value in pairs:
         old = found.get(key)
         if isinstance(old, dict) and isinstance(value, jsontext.Pairs):
@@ -115,7 +115,7 @@ def quoted(text: str) -> str:
 
 
 def syntax_error(data: bytes) -> str:
-    """What Go's scanner says of the first byte that cannot be JSON; empty where there is none."""
+    """The message of Go's scanner for the first byte that is not valid JSON; empty if the text is valid."""
     try:
         _Scanner(data).document()
     except _SyntaxError as error:
@@ -128,7 +128,7 @@ class _SyntaxError(Exception):
 
 
 class _Scanner:
-    """Looks for the first error, with its own stack: hostile text may be nested as deep as it is long."""
+    """Finds the first error, with an explicit stack: hostile text may be nested as deep as it is long."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -191,7 +191,7 @@ class _Scanner:
             self._fail("after object key")
 
     def _value(self) -> bytes:
-        """Pass a scalar, or the beginning of an object or an array, which is returned."""
+        """Skip a scalar, or the beginning of an object or an array, which is returned."""
         byte = self._peek()
         if byte in (b"{", b"["):
             self._at += 1

@@ -1,4 +1,4 @@
-"""JSON text to plain documents and back, strictly: what two parsers might read in different ways is refused."""
+"""JSON text to plain documents and back, strictly: text that two parsers might read in different ways is rejected."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _INT64 = range(-(2**63), 2**63)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 MAX_DUPLICATES = 100
-"""How many keys that are there twice are named; Kubernetes' decoder stops at as many."""
+"""How many duplicate keys are reported, as in Kubernetes' decoder."""
 _LONGEST_STEP = 320
 """Characters of a key that a path shows; a label's longest key has 317."""
 
 _Path: TypeAlias = "tuple[_Path, str | int] | None"
-"""The parent's path and a step. It is written out only for an error: a hostile key may be megabytes long, and under it
-lie half a million values."""
+"""The parent's path and a step. It is written out only for an error: a hostile key may be megabytes long, and have half
+a million values below it."""
 
 
 def read(data: bytes | bytearray | memoryview | str, *, limits: DocumentLimits = DEFAULT) -> Any:
     """A plain document. Raises DecodeError for what is not strict JSON, too large, too deep, or beyond 64-bit integers.
 
-    Of a duplicate key the last value counts; `duplicate_fields` finds such keys.
+    The last value of a duplicate key wins; `duplicate_fields` finds such keys.
     """
     text = data.encode(errors="surrogatepass") if isinstance(data, str) else bytes(data)
     check_size(len(text), limits)
@@ -63,7 +63,7 @@ def write(document: Any) -> bytes:
 
 
 def duplicate_fields(data: bytes | str) -> list[str]:
-    """The paths of keys that are there more than once in one object: `spec.size`, `spec.ports[0].name`.
+    """The paths of keys that occur more than once in one object: `spec.size`, `spec.ports[0].name`.
 
     For text that `read` has accepted. Each path is named once, and at most MAX_DUPLICATES are.
     """
@@ -80,7 +80,7 @@ def duplicate_fields(data: bytes | str) -> list[str]:
 
 
 def by_appearance(data: bytes | str, unknown: Sequence[str], duplicate: Sequence[str]) -> list[str]:
-    """Paths of fields in the order in which a decoder reports them: a duplicate field where it is there again.
+    """Paths of fields in the order in which a decoder reports them: a duplicate field at its second occurrence.
 
     For text that `read` has accepted. A path that is not found comes last.
     """
@@ -93,7 +93,7 @@ def by_appearance(data: bytes | str, unknown: Sequence[str], duplicate: Sequence
 
 
 def _place(value: Any, path: str, parents: set[str], seen: dict[str, list[int]], numbers: Iterator[int]) -> None:
-    """Number the wanted paths in `seen`; only what is on the way to one of them is visited."""
+    """Number the wanted paths in `seen`; only values on the way to one of them are visited."""
     if isinstance(value, Pairs):
         steps = ((f"{path}.{key[:_LONGEST_STEP]}" if path else key[:_LONGEST_STEP], item) for key, item in value)
     else:
@@ -136,7 +136,7 @@ def _check_integers(document: Any) -> None:
 
 
 def json_type(value: Any) -> str:
-    """What JSON calls the type of a value, in the words of Go's decoder."""
+    """The JSON type of a value, as Go's decoder names it."""
     for kind, name in ((bool, "bool"), (str, "string"), (int | float, "number"), (list, "array"), (dict, "object")):
         if isinstance(value, kind):
             return name
@@ -153,7 +153,7 @@ def _text(path: _Path) -> str:
 
 def _explanation(text: bytes, error: Exception) -> str:
     if text.startswith(b"\xef\xbb\xbf"):
-        return "the document begins with a byte order mark; leave it away"
+        return "the document begins with a byte order mark; remove it"
     try:
         text.decode()
     except UnicodeDecodeError as found:

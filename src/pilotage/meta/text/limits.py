@@ -1,4 +1,4 @@
-"""How large and how deep a document from outside may be."""
+"""Limits of the size and the depth of documents from clients."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pilotage.meta.values import Value
 
 
 class DocumentLimits(Value, frozen=True):
-    """`size` in bytes of text; `depth` in objects and lists inside one another."""
+    """`size` in bytes of text; `depth` in nested objects and lists."""
 
     size: int = 3 * 1024 * 1024
     """The length of the text, in bytes."""
     depth: int = 64
-    """How many objects and lists may be inside one another."""
+    """How deep objects and lists may be nested."""
 
 
 DEFAULT = DocumentLimits()
@@ -29,7 +29,7 @@ def check_size(size: int, limits: DocumentLimits) -> None:
 
 
 def check_depth(document: Any, limits: DocumentLimits) -> None:
-    """Raise DecodeError if objects and lists lie deeper inside one another than allowed. Does not recurse.
+    """Raise DecodeError if objects and lists are nested deeper than allowed. Does not recurse.
 
     The managed fields of an object may be deeper: the server has added them, and a client sends them back.
     """
@@ -45,7 +45,7 @@ def check_depth(document: Any, limits: DocumentLimits) -> None:
 
 
 def too_deep(limits: DocumentLimits) -> DecodeError:
-    """The error for a document in which objects and lists lie too deep inside one another."""
+    """The error for a document that is nested too deeply."""
     return DecodeError(f"the document is nested deeper than {limits.depth} levels")
 
 

@@ -1,4 +1,4 @@
-"""What a plain word in YAML means: as kubectl's reader has it, which is that of YAML 1.1 with times left as strings."""
+"""The values of unquoted scalars in YAML: as kubectl reads them, by YAML 1.1, but with times as strings."""
 
 from __future__ import annotations
 

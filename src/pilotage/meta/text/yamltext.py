@@ -1,8 +1,7 @@
-"""YAML text to plain documents and back, with what JSON can say and no more.
-
-Plain words mean what they mean to kubectl, whose reader is of YAML 1.1: `yes`, `no`, `on`, `off`, `y` and `n` are
-booleans, `0777` is octal, `1_000` a number, a time stays a string. Beyond kubectl we refuse what is ambiguous: keys
-that are not strings and keys that are there twice. Anchors and aliases are refused unless enabled, and then limited.
+"""YAML text to plain documents and back, limited to what JSON can express. Unquoted scalars have the meaning that they
+have in kubectl, which reads YAML 1.1: `yes`, `no`, `on`, `off`, `y` and `n` are booleans, `0777` is octal, `1_000` a
+number, a time stays a string. Unlike kubectl, it rejects what is ambiguous: keys that are not strings, and duplicate
+keys. Anchors and aliases are refused unless enabled, and then limited.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ from pilotage.meta.text.limits import DEFAULT, DocumentLimits, check_size
 from pilotage.meta.text.yamlscalars import plain_value, tagged_value
 
 MAX_NODES = 100_000
-"""Values in one text, each use of an alias counted in full. It bounds both time and what a small text can become."""
+"""Values in one text, each use of an alias counted in full. It limits both the time and the size that a small text can
+expand to."""
 
 MAX_EXPANDED = 20_000
 """Values that the aliases of one text stand for."""
@@ -43,7 +43,7 @@ def read(data: bytes | str, *, limits: DocumentLimits = DEFAULT, aliases: bool =
 
 
 def read_all(data: bytes | str, *, limits: DocumentLimits = DEFAULT, aliases: bool = False) -> list[Any]:
-    """All documents of a text; empty ones are passed over. Raises DecodeError."""
+    """All documents of a text; empty ones are skipped. Raises DecodeError."""
     return _documents(data, limits, aliases)
 
 
@@ -51,7 +51,7 @@ def read_lenient(data: bytes | str, *, limits: DocumentLimits = DEFAULT) -> tupl
     """The first document of a text as Kubernetes reads it, and the problems that a stricter reader reports. Raises
     DecodeError.
 
-    A key that is a boolean or a number becomes a string, and of a key that is there twice the last value counts.
+    A key that is a boolean or a number becomes a string, and the last value of a duplicate key wins.
     """
     text = _text(data, limits)
     reader = _Reader(yaml.parse(text, Loader=_Loader), limits, aliases=True)
@@ -93,11 +93,11 @@ def _documents(data: bytes | str, limits: DocumentLimits, aliases: bool) -> list
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """What the parser raises as a DecodeError."""
+    """Convert errors of the parser to DecodeError."""
     try:
         yield
     except yaml.MarkedYAMLError as error:
-        problem = error.problem or error.context or "it makes no sense"
+        problem = error.problem or error.context or "invalid syntax"
         raise DecodeError(f"the document is not YAML: {problem}{_where(error.problem_mark)}") from None
     except yaml.YAMLError as error:
         raise DecodeError(f"the document is not YAML: {' '.join(str(error).split())}") from None
@@ -118,7 +118,7 @@ def _where(mark: Any) -> str:
 
 
 class _Reader:
-    """Builds documents from the parser's events, so that limits hold before anything large is made."""
+    """Builds documents from the parser's events, so that limits are checked before anything large is created."""
 
     def __init__(self, events: Iterator[yaml.Event], limits: DocumentLimits, aliases: bool) -> None:
         self._events = events
@@ -130,7 +130,7 @@ class _Reader:
         self._anchors: dict[str, list[yaml.Event]] = {}
         self._recordings: list[list[yaml.Event]] = []
         self.duplicates: list[str] | None = None
-        """Where keys that are there twice are noted; None: they are refused, and so are keys that are not strings."""
+        """Where duplicate keys are recorded; None: they are rejected, and so are keys that are not strings."""
 
     def documents(self) -> Iterator[Any]:
         for event in self._events:
@@ -291,7 +291,7 @@ def _represent_quoted(dumper: Any, text: str) -> Any:
 
 
 def _if_plain(text: str) -> Any:
-    """What the text would be if it stood there without quotes; None where that is refused."""
+    """The value of the text without quotes; None if it would be rejected."""
     try:
         return plain_value(text)
     except ValueError:
@@ -299,7 +299,7 @@ def _if_plain(text: str) -> Any:
 
 
 def _is_block(text: str) -> bool:
-    """Whether a literal block gives the text back: no leading or trailing blanks that it would swallow."""
+    """Whether a literal block preserves the text: it has no leading or trailing blanks, which the block would drop."""
     return text[0] not in " \n\t" and not any(line != line.rstrip() for line in text.split("\n")) and "\t" not in text
 
 

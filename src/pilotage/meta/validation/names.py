@@ -1,7 +1,7 @@
 """Rules for names, label keys and values, finalizers: each gives Kubernetes' messages, none for a valid value.
 
-The patterns are anchored and cannot backtrack over more than one part of a name, so they take time in proportion
-to the text, however hostile it is.
+The patterns are anchored and cannot backtrack over more than one part of a name, so matching takes linear time, even
+for hostile text.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from typing import Literal
 
     NameForm = Literal["subdomain", "label", "dns1035", "path"]
-    """What form the names of a kind's objects have."""
+    """The form of the names of a kind's objects."""
 else:
     NameForm = str
 NameRule = Callable[[str], list[str]]
-"""Takes a name, gives what is wrong with it."""
+"""Returns what is wrong with a name."""
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -43,7 +43,7 @@ _NAME_PART_TEXT = f"must consist of alphanumeric characters, '-', '_' or '.', an
 
 
 def dns_1123_label(value: str) -> list[str]:
-    """The names of namespaces, and whatever becomes one part of a DNS name."""
+    """The names of namespaces, and other names that become one part of a DNS name."""
     if len(value) <= 63 and _is_label(value):
         return []
     messages = _too_long(value, 63, "characters")
@@ -67,7 +67,7 @@ def dns_1123_subdomain(value: str) -> list[str]:
 
 
 def wildcard_subdomain(value: str) -> list[str]:
-    """Hosts that stand for many: `*.example.com`."""
+    """Host names with a wildcard: `*.example.com`."""
     messages = _too_long(value, 253, "characters")
     if not (value.startswith("*.") and _is_subdomain(value, 2)):
         text = (
@@ -112,7 +112,7 @@ def qualified_name(value: str) -> list[str]:
 
 
 def label_value(value: str) -> list[str]:
-    """The values of labels; empty is one."""
+    """The values of labels; an empty value is valid."""
     if len(value) <= 63 and _is_value(value):
         return []
     messages = _too_long(value, 63, "bytes")
@@ -126,7 +126,8 @@ def label_value(value: str) -> list[str]:
 
 
 def path_segment_name(value: str) -> list[str]:
-    """The least that any name must be: safe as one part of a path (the names of RBAC objects are no more than that)."""
+    """The minimum requirement of every name: it is safe as one part of a path. (Names of RBAC objects have no other
+    rule.)"""
     if value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{part}'" for part in ("/", "%") if part in value]

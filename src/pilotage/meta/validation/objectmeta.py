@@ -1,4 +1,4 @@
-"""What an object's metadata must be, on plain documents, with Kubernetes' field paths and words."""
+"""Validates the metadata of plain documents, with Kubernetes' field paths and messages."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ _OPERATIONS = ("Apply", "Update")
 """Bytes of all keys and values of an object's annotations."""
 MAX_MANAGED_FIELDS = 1000
 MAX_CAUSES = 100
-"""After so many the rest is not looked at: what is wrong with a large object must not be much larger than it."""
+"""The maximum number of causes; the rest is not checked, so that the error about a large object is not much larger than
+the object."""
 
 
 class _PlainEntry(msgspec.Struct, rename="camel", gc=False):
-    """An entry of managed fields as most are: nothing is wrong with it, if its manager is of printable ASCII."""
+    """An entry of managed fields in its usual form: it is valid if its manager is printable ASCII."""
 
     operation: Literal["Apply", "Update"]
     fields_type: Literal["FieldsV1"]
@@ -100,8 +101,8 @@ def object_meta_causes(
 def object_meta_update_causes(new: Mapping[str, Any], old: Mapping[str, Any], *, valid: bool = False) -> list[Cause]:
     """What is wrong with the metadata of an object to be updated: what may not change, and what it may not become.
 
-    The server has filled in by then what callers may leave out. Whether a resource version is needed is its to say.
-    What `object_meta_causes` has found to be `valid` is only compared with the old metadata.
+    The server has filled in the fields that callers may omit before. The server decides whether a resource version is
+    required. What `object_meta_causes` has found to be `valid` is only compared with the old metadata.
     """
     found = [] if valid else _type_causes(new)
     if found:
@@ -169,7 +170,7 @@ def finalizers_causes(finalizers: Sequence[Any], field: str = "metadata.finalize
 
 
 def owner_references_causes(references: Sequence[Any], field: str = "metadata.ownerReferences") -> list[Cause]:
-    """What is wrong with owner references. As in Kubernetes, the path does not say which one."""
+    """What is wrong with owner references. As in Kubernetes, the path does not have the index of the reference."""
     found: list[Cause] = []
     controller = ""
     for index, reference in enumerate(references):
@@ -193,7 +194,7 @@ def owner_references_causes(references: Sequence[Any], field: str = "metadata.ow
 
 
 def managed_fields_causes(entries: Sequence[Any], field: str = "metadata.managedFields") -> list[Cause]:
-    """What is wrong with the entries of server-side apply's accounting."""
+    """What is wrong with the entries of managed fields."""
     if len(entries) > MAX_MANAGED_FIELDS:
         return [causes.too_many(field, len(entries), MAX_MANAGED_FIELDS)]
     try:
