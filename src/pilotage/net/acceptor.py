@@ -1,4 +1,5 @@
-"""Accepts connections from a listening socket while there is room, within a share of CPU time for refusals."""
+"""Accepts connections from a listening socket while their number is below the limit, within a share of CPU time for
+refusals."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ class Acceptor:
         self._loop.remove_reader(self._listener)
 
     def resume(self) -> None:
-        """Accept again if there was no room: a connection has ended."""
+        """Accept again if the limit was reached: a connection has ended."""
         if self._full and self._paused is not None:
             self._paused.cancel()
             self._listen()

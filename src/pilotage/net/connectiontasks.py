@@ -40,7 +40,7 @@ class ConnectionTasks:
                 await asyncio.wait(self._tasks)
 
     async def wait(self, seconds: float) -> None:
-        """Wait for the end of all connections, at most so long."""
+        """Wait for the end of all connections, at most `seconds`."""
         await wait(self._tasks, seconds)
 
     def _forget(self, task: asyncio.Task[None]) -> None:
@@ -55,6 +55,6 @@ class ConnectionTasks:
 
 
 async def wait(tasks: Collection[asyncio.Task[None]], seconds: float) -> None:
-    """Wait for the end of tasks, of which there may be none, at most so long."""
+    """Wait for the end of tasks, if there are any, at most `seconds`."""
     if tasks:
         await asyncio.wait(tasks, timeout=seconds)

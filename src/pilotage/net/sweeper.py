@@ -1,4 +1,4 @@
-"""One timer for the deadlines of all connections: to set a deadline costs a connection nothing."""
+"""One timer for the deadlines of all connections, so that setting a deadline costs a connection nothing."""
 
 from __future__ import annotations
 
