@@ -1,4 +1,4 @@
-"""The API dialect without I/O: requests and answers as values, and the seam that carries them.
+"""The API dialect without I/O: requests and answers as values, and the transport interface that carries them.
 
 Names are loaded when they are first used, and listed in `__init__.pyi`.
 """

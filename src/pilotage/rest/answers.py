@@ -143,7 +143,8 @@ def _head(gvk: GroupVersionKind) -> bytes:
 
 
 def _begins(data: bytes, head: bytes, name: str, namespace: str) -> bool:
-    """Whether an object begins as our own server writes one of this name: then the rest of it need not be read."""
+    """Whether an object begins as the embedded server writes one of this name: then the rest of it need not be
+    decoded."""
     if not data.startswith(head):
         return False
     at = len(head)

@@ -1,4 +1,4 @@
-"""Fences: what a leader attaches to its writes, so that no write of a former leader starts or is committed."""
+"""Fences: conditions that a leader attaches to its writes, so that no write of a former leader is sent or committed."""
 
 from __future__ import annotations
 

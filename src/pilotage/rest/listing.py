@@ -1,4 +1,4 @@
-"""The seam under every reflector: something that can list a collection, and watch it from that version on."""
+"""The interface under every reflector: lists a collection, and watches it from that version on."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Recounting(Protocol):
 
     @property
     def recounts(self) -> bool:
-        """Whether it may: then two objects with equal versions may differ."""
+        """Whether versions may start again: then two objects with equal versions may differ."""
 
 
 class RestListerWatcher(Value, frozen=True):

@@ -25,7 +25,7 @@ AGGREGATION = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 AGGREGATED_DISCOVERY = f"{JSON}{AGGREGATION}"
 
 MEDIA_TYPES = (JSON, YAML, PROTOBUF)
-"""What answers can be written in; the first one where a client accepts anything."""
+"""The formats of answers; the first one is used if a client accepts any."""
 FORMS = {
     "Table": Form.TABLE,
     "PartialObjectMetadata": Form.METADATA,
@@ -36,10 +36,10 @@ ALL_FORMS = frozenset(FORMS.values())
 NO_FORMS: frozenset[Form] = frozenset()
 _AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 _OWN_DISCOVERY = _AGGREGATED | {"profile": "nopeer"}
-"""Without what other servers of the cluster serve; there are none."""
+"""The variant without the resources of aggregated servers, of which there are none."""
 _MAX_CLAUSES = 64
 _SHORT = 256
-"""Characters of a header whose format is worth remembering: a program sends the same one with each request."""
+"""The maximum length of a header whose format is cached: a program sends the same header with each request."""
 
 
 @dataclass(frozen=True, slots=True)

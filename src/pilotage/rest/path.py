@@ -212,13 +212,13 @@ def parse(http: EncodedRequest) -> APIRequest:
 
 
 def without_watch(path: str) -> str:
-    """The path of what the old form of a watch, `/api/v1/watch/…`, is about; any other path as it is."""
+    """The path without the `watch` of the old form `/api/v1/watch/…`; any other path is returned unchanged."""
     old = _WATCH_PATH.fullmatch(path)
     return old[1] + old[2] if old else path
 
 
 def _list_path(listed: str, query: Mapping[str, str], method: str) -> tuple[str, dict[str, str]]:
-    """The path and query of a list that mean the same as the old form of a watch of what has this path."""
+    """The path and query of the list that is equivalent to the old form of a watch with this path."""
     _, _, name, subresource = split(listed)
     if subresource:
         raise NotFound("the server could not find the requested resource", details=StatusDetails())

@@ -1,4 +1,5 @@
-"""What a request needs on an API server with RBAC: a verb on a resource, and the rule of a role that allows it."""
+"""The permission that a request needs on an API server with RBAC: a verb on a resource, and the rule of a role that
+allows it."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def integer(query: Mapping[str, str], name: str) -> int | None:
 
 
 def boolean(query: Mapping[str, str], name: str) -> bool:
-    """False where it is not given, and for `0` and `false`; anything else is true, an empty text too."""
+    """False where it is not given, and for `0` and `false`; anything else is true, including an empty string."""
     return name in query and query[name].lower() not in ("0", "false")
 
 

@@ -1,4 +1,4 @@
-"""Refusals: the permission that an answer of the server says is missing, and the RBAC rule that grants it."""
+"""Refusals: the missing permission in an error of the server, and the RBAC rule that grants it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MissingPermission:
     namespace: str = ""
     """Empty: at the cluster scope, which includes all namespaces."""
     user: str = field(default="", compare=False)
-    """Who needs it."""
+    """The user that needs it."""
 
     @property
     def rule(self) -> str:
@@ -85,7 +85,7 @@ def review_request(permission: MissingPermission) -> APIRequest:
 
 
 def is_allowed(answer: bytes) -> bool:
-    """What the answer to `review_request` says."""
+    """Whether the answer to `review_request` allows it."""
     try:
         return _REVIEW.decode(answer).status.allowed
     except msgspec.DecodeError as error:

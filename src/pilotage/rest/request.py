@@ -66,12 +66,12 @@ class ListOptions(Value, frozen=True):
     resource_version_match: str = ""
     """`Exact`, `NotOlderThan`, or empty."""
     timeout_seconds: int | None = None
-    """How long a watch lasts at most; None: as long as the server likes."""
+    """How long a watch lasts at most; None: the server decides."""
     allow_watch_bookmarks: bool = False
     """Whether a watch gets BOOKMARK events."""
     frequent_bookmarks: bool = True
-    """Whether a silent watch of our own server gets a bookmark every few seconds, which says how often; else each
-    minute."""
+    """Whether a silent watch of the embedded server gets a bookmark every few seconds, with the interval in it; else
+    every minute."""
     send_initial_events: bool | None = None
     """Whether a watch begins with the objects that exist, and a BOOKMARK after them."""
     include_object: str = ""
@@ -84,9 +84,9 @@ class WriteOptions(Value, frozen=True):
     dry_run: bool = False
     """Whether the server does everything but store."""
     field_manager: str = ""
-    """The name of the writer in managedFields."""
+    """The field manager of the write."""
     field_validation: str = ""
-    """What becomes of unknown and duplicate fields: `Ignore`, `Warn`, `Strict`; empty: the server's default."""
+    """How unknown and duplicate fields are handled: `Ignore`, `Warn`, `Strict`; empty: the server's default."""
     force: bool | None = None
     """Whether an apply takes over fields that another manager owns."""
     causes: tuple[Cause, ...] = ()
@@ -104,9 +104,10 @@ class DeleteOptions(Value, frozen=True):
     grace_period_seconds: int | None = None
     """How long the object has to terminate; 0: delete at once, None: the kind's default."""
     propagation_policy: str = ""
-    """What becomes of its dependents: `Background`, `Foreground`, `Orphan`; empty: the kind's default."""
+    """How its dependents are handled: `Background`, `Foreground`, `Orphan`; empty: the kind's default."""
     orphan_dependents: bool | None = None
-    """The older form of the policy: true stands for `Orphan`, false for `Background`. Only one of both may be set."""
+    """The older form of the policy: true means `Orphan`, false means `Background`. Only one of the two fields may be
+    set."""
     uid: str | None = None
     """Precondition: delete only the object with this uid."""
     resource_version: str | None = None
@@ -116,12 +117,12 @@ class DeleteOptions(Value, frozen=True):
 
 
 class User(Value, frozen=True):
-    """Who sends a request, as the server has authenticated it."""
+    """The authenticated user of a request."""
 
     name: str = ""
     groups: tuple[str, ...] = ()
     extra: Mapping[str, tuple[str, ...]] = {}
-    """What the authenticator knows besides."""
+    """Further information of the authenticator."""
     uid: str = ""
 
     def __hash__(self) -> int:
@@ -134,11 +135,11 @@ class Deadline(Value, frozen=True):
     time: float
     """A time of the event loop."""
     allotted: bool = False
-    """Whether it is that of the whole request, as the client may ask for one, and not that of a write."""
+    """Whether it applies to the whole request, as a client may request it, and not only to a write."""
 
 
 class AuditAnnotations(dict[str, str]):
-    """What the audit log says of a request besides what it is. It is filled in while the request is answered."""
+    """The annotations of a request for the audit log, filled in while the request is handled."""
 
     detailed = False
     """Whether the log has the objects of requests."""
@@ -168,8 +169,8 @@ class APIRequest(Value, frozen=True):
     parameters: Mapping[str, str] = {}
     """The query of a request to a subresource that is a connection, such as `log`."""
     user: User = User()
-    """Who sends it. A server sets it, and authorizes the request; in process, a request without a user is not checked.
-    A client that acts as another user sets it, too, and sends it over HTTP as impersonation."""
+    """The user that sends it. A server sets it, and authorizes the request; in process, a request without a user is not
+    checked. A client that acts as another user sets it, too, and sends it over HTTP as impersonation."""
     fences: tuple[Fence, ...] = ()
     """The leases that a write depends on."""
     deadline: Deadline | None = None

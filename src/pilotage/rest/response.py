@@ -30,7 +30,7 @@ class Page(Value, frozen=True):
     remaining_item_count: int | None = None
     warnings: tuple[str, ...] = ()
     list_kind: str = ""
-    """The kind of the list document, where it is written out."""
+    """The kind of the list document, if it is encoded as a document."""
     list_api_version: str = ""
 
 

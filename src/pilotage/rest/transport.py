@@ -1,4 +1,4 @@
-"""The seam between a client and an API server: HTTP behind it, or the registry in the same process."""
+"""The interface between a client and an API server: HTTP, or the registry in the same process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Transport(Protocol):
         """Any verb but list and watch."""
 
     async def list(self, request: APIRequest) -> Page:
-        """List, and delete collection, which answers with what it deleted."""
+        """List, and delete collection, which returns the deleted objects."""
 
     def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         """Open a watch. It is open (and its errors are raised) when the block is entered; the end of the block ends it.
@@ -37,13 +37,13 @@ class Transport(Protocol):
 
 
 class TransportWrapper:
-    """Passes every request on to another transport. A subclass overrides what it observes or changes."""
+    """Passes every request to another transport. A subclass overrides the methods that it observes or changes."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
 
     def prepare(self, request: APIRequest) -> APIRequest:
-        """The request that is passed on. A subclass may note it, change it, or refuse it with an error."""
+        """The request that is passed on. A subclass may record it, change it, or reject it with an error."""
         return request
 
     def call(self, request: APIRequest) -> Coroutine[Any, Any, Response]:

@@ -15,7 +15,7 @@ AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
 SERVICE_ACCOUNT = "system:serviceaccount:"
-"""What the names of service accounts begin with; namespace and name follow."""
+"""The prefix of user names of service accounts, before namespace and name."""
 
 
 def acting_user(
@@ -31,7 +31,7 @@ def acting_user(
 
 
 def implied_groups(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
-    """The groups of a user of this name who is given these."""
+    """The groups that are added to a user with this name and these groups."""
     if name == ANONYMOUS.name:
         return tuple(dict.fromkeys((*groups, UNAUTHENTICATED)))
     if not groups and (account := service_account_of(name)):
@@ -71,4 +71,4 @@ class ActingTransport(TransportWrapper):
         return replace(request, user=self._user)
 
     async def close(self) -> None:
-        """Nothing: the inner transport is closed by its owner."""
+        """Do nothing: the inner transport is closed by its owner."""
