@@ -199,7 +199,7 @@ def _duration(text: str) -> bool:
 
 
 def go_duration(text: str) -> str | None:
-    """A duration as Go writes it, such as `90m`; None for what is not one.
+    """A duration as Go writes it, such as `90m`; None if the text is not a duration.
 
     As in Kubernetes, numbers with units anywhere in a text are a duration, too: `1 day 2 hours`.
     """

@@ -40,7 +40,7 @@ class CompileError(errors.InvalidDefinition):
 
 
 class InstantiationError(CompileError):
-    """An expression that compiles, and that no program can be made of."""
+    """An expression that compiles, but from which no program can be created."""
 
     stage = "program instantiation"
 
@@ -164,7 +164,7 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
 
 
 def check(tree: Expr, text: str, problems: Sequence[WrongTypes] = ()) -> None:
-    """Raise CompileError for these problems, or else for literals that cannot be."""
+    """Raise CompileError for these problems, or else for invalid literals."""
     if found := problems or literal_problems(tree):
         raise CompileError("\n".join(diagnosis(problem, text) for problem in found))
     if message := pattern_problem(tree):

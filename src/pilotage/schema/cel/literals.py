@@ -17,7 +17,7 @@ _MEMORY = 2 << 20
 
 
 def literal_problems(tree: Expr) -> list[WrongTypes]:
-    """Texts that are no regular expression, no timestamp or no duration, in their order."""
+    """Strings that are not valid regular expressions, timestamps or durations, in their order."""
     return sorted(_problems(tree), key=lambda problem: problem.offset)
 
 

@@ -1,7 +1,7 @@
 """CEL expressions outside of schemas: those of admission and of device selectors, with the variables that they see.
 
 They are compiled here, not evaluated. A variable that is an object with known fields is declared field by field
-(`request.name`), since the engine has no types for objects; what is used of it is checked before.
+(`request.name`), since the engine has no types for objects; the fields in use are checked before.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def _used(text: str, scope: Scope) -> Iterator[tuple[str, Any]]:
 
 
 def _selected(fields: Fields, paths: list[re.Match[str]], text: str) -> Fields:
-    """The fields that these paths go through. What `has` asks for is left out: a declared name is always there."""
+    """The fields that these paths go through. Fields that only `has` tests are omitted: a declared name always
+    exists."""
     result: dict[str, Any] = {}
     for path in sorted(paths, key=lambda found: found.group("has") is not None):
         place, chosen = fields, result

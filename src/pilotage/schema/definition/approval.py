@@ -1,4 +1,4 @@
-"""Groups of the Kubernetes project: definitions in them have an annotation that says where they were approved."""
+"""Groups of the Kubernetes project: definitions in them have an annotation with the URL of their approval."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MUST = f'protected groups must have approval annotation "{APPROVAL}"'
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What the annotation says: the status and reason of the condition KubernetesAPIApprovalPolicyConformant."""
+    """The result of the annotation: the status and reason of the condition KubernetesAPIApprovalPolicyConformant."""
 
     reason: str
     message: str

@@ -92,7 +92,7 @@ def keyword_causes(schema: Schema, place: SchemaPosition) -> Iterator[Cause]:
 
 
 def is_convertible(schema: Schema) -> bool:
-    """Whether the keywords of one schema allow to look at its structure, defaults and rules at all."""
+    """Whether the keywords of one schema allow checks of its structure, defaults and rules."""
     if any(schema.get(keyword) not in (None, "", {}, []) for keyword in _UNSUPPORTED) or "additionalItems" in schema:
         return False
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:

@@ -1,4 +1,4 @@
-"""What the rules of a schema may cost together, and the causes that Kubernetes gives for more."""
+"""The limit of the cost of all rules of a schema, and the causes that Kubernetes reports above it."""
 
 from __future__ import annotations
 

@@ -114,7 +114,8 @@ def columns_causes(version: Mapping[str, Any], at: str) -> Iterator[Cause]:
 
 
 def selectable_causes(version: Mapping[str, Any], at: str, *, has_schema: bool) -> Iterator[Cause]:
-    """Without the schema at the same place: of each version, or once for all versions, nothing can be selected."""
+    """Fields can be selected only if the schema is declared at the same place: in each version, or once for all
+    versions."""
     fields = version.get("selectableFields") or []
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     if fields and not has_schema and at == "spec":

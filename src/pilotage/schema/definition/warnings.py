@@ -1,4 +1,4 @@
-"""What the writer of a CustomResourceDefinition should know, though it is valid."""
+"""Warnings about valid CustomResourceDefinitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares a definition with the one that its module gives, apart from what has no effect on objects."""
+"""Compares a definition with the one that its module generates, ignoring differences without effect on objects."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def _set_absent(member: ModelField) -> None:
 
 
 def _set_nullable(member: ModelField) -> None:
-    """`null` is a value of its own."""
+    """Allow `null`, which differs from an absent field."""
     if member.default in ("[]", "{}"):
         member.default = "None"
     if member.default == "None" or (member.default is not None and member.hint.form == "class"):

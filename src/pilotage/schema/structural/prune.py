@@ -81,7 +81,7 @@ class Pruner:
         return prune
 
     def _items(self, node: Node, keeping: bool) -> Prune | None:
-        """What items of a list or values of a map are pruned by."""
+        """The function that prunes the items of a list or the values of a map."""
         return _drop_all if _is_scalar(node) and not keeping else self.compile(node, keeping=keeping)
 
     def _list(self, item: Prune | None) -> Prune:
@@ -122,7 +122,7 @@ def _is_scalar(node: Node) -> bool:
 
 
 def _empty(value: dict[str, Any], scalars: frozenset[str], path: Path, dropped: list[str]) -> None:
-    """Drop what is in objects and lists where a scalar belongs; that they are wrong is found by validation."""
+    """Drop the content of objects and lists where the schema has a scalar; validation reports the wrong type."""
     for name, each in value.items():
         if type(each) in _CONTAINERS and name in scalars:
             _drop_all(each, (path, name), dropped)

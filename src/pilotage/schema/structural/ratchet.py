@@ -83,7 +83,7 @@ class Comparison:
         """Whether two values are equal, as far as their schema goes.
 
         As in Kubernetes, the order of a list map does not count, and objects with fields that have no schema are never
-        equal. So is no whole object: its metadata has no schema.
+        equal. A whole object is never equal either, because its metadata has no schema.
         """
         node, new, old = pair
         if type(new) is not type(old):

@@ -71,8 +71,9 @@ class StructuralSchema:
     ) -> StructuralSchema:
         """Compile a schema. Its root is a resource, unless `embedded` is false.
 
-        `resolve` returns the schema for the last part of a `$ref`. The schemas of definitions have no references; one
-        that has them may recurse, and is only good for `validate`, without list types, embedded resources and rules.
+        `resolve` returns the schema for the last part of a `$ref`. The schemas of definitions have no references; a
+        schema with references may recurse, and supports only `validate`, without list types, embedded resources and
+        rules.
 
         Raises InvalidDefinition for a pattern or a rule that does not compile, and MissingExtra if the schema has rules
         and CEL is not installed.
@@ -131,10 +132,11 @@ class StructuralSchema:
         metadata: Sequence[Cause] = (),
         tolerated: list[Cause] | None = None,
     ) -> list[Cause]:
-        """What is wrong with a document. With `old`, an update is not blamed for the parts that it does not change.
+        """What is wrong with a document. With `old`, problems in parts that the update does not change are tolerated
+        (ratcheting).
 
-        Rules are not evaluated if something basic is wrong, be it with the `metadata`, which the caller has checked.
-        Of more than MAXIMUM_REPORTED problems the first are reported, and one more cause says that there are others.
+        Rules are not evaluated if something basic is wrong, including the `metadata`, which the caller has checked. Of
+        more than MAXIMUM_REPORTED problems the first are reported, and one more cause states that there are others.
         Rules that fail in an unchanged part are added to `tolerated`.
         """
         return self._causes(
@@ -149,7 +151,7 @@ class StructuralSchema:
         return found
 
     def has_unknown_fields(self, default: Any) -> bool:
-        """Whether pruning would drop fields of a default. (Those of metadata are dropped without a word.)"""
+        """Whether pruning would drop fields of a default. (Unknown fields of metadata are dropped silently.)"""
         copy = msgspec.json.decode(msgspec.json.encode(default))
         dropped: list[str] = []
         if prune := Pruner(metadata=False).compile(self._root):

@@ -1,4 +1,4 @@
-"""The shape of a schema as a msgspec type: whether a document needs no work, answered by C code.
+"""The shape of a schema as a msgspec type: whether a document needs no work, checked by C code.
 
 Most documents fit their shape: nothing in them has to be dropped or defaulted, and nothing is wrong with them. For all
 others the pruner, the defaulter and the validator do the work. A shape never accepts what these would change or
@@ -34,7 +34,7 @@ _INTEGER_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 
 
 class Shape:
-    """Answers for the values of one schema."""
+    """Checks the values of one schema."""
 
     def __init__(self, made: Any, rest: Walk[Problem] | None, *, floats: bool) -> None:
         self._type = made
@@ -51,7 +51,7 @@ class Shape:
         return True
 
     def is_valid(self, value: Any) -> bool:
-        """Whether nothing has to be dropped or defaulted, and nothing is wrong, nor any item of a list given twice."""
+        """Whether nothing has to be dropped or defaulted, and the value is valid, without duplicate items in lists."""
         if not self.is_complete(value):
             return False
         if self._rest is None:
@@ -198,7 +198,7 @@ def _rest_check(node: Node) -> Walk[Problem] | None:
 
 
 def _is_expressed(node: Node) -> bool:
-    """Whether the type of a node includes everything that its schema says about a value itself."""
+    """Whether the type of a node includes all constraints of its schema on a value itself."""
     keywords = {keyword for keyword in node.schema.keys() - _STRUCTURE if not keyword.startswith("x-kubernetes-")}
     if node.int_or_string and node.schema.get("anyOf") == _INTEGER_OR_STRING:
         keywords.discard("anyOf")

@@ -43,7 +43,7 @@ _BOUNDS: dict[tuple[str, bool], tuple[Callable[[float, float], bool], str]] = {
 }
 """By keyword and whether the bound is exclusive: the comparison that fails, and the word for the allowed side."""
 _SHORT = 256
-"""Characters of a text whose search is worth remembering."""
+"""The maximum length of a text whose search result is cached."""
 _GO_FORMATS = {int: "int64", float: "float64"}
 
 

@@ -65,7 +65,7 @@ def _patch_field(key: Expr, value: Expr) -> Iterator[WrongTypes]:
 
 
 def plain(value: Any) -> tuple[Any, list[str]]:
-    """A constructed object without the names of its types, and which of these do not fit to where they are."""
+    """A constructed object without the names of its types, and the type names that are not valid at their place."""
     problems: list[str] = []
     path = [value[TYPE]] if isinstance(value, dict) and TYPE in value else []
     return _plain(value, path, problems), problems

@@ -1,7 +1,7 @@
 """Evaluates the CEL expressions of admission: match conditions of webhooks, and what policies validate and change.
 
-An expression may ask what a user is allowed to do. That takes a look into a storage, which cannot be awaited within an
-evaluation: the questions are noted (`Decisions`), the caller answers them, and the evaluation is repeated.
+An expression may ask what a user is allowed to do. That needs a read of the storage, which cannot be awaited within an
+evaluation: the questions are recorded (`Decisions`), the caller answers them, and the evaluation is repeated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MAP = "map(string, dyn)"
 
 
 class Question(NamedTuple):
-    """What an expression asks the authorizer. Empty: not a part of the question."""
+    """A question of an expression to the authorizer. Empty fields are not part of the question."""
 
     verb: str
     path: str = ""
@@ -45,7 +45,7 @@ class Question(NamedTuple):
     namespace: str = ""
     name: str = ""
     service_account: str = ""
-    """`namespace:name` of whom the question is about, if not the user of the request."""
+    """`namespace:name` of the service account that the question is about, if it is not the user of the request."""
     field_selector: str = ""
     label_selector: str = ""
 
@@ -67,7 +67,7 @@ class Decisions:
 
     @contextmanager
     def asked(self) -> Iterator[None]:
-        """Questions of evaluations in the block are answered by this, or noted."""
+        """Questions of evaluations in the block are answered by this, or recorded."""
         self.open.clear()
         token = _current.set(self)
         try:
@@ -127,7 +127,7 @@ class AdmissionExpression:
         return self._environment.deserialize(guarded(self._program.serialize()))
 
     def _of_null(self, message: str, data: Mapping[str, Any]) -> str:
-        """The error of a field of a variable that is null; the engine does not say which field."""
+        """The error of a field of a variable that is null; the engine does not report which field."""
         if not any(part in message for part in _FIELD_OF_NULL):
             return ""
         nulls = (fields for name, fields in self._fields.items() if fields and data[name] is None)

@@ -79,7 +79,8 @@ class AdmissionCompiler:
             return error.failure
 
     def add_variable(self, name: str, text: str) -> str | None:
-        """Why the expression of a variable is not valid. Later expressions can use the variable, be it valid or not."""
+        """Why the expression of a variable is not valid. Later expressions can use the variable, even if it is not
+        valid."""
         found, problem = "dyn", None
         try:
             found = result_type(text, self._current(authorizer=True))

@@ -56,7 +56,7 @@ class TypeChecker:
         self._objects: Mapping[str, HasFields] = ChainMap[str, HasFields]({_VARIABLES: self._variables}, *roots)  # type: ignore[arg-type]  # they are only read
 
     def add_variable(self, name: str, text: str) -> None:
-        """Let expressions use a variable of the policy. One that is wrong, or an object, can be anything."""
+        """Declare a variable of the policy. If its expression is wrong, or returns an object, it has any type."""
         found = DYN
         try:
             kind, problems = self._checked(self._tree(text))

@@ -1,7 +1,8 @@
 """Types and static cost of an expression, from the types and limits of the schema, as Kubernetes estimates them.
 
 The cost is the worst case for any object that the schema allows. Kubernetes rejects a CRD whose rules may cost too
-much, so what counts here is its figure: where Kubernetes loses track of a size and takes another one, so does this.
+much, so this computes the same number as Kubernetes: where Kubernetes does not know a size and assumes another one, so
+does this.
 """
 
 from __future__ import annotations
