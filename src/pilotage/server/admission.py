@@ -1,6 +1,6 @@
 """Admission: functions that see each write before it is stored. Mutating ones come first, then validating ones.
 
-A function raises an ApiError to refuse the write. It is a coroutine because it may ask another system. The chain is
+A function raises an ApiError to reject the write. It is a coroutine because it may call another system. The chain is
 empty by default; it is part of the registry's context. `pilotage.server.plugins` has the functions of kube-apiserver.
 """
 
@@ -39,12 +39,12 @@ class Operation(enum.Enum):
 class Reinvocation:
     """Whether the mutating functions run a second time, and what they know of the first run.
 
-    A function that calls others, such as webhooks, asks for it when one of them has changed the object.
+    A function that calls webhooks or policies requests it when one of them has changed the object.
     """
 
     # Attributes of the class: most writes make one of these and never look at it.
     wanted = False
-    """Whether a function has changed the object, so that others may have to look at it again."""
+    """Whether a function has changed the object, so that other functions may have to check it again."""
     running = False
     """This is the second run."""
 
@@ -57,7 +57,7 @@ class Reinvocation:
 
 
 class Attributes(Value, frozen=True):
-    """A write as admission sees it."""
+    """A write, for admission functions."""
 
     __unshown__ = frozenset({"request", "new", "old", "info", "body", "reinvocation"})
 
@@ -68,11 +68,11 @@ class Attributes(Value, frozen=True):
     old: Document | None
     """The stored object, which is not changed; None for a create."""
     warnings: list[str] = []
-    """What the writer is warned of; a function may add to it."""
+    """The warnings to the writer; a function may add to them."""
     info: ResourceInfo | None = None
     """The resource at the version of the request; None in tests of single functions."""
     body: ResourceInfo | None = None
-    """What the objects are, if not objects of the resource: a Scale, an Eviction."""
+    """The kind of the objects, if they are not objects of the resource: a Scale, an Eviction."""
     collection: bool = False
     """Part of a delete collection, which names no object."""
     reinvocation: Reinvocation = msgspec.field(default_factory=Reinvocation)
@@ -88,9 +88,9 @@ class Attributes(Value, frozen=True):
 
     @property
     def kind(self) -> GroupVersionKind:
-        """What the objects are."""
+        """The kind of the objects."""
         info = self.body or self.info
-        assert info is not None, "the verbs set it"
+        assert info is not None, "verbs set the resource info before admission"
         return info.gvk
 
     @property
@@ -109,12 +109,12 @@ class Attributes(Value, frozen=True):
 
     @property
     def user(self) -> User:
-        """Who writes."""
+        """The user that writes."""
         return self.request.user
 
     @property
     def resource(self) -> GroupVersionResource:
-        """What is written."""
+        """The resource that is written."""
         return self.request.resource
 
     @property
@@ -124,7 +124,7 @@ class Attributes(Value, frozen=True):
 
     @property
     def dry_run(self) -> bool:
-        """Whether nothing is stored: a function has no effect on anything but the object then."""
+        """Whether nothing is stored: then a function must have no effect on anything but the object."""
         return self.request.write.dry_run or self.request.delete.dry_run
 
 
@@ -133,14 +133,14 @@ AdmissionFunction = Callable[[Attributes], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """An admission function for some resources only: the writes of others do not pay for it."""
+    """An admission function for some resources only, at no cost for writes of other resources."""
 
     load: Callable[[], AdmissionFunction]
     """Returns the function, when the first of these resources is written."""
     resources: frozenset[GroupResource] | None = None
     """None: all resources."""
     configured_by: str = ""
-    """It does what stored objects say, `configurations` or `quotas`: without any it is left out."""
+    """The stored objects that configure it, `configurations` or `quotas`: without any, the function is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,8 @@ class ResourceAdmission:
         return bool(self.mutating or self.validating)
 
     async def mutate(self, attributes: Attributes) -> None:
-        """Let the mutating functions change the object; twice, if one of them asks for it. Raises ApiError."""
+        """Call the mutating functions, which may change the object; twice, if one of them requests it. Raises
+        ApiError."""
         metadata = attributes.new.get("metadata") if attributes.new is not None else None
         if metadata and "managedFields" in metadata:  # objects share field sets, which may be changed in place now
             metadata["managedFields"] = copied(metadata["managedFields"])
@@ -208,6 +209,6 @@ class ResourceAdmission:
                 await function(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
-        """Let the validating functions refuse the write. Raises ApiError."""
+        """Call the validating functions, which may reject the write. Raises ApiError."""
         for function in self.validating:
             await function(attributes)

@@ -1,4 +1,5 @@
-"""Assembles an API server that behaves as one of a cluster: admission plugins, and the objects of a new cluster."""
+"""Assembles an API server that behaves as that of a cluster: with admission plugins, and the objects of a new
+cluster."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which resources are served: the built-in ones, and those of the CRDs that are in the storage at this moment.
 
 A definition is looked up in the storage by its name (`plural.group`) and compiled once for each version of it, so a
-resource is served from the commit of its definition on, whichever process made it.
+resource is served from the commit of its definition on, even if another process made it.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _STORED_ELSEWHERE = {
 """Built-in resources whose objects are kept in the form of another one."""
 NEEDED_VERBS = frozenset(("create", "get", "list", "watch", "update", "delete"))
 REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
-"""Groups whose objects are answered at once, and never stored."""
+"""Groups whose objects are processed at once, and never stored."""
 COMPONENTS = GroupVersionResource("", "v1", "componentstatuses")
-"""Asked for at once, and never stored, too."""
+"""Resources that are processed at once, and never stored, too."""
 _DEPRECATED = {
     COMPONENTS: "v1 ComponentStatus is deprecated in v1.19+",
     GroupVersionResource("", "v1", "endpoints"): (
         "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
     ),
 }
-"""The warnings for built-in kinds that are served and should not be used."""
+"""The warnings for deprecated built-in kinds."""
 _MAX_COMPILED = 4096
 
 CustomStrategies = Mapping[GroupResource, type[CustomResourceStrategy]]
@@ -96,12 +96,12 @@ class Catalogue:
         return [*_builtins().values(), *await self.custom()]
 
     async def custom(self) -> Sequence[ResourceInfo]:
-        """The resources that definitions make served now."""
+        """The resources that definitions define now."""
         snapshot = await self._storage.list(self._prefix + DEFINITIONS)
         return [info for entry in snapshot.entries for info in self.resources(entry).values()]
 
     def resources(self, entry: Entry) -> dict[GroupVersionResource, ResourceInfo]:
-        """What the definition in an entry makes served."""
+        """The resources that the definition in an entry defines."""
         compiled = self._compiled.get(entry.key)
         if compiled is None or compiled[0] != entry.revision:
             compiled = (entry.revision, {info.gvr: info for info in self._compile(entry)})
@@ -137,7 +137,7 @@ def _builtins() -> dict[GroupVersionResource, ResourceInfo]:
 
 @cache
 def body_info(kind: GroupVersionKind) -> ResourceInfo:
-    """What is known of a built-in kind that is only the body of requests to a subresource, such as Eviction."""
+    """The resource info of a built-in kind that is only the body of requests to a subresource, such as Eviction."""
     resource = GroupVersionResource(kind.group, kind.version, kind.kind.lower() + "s")
     return _builtin(RESTMapping(gvk=kind, resource=resource, namespaced=True))
 

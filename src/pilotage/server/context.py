@@ -51,7 +51,7 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 @dataclass(frozen=True, slots=True)
 class RegistryContext:
-    """Given to every part of the registry when it is made."""
+    """Passed to every part of the registry when it is created."""
 
     storage: Storage
     tenant: str = "default"
@@ -64,11 +64,11 @@ class RegistryContext:
     strategies: CustomStrategies = field(default_factory=dict)
     """The custom resources with rules of their own."""
     authorization: bool = True
-    """Whether RBAC decides on requests that have a user. A server with rules of its own checks them itself."""
+    """Whether RBAC authorizes requests that have a user. A server with its own authorization checks them itself."""
     namespace_lifecycle: bool = True
     """Whether objects are created only in namespaces that exist and are not terminating, as NamespaceLifecycle does."""
     contents: NamespaceContents | None = None
-    """What each namespace has from its start; None: nothing, and no other objects of a cluster either."""
+    """Creates the default objects of each namespace; None: there are none, and no other objects of a cluster either."""
     garbage_collection: bool = True
     """Whether dependents are deleted with their owners, as kube-controller-manager does it."""
     local_webhooks: LocalWebhooks = field(default_factory=LocalWebhooks)
@@ -85,13 +85,13 @@ class RegistryContext:
     quotas: CurrentObjects[bool] = field(init=False, repr=False, compare=False)
     """Whether there are quotas."""
     cleartext: CleartextCheck = field(init=False, repr=False, compare=False)
-    """Refuses Secrets in clear beside encrypted ones."""
+    """Rejects unencrypted Secrets in a storage that has encrypted ones."""
     webhooks: WebhookCaller = field(init=False, repr=False, compare=False)
     """Calls webhooks."""
     converter: Converter = field(init=False, repr=False, compare=False)
     """Calls conversion webhooks."""
     chain: Admission = field(init=False, repr=False, compare=False)
-    """What sees each write: the check against escalation, the functions of `admission`, the plugins."""
+    """The functions that see each write: the escalation check, the functions of `admission`, the plugins."""
 
     def __post_init__(self) -> None:
         if problem := tenant_problem(self.tenant):
@@ -131,7 +131,7 @@ class RegistryContext:
         return bool(self.plugins) and self.configurations.current() != {}
 
     async def convert(self, document: Document, info: ResourceInfo) -> Document:
-        """A document of another version of a resource in the form of this one; the given one stays as it is.
+        """A document of another version of a resource, converted to this version; the given document is not changed.
 
         Unknown fields of custom resources are kept: they are dropped when an object is stored.
         """
@@ -152,7 +152,7 @@ class RegistryContext:
         return random_uid(self.chance)
 
     def suffix(self) -> str:
-        """What makes a generated name unique: no vowels, so no words."""
+        """The suffix that makes a generated name unique: no vowels, so no words."""
         return "".join(self.chance.choices(_LETTERS, k=5))
 
     def key(self, info: ResourceInfo, namespace: str, name: str) -> str:
@@ -166,7 +166,7 @@ class RegistryContext:
         return entry
 
     async def commit(self, *operations: Operation) -> int:
-        """As the storage's own, with its failures as errors of the API; conflicts are the caller's to handle."""
+        """Commit to the storage; failures are raised as API errors, and the caller handles conflicts."""
         for operation in operations:
             if isinstance(operation, Put) and len(operation.value) > MAX_VALUE_BYTES:
                 size = f"the object has {len(operation.value)} bytes, and at most {MAX_VALUE_BYTES} can be stored"
@@ -181,7 +181,7 @@ class RegistryContext:
             raise internal_error(str(error)) from error
 
     def request(self, seconds: float | None = None) -> AbstractAsyncContextManager[None]:
-        """A block around all that one request reads. If the servers of the storage do not answer, it fails with 503.
+        """A block around all reads of one request. If the servers of the storage do not answer, it fails with 503.
 
         It does so at the latest after `seconds`, which is how long the client waits.
         """
@@ -190,7 +190,7 @@ class RegistryContext:
 
 
 class StorageRequest:
-    """The block of one request of a storage that asks servers: that they do not answer becomes an error of the API."""
+    """The block of one request to a storage on other servers: if they do not answer, it raises an API error."""
 
     def __init__(self, block: AbstractAsyncContextManager[None] = NO_REQUEST, seconds: float | None = None) -> None:
         self._block = block

@@ -11,7 +11,7 @@ REQUEST_SECONDS = 60.0
 
 
 def of(verb: Verb, now: float, requested: float | None = None) -> Deadline:
-    """The deadline of a request that has come now. A client can shorten it; 0 and less are no request for that."""
+    """The deadline of a request that arrives now. A client can shorten it; 0 and less are ignored."""
     limit = REQUEST_SECONDS if verb is Verb.DELETE_COLLECTION else WRITE_SECONDS
     if requested is not None and 0 < requested < limit:
         return Deadline(now + requested, allotted=True)

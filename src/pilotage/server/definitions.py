@@ -19,7 +19,7 @@ _TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 
 
 class NeedsServer(Exception):
-    """Stored bytes are not enough to answer: ask the registry."""
+    """The stored bytes are not enough to answer the request: the registry must do it."""
 
 
 def collection_of(group: str, plural: str) -> str:
@@ -60,7 +60,7 @@ def mapping_of(definition: Document, version: Document) -> RESTMapping:
 
 
 class ShownKind(Record):
-    """What people see of a kind of the program: its names and its columns."""
+    """What tables show of a kind of the program: its names and its columns."""
 
     __slots__ = __match_args__ = ("group", "version", "kind", "plural", "short_names", "columns")
 

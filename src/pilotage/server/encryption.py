@@ -1,4 +1,4 @@
-"""Secrets at rest: which keys are encrypted, and a storage that does it."""
+"""Encryption at rest: which keys are encrypted, and a storage that encrypts them."""
 
 from __future__ import annotations
 

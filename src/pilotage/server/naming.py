@@ -1,4 +1,4 @@
-"""Which definitions have which names: decided whenever one is written or removed."""
+"""Accepts the names of definitions whenever one is written or deleted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class DefinitionNames:
             return
 
     async def accept_waiting(self) -> None:
-        """Accept the names of all that wait: for names of one that was removed, or since their process ended."""
+        """Accept the names of all definitions that wait: for names of a deleted definition, or because their process
+        ended."""
         snapshot = await self.context.storage.list(self.context.prefix + DEFINITIONS)
         for entry in snapshot.entries:
             await self.accept(entry.key)

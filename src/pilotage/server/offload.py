@@ -10,13 +10,13 @@ Ts = TypeVarTuple("Ts")
 R = TypeVar("R")
 
 COMPILED = 8
-"""A byte of a definition takes so much more time than one of another body, because it is compiled."""
+"""How much more time a byte of a definition takes than a byte of another body, because it is compiled."""
 LARGE = 64 * 1024
-"""Bytes of a body or an object from which on it is worth a thread."""
+"""The minimum size of a body or an object that is processed in a thread."""
 
 
 async def offload(size: int, function: Callable[[*Ts], R], *arguments: *Ts) -> R:
-    """Call a function, in a thread if it works on so many bytes that other requests would have to wait.
+    """Call a function, in a thread if it processes so many bytes that other requests would have to wait.
 
     The function changes nothing that is visible elsewhere. Without an event loop, and on one without threads (with
     virtual time), it is called directly.

@@ -1,4 +1,4 @@
-"""What objects may have only in a namespace whose labels allow it."""
+"""Fields that objects may set only in a namespace whose labels allow it."""
 
 from __future__ import annotations
 

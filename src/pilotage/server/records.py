@@ -25,7 +25,7 @@ T = TypeVar("T")
 _METADATA = b'"metadata":{'
 _NOT_STORED = ("resourceVersion", "selfLink")
 _HEAD: Document = {"apiVersion": "", "kind": "", "metadata": {}}
-"""What comes first, in this order."""
+"""The fields that come first, in this order."""
 _decoder: msgspec.json.Decoder[Document] = msgspec.json.Decoder()
 _encode = msgspec.json.Encoder().encode
 
@@ -36,7 +36,7 @@ _known: ContextVar[Conversions] = ContextVar("conversions")
 
 
 class ConversionNeeded(Exception):
-    """A conversion that only the webhook of a definition can do."""
+    """A conversion that needs the webhook of a definition."""
 
     def __init__(self, key: tuple[str, bytes], document: Document, info: ResourceInfo) -> None:
         super().__init__(f"a conversion to {info.gvk.api_version} by a webhook is missing")
@@ -47,7 +47,7 @@ class ConversionNeeded(Exception):
 
 @contextmanager
 def converting(known: Conversions) -> Iterator[None]:
-    """The block converts by what is known; what is missing is raised as ConversionNeeded."""
+    """Inside the block, documents are converted with the known conversions; a missing one raises ConversionNeeded."""
     token = _known.set(known)
     try:
         yield
@@ -84,12 +84,12 @@ def encode_plain(document: Document) -> bytes:
 
 
 def decode(data: bytes) -> Document:
-    """A private document of stored or stamped bytes. Raises StorageBroken for what is not one."""
+    """A private document from stored or stamped bytes. Raises StorageBroken if they are not a document."""
     return decode_as(_decoder, data)
 
 
 def decode_as(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
-    """What a decoder reads of stored bytes. Raises StorageBroken for anything that is not a document."""
+    """The result of a decoder for stored bytes. Raises StorageBroken if they are not a document."""
     try:
         return decoder.decode(data)
     except msgspec.DecodeError as error:
@@ -138,7 +138,7 @@ def stamp(value: bytes, revision: int) -> bytes:
 
 
 def unstored(value: bytes, metadata: Document, fields: Sequence[str] = _NOT_STORED) -> bytes:
-    """The bytes that a dry run would have stored, with what is sent in the metadata but never stored."""
+    """The bytes that a dry run would have stored, with the metadata fields that are sent but never stored."""
     sent = {key: metadata[key] for key in fields if metadata.get(key)}
     if not sent:
         return value
@@ -147,7 +147,7 @@ def unstored(value: bytes, metadata: Document, fields: Sequence[str] = _NOT_STOR
 
 
 def reread(value: bytes, info: ResourceInfo, revision: int = 0) -> bytes:
-    """Bytes that have just been written as a reader sees them; without a revision they were not really written."""
+    """Bytes that have just been written, as a reader sees them; without a revision it was a dry run."""
     if info.stored is not info:
         value = encode(converted(decode(value), info))
     return stamp(value, revision) if revision else value
@@ -166,7 +166,7 @@ def view(entry: Entry, info: ResourceInfo, revision: int = 0) -> bytes:
 
 
 def converted(document: Document, info: ResourceInfo) -> Document:
-    """A stored document as `served` shows it: fitted to the schema of its own version, then turned to this one."""
+    """A stored document in the version of `served`: adapted to the schema of its own version, then converted."""
     origin = _origin(document, info)
     if origin.codec is not None and info.codec is not None:
         document = origin.codec.decode_stored(document)
@@ -225,7 +225,7 @@ def _fit(document: Document, info: ResourceInfo) -> None:
 
 
 def turned(document: Document, info: ResourceInfo) -> Document:
-    """A document of another version in the form of this one; the caller's own stays as it is."""
+    """A document of another version, converted to this version; the given document is not changed."""
     copy = decode(_encode(document))
     return _turned(copy, info) if info.codec is None else converted(copy, info)
 
@@ -235,7 +235,8 @@ def _turned(document: Document, info: ResourceInfo) -> Document:
 
 
 def unpruned(document: Document, info: ResourceInfo) -> Document:
-    """A document of another version in the form of this one, with what its schema does not know. It may be changed."""
+    """A document of another version, converted to this version, with unknown fields. The given document may be
+    changed."""
     return info.strategy.convert(document) if info.conversion is None else _by_webhook(document, info)
 
 
@@ -251,7 +252,7 @@ def _by_webhook(document: Document, info: ResourceInfo) -> Document:
 
 
 def pruned(document: Document, info: ResourceInfo) -> Document:
-    """A document of this version without what its schema does not know, in place."""
+    """A document of this version without the fields that its schema does not know, in place."""
     document["apiVersion"] = info.gvk.api_version
     if info.schema is not None:
         info.schema.prune(document)

@@ -49,14 +49,14 @@ if TYPE_CHECKING:
     from pilotage.server.verbs.scale import Scaler
 
 FAIR_CALLS = 16
-"""After so many requests, others get a turn."""
+"""The number of requests after which other tasks get a turn."""
 MAX_BODY = 3 * 1024 * 1024
 """Bytes of a request's body."""
 _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
 
 class Registry:
-    """Serves the objects of one tenant of a storage, whose life is the caller's.
+    """Serves the objects of one tenant of a storage, which the caller opens and closes.
 
     As an async context manager it also runs the background loops: namespaces and definitions that are being deleted are
     emptied, dependents are garbage collected, old events are deleted, old history is compacted.
@@ -119,7 +119,7 @@ class Registry:
         await self._exits.aclose()
 
     async def publish_root_ca(self, certificate: str) -> None:
-        """Have the certificate authority of this server, in PEM, in each namespace of a cluster."""
+        """Publish the certificate authority of this server, in PEM, in each namespace."""
         if self.context.contents is not None:
             self.context.contents.root_ca = certificate
             await ContentsCreator(self.context, self.context.contents).prepare()
@@ -137,7 +137,7 @@ class Registry:
             observer(request, answer)
 
     async def check(self) -> None:
-        """Raise StorageError if nothing can be written now: what readiness asks."""
+        """Raise StorageError if nothing can be written now: the readiness check."""
         await self.context.storage.check()
 
     # Who has resolved a request already, as the HTTP handler has, passes what it is about: it is not authorized again,
@@ -159,7 +159,7 @@ class Registry:
                 info = None
 
     def _limited(self, request: APIRequest) -> APIRequest:
-        """The request with a deadline, if something may have to be waited for."""
+        """The request with a deadline, if it may have to wait for webhooks."""
         if request.deadline or request.verb is Verb.GET or not self.context.calls_webhooks:
             return request
         return replace(request, deadline=deadlines.of(request.verb, asyncio.get_running_loop().time()))
@@ -192,9 +192,8 @@ class Registry:
         return await self._updater.patch(info, request)
 
     async def apply(self, request: APIRequest, change: Callable[[Document], Document]) -> Response:
-        """Store what `change` makes of the stored object: a write of the server itself, through the same steps.
-
-        It is called again whenever another writer was faster, and does not change what it is given.
+        """Store the result of `change` for the stored object: a write of the server itself, through the same steps.
+        `change` is called again after a conflict, and must not change its argument.
         """
         return await self._updater.change(await self._resolve(request), request, lambda old, _: (change(old), []))
 
@@ -231,7 +230,7 @@ class Registry:
         return await self._catalogue.custom()
 
     async def close(self) -> None:
-        """Nothing: the storage belongs to its opener."""
+        """Do nothing: the storage belongs to the caller that opened it."""
 
     async def _resolve(self, request: APIRequest) -> ResourceInfo:
         # On memory nothing here ever waits, so a caller in a tight loop would keep all others from running:

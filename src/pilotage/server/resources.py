@@ -1,4 +1,4 @@
-"""What the registry knows of one served resource, be it built in or defined by a CRD."""
+"""The registry's information about one served resource, built in or defined by a CRD."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
     openapi: Mapping[str, Any] | None = None
     """The schema of the CRD, as it is written there."""
     storage: ResourceInfo | None = None
-    """In whose form and under whose name objects are kept, where not in this one's own."""
+    """The resource in whose version and under whose key prefix objects are stored, if it is another one."""
     versions: Mapping[str, ResourceInfo] = {}
     """All versions of the kind by their apiVersion, where there are several."""
     served: bool = True
@@ -52,7 +52,7 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
     definition_key: str = ""
     """The key of the CRD."""
     definition_revision: int = 0
-    """Objects written before this may not fit the schema of today."""
+    """Objects written before this revision may not match the current schema."""
     definition_bytes: int = 0
     """The size of the CRD: how long it takes to compile the schema."""
     printer_columns: Sequence[Document] = ()
@@ -64,7 +64,7 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What every response about this resource warns of."""
+        """The warnings of every response about this resource."""
         return (self.deprecation,) if self.deprecation else ()
 
     @cached_property
@@ -86,7 +86,7 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
 
     @cached_property
     def verbs(self) -> tuple[Verb, ...]:
-        """What can be done with it."""
+        """The verbs that it supports."""
         return tuple(verb for verb in Verb if verb.value in self.mapping.verbs)
 
     @cached_property
@@ -103,12 +103,12 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
 
     @cached_property
     def stored(self) -> ResourceInfo:
-        """In whose form objects are kept."""
+        """The resource in whose version objects are stored."""
         return self.storage or self
 
     @cached_property
     def converts(self) -> bool:
-        """Whether a webhook converts its objects to the form that they are kept in."""
+        """Whether a webhook converts its objects to the stored version."""
         return self.conversion is not None and self.stored is not self
 
     @cached_property
@@ -117,7 +117,7 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
 
     @cached_property
     def codec(self) -> Structure | None:
-        """What decodes and encodes objects of a built-in kind; custom ones are kept as they are."""
+        """Decodes and encodes objects of a built-in kind; custom resources are stored without a codec."""
         if self.custom:
             return None
         from pilotage.server.codec.structure import structure_of
@@ -148,7 +148,7 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
         return f"{self.collection}{namespace}/" if namespace else self.collection
 
     def key(self, namespace: str, name: str) -> str:
-        """Where one object is kept."""
+        """The key of one object."""
         return f"{self.prefix(namespace if self.namespaced else '')}{name}"
 
     def details(self, name: str = "", *, retry_after_seconds: int = 0) -> StatusDetails:
@@ -164,7 +164,7 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
         return Forbidden(f"{subject} is forbidden: {reason}", details=self.details(name).replace(causes=causes))
 
     def invalid(self, name: str, causes: Iterable[Cause]) -> Invalid:
-        """The 422 for an object; bounded, however much there is wrong with how large an object."""
+        """The 422 for an object, with a limited number of causes."""
         found = list(causes)
         shown = [cause.replace(message=_cut(cause.message), field=_cut(cause.field)) for cause in found[:MAX_CAUSES]]
         if len(found) > MAX_CAUSES:

@@ -1,4 +1,4 @@
-"""Which verbs go with which paths: a resource has its scope, its names and its subresources."""
+"""Checks the path and verb of a request: scope, names and subresources of a resource."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_action(info: ResourceInfo, request: APIRequest) -> bool:
 
 
 def check(info: ResourceInfo, request: APIRequest) -> None:
-    """Raise what a path that leads nowhere is answered with; custom kinds have other words for it."""
+    """Raise the error for a path that does not exist; custom resources have other messages."""
     if not info.custom and action_of(request):
         _check_action(info, request)
         return
@@ -45,7 +45,7 @@ def _check_action(info: ResourceInfo, request: APIRequest) -> None:
 
 
 def no_resource() -> NotFound:
-    """The 404 for a path within a built-in group that leads nowhere."""
+    """The 404 for a path within a built-in group that does not exist."""
     return NotFound(NO_RESOURCE, details=StatusDetails())
 
 
@@ -71,7 +71,7 @@ def builtin_groups() -> frozenset[str]:
 
 
 def no_method() -> MethodNotSupported:
-    """The 405 for a path that is there, but not for this verb."""
+    """The 405 for a path that exists, but not for this verb."""
     message = "the server does not allow this method on the requested resource"
     return MethodNotSupported(message, details=StatusDetails())
 

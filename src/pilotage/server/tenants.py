@@ -1,7 +1,7 @@
 """The tenants of a storage: lists them, and deletes one with everything in it.
 
-Every key begins with the name of its tenant, and a server is given one tenant: nothing that a request contains can lead
-to the keys of another one.
+Every key begins with the name of its tenant, and a server is given one tenant: no request can reach the keys of another
+tenant.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ async def tenants(storage: Storage) -> list[str]:
 
 
 async def delete_tenant(storage: Storage, tenant: str) -> int:
-    """Delete all objects of a tenant, in commits of a hundred; how many there were.
+    """Delete all objects of a tenant, in commits of a hundred; returns how many there were.
 
     No server may serve the tenant meanwhile. After a failure half-way, call it again.
     """

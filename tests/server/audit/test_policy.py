@@ -82,7 +82,7 @@ def test_the_first_rule_that_matches_decides_and_stages_add_up() -> None:
         ({"rules": [{"level": "None", "nonResourceURLs": ["api"]}]}, "must begin with a '/'"),
         ({"rules": [{"level": "None", "nonResourceURLs": ["/a*b"]}]}, "has a '.' that is not its last"),
         ({"rules": [{"level": "None", "nonResourceURLs": ["/"], "namespaces": ["a"]}]}, "cannot apply to both"),
-        ({"rules": []}, "there is none"),
+        ({"rules": []}, "at least one rule is required"),
     ],
 )
 def test_a_wrong_policy_is_an_error_that_names_the_place(policy_: dict[str, Any], message: str) -> None:

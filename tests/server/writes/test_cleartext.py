@@ -16,7 +16,7 @@ from pilotage.storage.encryption import MARK, Cipher, EncryptedStorage
 from pilotage.storage.memory import MemoryStorage
 from pilotage.types.core.v1 import ConfigMap, Secret
 
-REFUSED = r"has encrypted ones: give the keys \(--encryption-keys, encryption_keys=\)"
+REFUSED = r"has encrypted Secrets: give the keys \(--encryption-keys, encryption_keys=\)"
 
 
 def _secret(name: str) -> Secret:

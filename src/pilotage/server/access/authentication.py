@@ -1,4 +1,4 @@
-"""Who sends a request: by a token, a client certificate, or the token of a service account."""
+"""Authentication: the user of a request by a token, a client certificate, or the token of a service account."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class Authenticator:
         self._anonymous = anonymous
 
     def is_known(self, headers: Headers, peer: Peer) -> bool:
-        """Whether the sender has shown credentials of ours, without a look into the storage. An `http.Authenticate`."""
+        """Whether the sender has sent credentials that this server knows, without a read of the storage. An
+        `http.Authenticate`."""
         if peer.certificate is not None:
             return True
         token = _bearer_token(headers)
@@ -45,7 +46,7 @@ class Authenticator:
         return _digest(token) in self._users or signed
 
     def has_token(self, headers: Headers) -> bool:
-        """Whether a request has a bearer token, whatever it is."""
+        """Whether a request has a bearer token, valid or not."""
         return bool(_bearer_token(headers))
 
     async def user_of(self, headers: Headers, peer: Peer) -> User:
@@ -67,9 +68,9 @@ class Authenticator:
         return user
 
     async def user_of_token(self, token: str, audiences: Sequence[str]) -> tuple[User, list[str]] | None:
-        """The user of a bearer token, and those of the audiences that it is meant for; None if it is not valid.
+        """The user of a bearer token, and which of the audiences it is valid for; None if it is not valid.
 
-        Raises WrongAudience for a token of a service account that is meant for none of them.
+        Raises WrongAudience for a token of a service account that is valid for none of them.
         """
         user = self._users.get(_digest(token))
         if user is not None:
@@ -83,7 +84,7 @@ def _bearer_token(headers: Headers) -> str:
 
 
 def _digest(token: str) -> bytes:
-    """What tokens are compared by: how long a comparison takes says nothing about the token."""
+    """The digest by which tokens are compared, so that the time of a comparison reveals nothing about the token."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
 
 

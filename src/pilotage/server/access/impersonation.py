@@ -1,4 +1,4 @@
-"""Impersonation: what a user must be allowed in order to act as another one, in one of several modes.
+"""Impersonation: the permissions that a user needs to act as another user, in one of several modes.
 
 A constrained mode needs two permissions: to act as that user, and to do what the request does while acting in that mode
 (`impersonate-on:MODE:VERB`). The legacy mode needs the first one only.
@@ -21,7 +21,7 @@ _AUTHENTICATION = "authentication.k8s.io"
 _NODE = "system:node:"
 _NODE_OF_ACCOUNT = "authentication.kubernetes.io/node-name"
 _MANY = 4
-"""From so many groups or extra values on, a constrained mode first asks for all of them at once."""
+"""The number of groups or extra values above which a constrained mode first checks all of them at once."""
 _MAX_REMEMBERED = 10_000
 
 
@@ -76,14 +76,15 @@ MODES = (
 
 
 class Impersonation:
-    """Decides who may act as whom. The mode that allowed it to a user last is tried first."""
+    """Decides which users may impersonate which. The mode that last allowed it for a user is tried first."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
         self._last: dict[str, Mode] = {}
 
     async def acting(self, attributes: AccessAttributes, wanted: User) -> Acting:
-        """Whom a request acts as; `wanted` is the user as the headers name it. Raises what the first mode raised."""
+        """The user that a request impersonates; `wanted` is the user in the headers. Raises the error of the first
+        mode."""
         user, first = attributes.user, None
         last = self._last.get(user.name)
         modes = MODES if last is None else (last, *(mode for mode in MODES if mode is not last))

@@ -31,7 +31,7 @@ class Decision:
     allowed: bool
     reason: str = ""
     errors: tuple[str, ...] = ()
-    """Bindings that could not be followed."""
+    """Errors of bindings whose role could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Authorizer:
         self._decoded: dict[str, tuple[int, Document]] = {}
 
     async def authorize(self, attributes: AccessAttributes) -> Decision:
-        """Whether the user of these attributes may do what they say."""
+        """Whether the user may do what the attributes describe."""
         if MASTERS in attributes.user.groups:
             return Decision(True)
         grants = Grants()
@@ -122,7 +122,7 @@ class Authorizer:
 
 
 def _subject(binding: Document, user: User, namespace: str) -> Document | None:
-    """The first subject of a binding that the user is."""
+    """The first subject of a binding that matches the user."""
     for subject in binding.get("subjects") or ():
         match subject.get("kind"):
             case "User":
@@ -169,7 +169,8 @@ def attributes_of(request: APIRequest) -> AccessAttributes:
 
 
 def narrowed(attributes: AccessAttributes, field_selector: str) -> AccessAttributes:
-    """Attributes as they are authorized: a list of one name is about that object, and a namespace is in itself."""
+    """The attributes for authorization: a list of one name is about that object, and the namespace of a Namespace is
+    itself."""
     name, namespace = attributes.name, attributes.namespace
     if not name and attributes.verb in (Verb.LIST.value, Verb.WATCH.value):
         name = selected_name(field_selector)

@@ -1,4 +1,4 @@
-"""What access reviews must have: one sort of attributes, selectors that can be read, and no metadata."""
+"""Validates access reviews: one kind of attributes, valid selectors, and no metadata."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def selector_causes(spec: Document) -> Iterator[Cause]:
 
 
 def evaluation_error(spec: Document) -> str:
-    """Which selectors are not part of the decision as they cannot be read; empty if there is none."""
+    """Which selectors are ignored because they cannot be parsed; empty if there is none."""
     ignored = []
     for name, selector in _selectors(spec):
         requirements = selector.get("requirements") or ()

@@ -1,4 +1,4 @@
-"""Reviews: questions about access and identity that are asked as objects, and answered at once. Nothing is stored."""
+"""Reviews: requests about access and identity that are created as objects, and answered at once. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _UNTRACKED = ("selfsubjectreviews", "selfsubjectrulesreviews")
 
 
 class TokenAuthenticator(Protocol):
-    """Finds the user of a bearer token that is meant for one of these audiences. Raises WrongAudience."""
+    """Finds the user of a bearer token that is valid for one of these audiences. Raises WrongAudience."""
 
     async def user_of_token(self, token: str, audiences: Sequence[str]) -> tuple[User, list[str]] | None: ...
 
@@ -54,7 +54,7 @@ class Reviewer:
         self._context = context
         self._authorizer = authorizer
         self.tokens: TokenAuthenticator = Authenticator({}, context.service_accounts)
-        """Knows the tokens: those of service accounts, unless the server that authenticates has more."""
+        """Authenticates tokens: those of service accounts, and others if the server has them."""
         self._answers: dict[str, Callable[[Document, APIRequest], Awaitable[None]]] = {
             "localsubjectaccessreviews": self._subject,
             "selfsubjectaccessreviews": self._self,

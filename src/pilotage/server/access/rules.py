@@ -13,7 +13,7 @@ ALL = "*"
 
 
 class AccessAttributes(Value, frozen=True):
-    """What a request does, as authorization sees it: a verb on a resource, or on a path."""
+    """What a request does, for authorization: a verb on a resource, or on a path."""
 
     user: User
     verb: str

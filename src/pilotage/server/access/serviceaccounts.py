@@ -1,4 +1,4 @@
-"""Tokens of service accounts: JSON Web Tokens that this server signs, and that end with their account.
+"""Tokens of service accounts: JSON Web Tokens that this server signs, and that become invalid with their account.
 
 They are signed with HMAC (HS256), because only this server verifies them; a signature with a public key would need a
 library that programs without HTTPS do not have.
@@ -68,7 +68,8 @@ class ServiceAccountTokens:
         return Issued(f"{content.decode()}.{_text(self._signature(content)).decode()}", expires)
 
     def claims(self, token: str) -> Document | None:
-        """What a token of ours claims; None if it is not one, or has ended. The key must have been loaded."""
+        """The claims of a token that this server has signed; None if it is invalid or has expired. The key must have
+        been loaded."""
         if not self._key or len(token) > MAX_TOKEN_BYTES:
             return None
         import hmac  # as `hashlib` and `secrets`: most programs have no tokens
@@ -89,8 +90,7 @@ class ServiceAccountTokens:
     async def user_of(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[User, list[str]] | None:
         """The user of a token, if its account, and the object that it is bound to, still exist.
 
-        Also the audiences that the token is meant for, among those that were asked for. Raises WrongAudience if it is
-        meant for none of them.
+        Also the requested audiences that the token is valid for. Raises WrongAudience if it is valid for none of them.
         """
         if token.count(".") != 2:
             return None
@@ -122,7 +122,7 @@ class ServiceAccountTokens:
         return entry is not None and records.decode(entry.value)["metadata"].get("uid") == uid
 
     async def _load_key(self) -> None:
-        """Read the key, or create it: the first server of a storage to need one does."""
+        """Read the key, or create it if this is the first server of the storage that needs one."""
         import secrets
 
         place = self._prefix + KEY
@@ -143,7 +143,7 @@ class ServiceAccountTokens:
 
 
 class WrongAudience(Exception):
-    """A valid token that is meant for others."""
+    """A valid token for other audiences."""
 
     def __init__(self, given: Sequence[str], wanted: Sequence[str]) -> None:
         shown = [msgspec.json.encode(list(each)).decode().replace('","', '" "') for each in (given, wanted)]
@@ -151,7 +151,7 @@ class WrongAudience(Exception):
 
 
 class Issued(msgspec.Struct, frozen=True):
-    """A token, and when it ends."""
+    """A token, and when it expires."""
 
     token: str
     expires: datetime

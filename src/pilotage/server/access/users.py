@@ -22,7 +22,7 @@ _EXTRA = "impersonate-extra-"
 
 
 def authenticated(user: User) -> User:
-    """The user with the groups that its kind has."""
+    """The user with the groups that every user of its type has."""
     return replace(user, groups=tuple(dict.fromkeys((*user.groups, AUTHENTICATED))))
 
 
@@ -34,7 +34,7 @@ def user_info(user: User) -> Document:
 
 
 def service_account(namespace: str, name: str, uid: str = "") -> User:
-    """The user that a service account is."""
+    """The user of a service account."""
     full_name = f"{SERVICE_ACCOUNT}{namespace}:{name}"
     return User(full_name, groups=implied_groups(full_name, ()), uid=uid)
 
@@ -44,7 +44,7 @@ class BadImpersonation(BadRequest):
 
 
 def impersonated(headers: Headers) -> User | None:
-    """The user that a request impersonates, as it is asked for; None if it does not. Raises BadRequest."""
+    """The user in the impersonation headers of a request; None without them. Raises BadRequest."""
     names = [name for name, _ in headers if name.startswith(_PREFIX)]
     if not names:
         return None

@@ -1,1 +1,1 @@
-"""The audit log: which requests it has, by a policy, and what it says of them."""
+"""The audit log: which requests are logged, by a policy, and with which content."""

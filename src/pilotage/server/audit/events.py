@@ -26,7 +26,7 @@ Sink = Callable[[bytes], None]
 
 
 class ObjectReference(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a request for a resource is about, as events have it."""
+    """The object reference of a request, as audit events have it."""
 
     resource: str
     namespace: str = ""
@@ -40,7 +40,7 @@ class ObjectReference(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(slots=True)
 class Audit:
-    """What the log says of one request. It is filled in while the request is answered."""
+    """The audit information of one request, filled in while the request is handled."""
 
     incoming: http.HTTPRequest
     audit_id: str
@@ -52,12 +52,12 @@ class Audit:
     reference: ObjectReference | None = None
     impersonated: User | None = None
     constraint: str = ""
-    """The verb that has allowed the impersonation."""
+    """The verb that allowed the impersonation."""
     request_object: Any = None
     response_object: Any = None
     response_status: Document | None = None
     annotations: AuditAnnotations = field(default_factory=AuditAnnotations)
-    """What authorization and admission add."""
+    """Annotations that authorization and admission add."""
 
     def __post_init__(self) -> None:
         self.annotations.detailed = self.level >= Level.REQUEST
@@ -105,7 +105,7 @@ class Audit:
 
 
 def source_addresses(incoming: http.HTTPRequest) -> Iterator[str]:
-    """Where a request has come from: as its headers say, and at last the client of the connection."""
+    """The source addresses of a request: those in its headers, then the client of the connection."""
     forwarded = (_address(part) for line in incoming.headers.all("x-forwarded-for") for part in line.split(","))
     seen = [address for address in forwarded if address]
     real = _address(incoming.headers.get("x-real-ip"))

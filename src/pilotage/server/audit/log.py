@@ -35,7 +35,7 @@ class AuditLogOptions:
 
 
 class AuditLog:
-    """Writes lines in the order in which they come. A failure to write is logged, and stops nothing.
+    """Writes lines in the order in which they arrive. A failure to write is logged, and does not stop the server.
 
     As a context manager it opens the file, and writes what waits before it is closed.
     """
@@ -70,7 +70,7 @@ class AuditLog:
             self._thread.join(timeout=10)
 
     def write(self, line: bytes) -> None:
-        """Have a line written. It neither waits nor fails."""
+        """Queue a line to be written. It neither waits nor fails."""
         with self._changed:
             if self._closed or self._size + len(line) > self._options.waiting_bytes:
                 self._drop(1, "too many events wait to be written")

@@ -22,7 +22,7 @@ _BODIES = {
     "scale": ("autoscaling/v1", "Scale"),
     "token": ("authentication.k8s.io/v1", "TokenRequest"),
 }
-"""What the bodies of subresources are that are not those of their resource."""
+"""The kinds of bodies of subresources that differ from the kind of the resource."""
 
 
 def request_object(request: APIRequest, info: ResourceInfo, body: bytes) -> Any:

@@ -123,7 +123,7 @@ def _problems(policy: _Policy) -> Iterator[str]:
     """What is wrong with a policy of the right shape."""
     yield from _wrong_stages(policy.omit_stages, "omitStages")
     if not policy.rules:
-        yield "rules: there is none, so that nothing would be logged"
+        yield "rules: at least one rule is required, because nothing is logged without rules"
     for index, rule in enumerate(policy.rules):
         at = f"rules[{index}]"
         if rule.level not in LEVELS:

@@ -42,7 +42,7 @@ class _Row(msgspec.Struct):
 
 
 async def create_cluster_objects(context: RegistryContext) -> None:
-    """Create those that do not exist. Objects of an older version of the program stay as they are."""
+    """Create the objects that do not exist. Objects that an older version of the program created are not changed."""
     now = context.now().encode()
     wanted: dict[str, bytes] = {}
     if context.authorization:
@@ -62,7 +62,7 @@ async def create_cluster_objects(context: RegistryContext) -> None:
 
 @cache  # a suite of tests opens thousands of clusters
 def _roles() -> dict[str, bytes]:
-    """What is stored of the roles and bindings, by the key below the tenant's prefix."""
+    """The stored bytes of the roles and bindings, by the key below the tenant's prefix."""
     found: dict[str, bytes] = {}
     for collection, document in _bootstrap_roles():
         set_owner(document, "kube-apiserver", _NOW)

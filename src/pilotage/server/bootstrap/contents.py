@@ -1,4 +1,5 @@
-"""What each namespace has from its start: the service account `default`, and the certificate authority of the server.
+"""The objects that each namespace has from its creation on: the service account `default`, and the certificate
+authority of the server.
 
 In a cluster, controllers create both a moment after the namespace. Here they are part of the commit that creates the
 namespace, so that no program has to wait for them and no revision is used for them.
@@ -26,7 +27,7 @@ _DESCRIPTION = (
 
 @dataclass(slots=True)
 class NamespaceContents:
-    """Creates what namespaces have."""
+    """Creates the default objects of namespaces."""
 
     root_ca: str = ""
     """The certificate authority of the server, in PEM; empty for a server without HTTPS, which needs none."""
@@ -39,7 +40,8 @@ class NamespaceContents:
     async def missing(
         self, storage: Storage, prefix: str, namespace: str, *, now: str, uid: Callable[[], str]
     ) -> list[Put]:
-        """The writes that create what a namespace lacks, and that replace the authority of an earlier start."""
+        """The writes that create the missing objects of a namespace, and that replace the certificate authority of an
+        earlier start."""
         puts: list[Put] = []
         for key in self.keys(namespace):
             entry = await storage.get(prefix + key)

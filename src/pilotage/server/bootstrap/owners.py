@@ -11,7 +11,7 @@ _WHOLE = ("roleRef", "rules", "subjects")
 
 
 def set_owner(document: Document, manager: str, now: str) -> None:
-    """Make a manager the owner of all that an object has, in place."""
+    """Make a manager the owner of all fields of an object, in place."""
     metadata = document["metadata"]
     maps = {f"f:{name}": _keys(metadata[name]) for name in ("annotations", "labels") if metadata.get(name)}
     fields: dict[str, Any] = {"f:metadata": maps} if maps else {}

@@ -86,7 +86,7 @@ def int_or_string(value: Any, _: list[None]) -> int | str:
 
 
 def int_or_string_or_none(value: Any, _: list[None]) -> int | str | None:
-    """The value of a field that is not a pointer: 0 is the same as being absent, an empty text is not."""
+    """The value of a field that is not a pointer: 0 is equivalent to an absent field, an empty text is not."""
     return int_or_string(value, _) or (None if value == 0 else value)
 
 
@@ -100,7 +100,7 @@ def quantity(value: Any, _: list[None]) -> str:
 
 
 def resource_amount(value: Any, _: list[None]) -> str:
-    """A quantity of a list of resources of the core group, where thousandths are the least."""
+    """A quantity in a resource list of the core group, where thousandths are the smallest unit."""
     text = quantity(value, _)
     if text[-1:] in ("n", "u"):
         return canonical_quantity(f"{Quantity(text).milli_value()}m")
@@ -115,7 +115,8 @@ def canonical_quantity(value: str | float) -> str:
 
 
 def _is_kept(text: str) -> bool:
-    """Whether Kubernetes takes a text for canonical by a quick look at its digits, and stores it as it is: `1.500`."""
+    """Whether Kubernetes considers a text canonical by a quick check of its digits, and stores it unchanged:
+    `1.500`."""
     match = _AMOUNT.fullmatch(text)
     if match is None:
         return False
@@ -180,7 +181,7 @@ def _parsed(value: str, layout: str) -> Any:
 
 
 def _unparsed(value: str, layout: str) -> tuple[str, str]:
-    """Where a text is no time, in Go's words: what is left of it, and the part of the layout that it does not have."""
+    """Why a text is not a time, in Go's words: the rest of the text, and the part of the layout that does not match."""
     elements = (("2006", r"[0-9]{4}"), ("-", "-"), ("01", _TWO), ("-", "-"), ("02", _TWO), ("T", "T"), ("15", _TWO))
     for element, pattern in (*elements, (":", ":"), ("04", _TWO), (":", ":"), ("05", _TWO)):
         match = re.match(pattern, value)

@@ -1,4 +1,4 @@
-"""A definition of the OpenAPI, compiled once into what decodes and encodes its documents."""
+"""An OpenAPI definition, compiled once into functions that decode and encode its documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pilotage.server.codec.scalars import Mismatch, wrong_type
 from pilotage.types import builtin
 
 Decode = Callable[[Any, list[None]], Any]
-"""From JSON to the internal form. Something is put on the list for each field that is not known."""
+"""Converts JSON to the internal form. Each unknown field is added to the list."""
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _CORE = "io.k8s.api.core.v1."
@@ -36,7 +36,7 @@ _UNIONS = {
     f"{_EXTENSIONS}JSONSchemaPropsOrArray": "",
     f"{_EXTENSIONS}JSONSchemaPropsOrStringArray": "",
 }
-"""Definitions that are a schema or something else, and the error for what is neither."""
+"""Definitions whose values are a schema or another type, and the error for values that are neither."""
 _TYPES: dict[tuple[str, str], tuple[type | None, Decode, Any]] = {
     ("string", ""): (str, scalars.string, ""),
     ("string", "byte"): (None, scalars.base64_bytes, ""),
@@ -68,12 +68,13 @@ _KEPT = {
     "io.k8s.api.rbac.v1.Role": frozenset(("rules",)),
     "io.k8s.api.storage.v1.CSINodeSpec": frozenset(("drivers",)),
 }
-"""What is kept where it is empty: no managed fields are a reset; other lists are refused by some, or have an owner."""
+"""Fields that are kept when they are empty: empty managed fields are a reset; empty lists may be rejected, or have an
+owner."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueShape:
-    """What a field, an item or a value is."""
+    """The type of a field, an item or a value."""
 
     plain: type | None
     """A value of just this type needs no decoding."""
@@ -87,7 +88,7 @@ class ValueShape:
 
     @property
     def kept(self) -> bool:
-        """Whether an empty value is not the same as none: structures, and JSON of any form."""
+        """Whether an empty value differs from an absent one: structures, and free-form JSON."""
         return self.decode is scalars.anything or (self.structure is not None and not self.step)
 
 
@@ -125,14 +126,15 @@ class Structure:
         return document
 
     def decode_stored(self, document: Document) -> Document:
-        """The internal form of a stored document; as it is, if it was stored under older rules and does not fit."""
+        """The internal form of a stored document; unchanged, if it was stored under older rules and cannot be
+        decoded."""
         try:
             return self.decode(document, [])
         except Mismatch:
             return document
 
     def encode(self, document: Document) -> None:
-        """Fill in what is written even where it is empty, in place."""
+        """Fill in fields that are written even if they are empty, in place."""
         for key, zero in self._always:
             if key not in document or (document[key] == [] and zero is None):  # an empty list is written as null
                 document[key] = zero
@@ -194,7 +196,7 @@ class Structure:
 
     @cached_property
     def _values(self) -> tuple[tuple[str, Structure], ...]:
-        """The structures that are always there."""
+        """The structures that always exist."""
         return tuple(
             (key, structure)
             for key, zero in builtin.encoding(self.name).always.items()
@@ -364,4 +366,4 @@ def _each_structure(shape: ValueShape, value: Any, call: Callable[[Structure, Do
 
 
 _AMOUNTS = _map(ValueShape(None, scalars.resource_amount, "0"))
-"""What containers, nodes and quotas have of each resource."""
+"""The resource lists of containers, nodes and quotas."""

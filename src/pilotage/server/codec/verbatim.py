@@ -1,6 +1,6 @@
-"""Free-form JSON in immutable fields. kube-apiserver compares its text, so that a blank or another order is a change.
+"""Free-form JSON in immutable fields. kube-apiserver compares its text, so another blank or another order is a change.
 
-A `Verbatim` is such a value with its text: as a client has sent it, or as a patch leaves it. The storage has the text.
+A `Verbatim` is such a value with its text: as a client has sent it, or after a patch. The text is stored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Verbatim(dict[str, Any]):
 
 
 def paths_of(api_version: str, kind: str) -> tuple[Steps, ...]:
-    """Where objects of a kind have free-form JSON that cannot change; nowhere for most kinds."""
+    """The paths of immutable free-form JSON in objects of a kind; most kinds have none."""
     return _PATHS.get((api_version, kind), ())
 
 

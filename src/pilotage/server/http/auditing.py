@@ -39,11 +39,11 @@ LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
 """Subresources whose requests may last."""
 Answer = http.HTTPResponse | http.StreamingResponse
 Handle = Callable[[http.HTTPRequest, Audit | None], Awaitable[Answer]]
-"""Answers a request, and notes in its audit what it is about, and what the answer is."""
+"""Handles a request, and records its object and its answer in the audit."""
 
 
 class Auditor:
-    """Logs requests as a policy says."""
+    """Logs requests by a policy."""
 
     def __init__(self, policy: AuditPolicy, sink: Sink) -> None:
         self._policy = policy
@@ -104,7 +104,7 @@ def audit_id_of(incoming: http.HTTPRequest) -> str:
 
 
 def note_request(audit: Audit, request: APIRequest, info: ResourceInfo) -> None:
-    """Note the object in the body of a request, and whether its API is deprecated."""
+    """Record the object in the body of a request, and whether its API is deprecated."""
     if info.deprecation:
         audit.annotations[_DEPRECATED] = "true"
     found = request_object(request, info, audit.incoming.body)
@@ -113,7 +113,7 @@ def note_request(audit: Audit, request: APIRequest, info: ResourceInfo) -> None:
 
 
 def note_object(audit: Audit, body: bytes, code: int) -> None:
-    """Note the object of an answer, in JSON."""
+    """Record the object of an answer, in JSON."""
     is_status = b'"kind":"Status"' in body[:100]
     if not body or (audit.level is not Level.REQUEST_RESPONSE and not is_status):
         return
@@ -124,7 +124,7 @@ def note_object(audit: Audit, body: bytes, code: int) -> None:
 
 
 def note_error(audit: Audit, error: ApiError) -> None:
-    """Note that a request has failed."""
+    """Record that a request has failed."""
     if isinstance(error, NotFound) and error.status.details is None:
         audit.response_status = {"code": 404}  # a page, not a Status
         return
@@ -153,7 +153,7 @@ def _reference(incoming: http.HTTPRequest, attributes: AccessAttributes) -> Obje
 
 
 async def _user(incoming: http.HTTPRequest, authenticator: Authenticator) -> tuple[User, bool]:
-    """Who sends a request, and whether it is a user that may send one."""
+    """The user of a request, and whether it is authenticated."""
     try:
         return await authenticator.user_of(incoming.headers, incoming.peer), True
     except Unauthorized:
@@ -163,7 +163,7 @@ async def _user(incoming: http.HTTPRequest, authenticator: Authenticator) -> tup
 
 
 async def _authorization(audit: Audit, context: RegistryContext) -> None:
-    """Note whom a request is sent on behalf of, and why it is allowed or not."""
+    """Record the impersonated user of a request, and why it is allowed or not."""
     attributes = audit.attributes
     try:
         wanted = impersonated(audit.incoming.headers)

@@ -154,7 +154,7 @@ def _prefers_protobuf(accept: str) -> bool:
 
 
 def _takes_version_3(accept: str) -> bool:
-    """Whether a client takes JSON; one that asks for protobuf alone gets it, too."""
+    """Whether a client accepts JSON; a client that accepts only protobuf gets JSON, too."""
     media = [clause.media for clause in negotiation.clauses(accept)]
     return not media or any(each in (_JSON_MEDIA, "*/*", "application/*") or _V3_PROTOBUF in each for each in media)
 

@@ -24,7 +24,7 @@ _GROUP = "flowcontrol.apiserver.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class FlowSchema:
-    """A flow schema as it is matched: its rules, and the headers of a request that it matches."""
+    """A flow schema for matching: its rules, and the headers of a request that it matches."""
 
     rules: Sequence[Document]
     headers: tuple[tuple[str, str], ...]

@@ -49,7 +49,7 @@ def format_of_document(headers: Headers, *, routed: bool) -> ResponseFormat:
 
 
 def format_of_error(headers: Headers, target: str) -> ResponseFormat:
-    """The format of an error: never converted to another kind, and JSON for people where nothing is acceptable."""
+    """The format of an error: never converted to another kind, and indented JSON if no accepted format is supported."""
     found = negotiate(headers.get("accept"), forms=NO_FORMS)
     if found is None:
         return ResponseFormat(pretty=True)
@@ -57,7 +57,7 @@ def format_of_error(headers: Headers, target: str) -> ResponseFormat:
 
 
 def is_pretty(headers: Headers, target: str) -> bool:
-    """Whether JSON is indented: where the query says so, and for programs that show it to people."""
+    """Whether JSON is indented: if the query requests it, and for programs that show it to people."""
     if "pretty" in target:
         wanted = parse_qs(target.partition("?")[2], max_num_fields=100).get("pretty", [""])[0]
         if wanted:

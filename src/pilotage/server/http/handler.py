@@ -45,11 +45,11 @@ from pilotage.server.verbs.refusals import with_warnings
 from pilotage.telemetry.logs import logger
 
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
-"""What anybody may ask."""
+"""Paths that need no authentication."""
 _NO_SNIFFING = ("x-content-type-options", "nosniff")
 _NO_CACHE = ("cache-control", "no-cache, private")
 _COMPRESSED_FROM = 128 * 1024
-"""Bytes of a body from which on it is compressed."""
+"""The minimum size of a body that is compressed."""
 _PLAIN = ResponseFormat()
 _STARTED: dict[str, Check] = dict.fromkeys(
     (
@@ -62,16 +62,17 @@ _STARTED: dict[str, Check] = dict.fromkeys(
     ),
     ping,
 )
-"""What has been done when the first request is answered, under kube-apiserver's names."""
+"""Health checks of start-up steps, which have completed when the first request is handled, under kube-apiserver's
+names."""
 _READY: dict[str, Check] = dict.fromkeys(("informer-sync", "shutdown"), ping)
-"""What holds as long as requests are answered: the server is not shutting down."""
+"""Health checks that pass as long as requests are handled: the server is not shutting down."""
 _log = logger("pilotage.server")
 
 
 class HTTPHandler:
     """Answers HTTP requests from a registry, for the users that an authenticator knows.
 
-    A text instead of an authenticator is the token of an administrator. With an `auditor`, requests are logged.
+    A string instead of an authenticator is the token of an administrator. With an `auditor`, requests are logged.
     """
 
     def __init__(self, registry: Registry, authenticator: Authenticator | str, auditor: Auditor | None = None) -> None:
@@ -122,7 +123,7 @@ class HTTPHandler:
         return failure(error, format_of_error(incoming.headers, incoming.target))
 
     def _health_of(self, incoming: http.HTTPRequest) -> HealthHandler | None:
-        """What answers a request for the health of the server, or for one of its checks."""
+        """The handler for a request for the health of the server, or for one of its checks."""
         return self._health.get("/" + incoming.target.partition("?")[0].lstrip("/").partition("/")[0])
 
     async def _answer(
@@ -268,7 +269,8 @@ def _loop_time() -> float:
 
 
 def _printed(asked: ResponseFormat, info: ResourceInfo, request: APIRequest) -> ResourceInfo:
-    """What is read for a Table or metadata: the stored version. Others may have more, or in another order."""
+    """The resource that is read for a Table or metadata: the stored version. Other versions may have more fields, or
+    another order."""
     is_read = request.verb in (Verb.GET, Verb.LIST, Verb.WATCH) and not request.subresource
     if asked.form is Form.OBJECT or not is_read or info.custom or request.options.include_object == "Object":
         return info
@@ -276,7 +278,8 @@ def _printed(asked: ResponseFormat, info: ResourceInfo, request: APIRequest) -> 
 
 
 def _registry_form(asked: ResponseFormat, request: APIRequest) -> Form:
-    """What the registry is asked for: metadata where it can leave out the rest; the renderer does all else."""
+    """The form that is requested from the registry: metadata if it can omit the rest; the renderer does all other
+    conversions."""
     deleting = request.verb in (Verb.DELETE, Verb.DELETE_COLLECTION)
     return Form.METADATA if asked.form is Form.METADATA and not deleting else Form.OBJECT
 

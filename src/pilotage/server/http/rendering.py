@@ -60,7 +60,7 @@ class Renderer:
         self._events = 0
 
     def plain(self) -> Renderer:
-        """One that writes the same in JSON."""
+        """A renderer that writes the same in JSON."""
         return Renderer(replace(self._asked, media=JSON, pretty=False), self._info, self._request, self._clock)
 
     def object(self, data: bytes) -> bytes:
@@ -94,7 +94,8 @@ class Renderer:
 
     @property
     def has_events(self) -> bool:
-        """Whether events can have the form that was asked for: none is a list, and such a watch ends with the first."""
+        """Whether events can have the requested form: no event is a list, and a watch that requests a list ends with
+        the first event."""
         return self._asked.kind != "PartialObjectMetadataList"
 
     def event(self, event: WatchEvent) -> bytes:
@@ -113,7 +114,7 @@ class Renderer:
         return b'{"type":"%b","object":%b}\n' % (event.type.encode(), bytes(event.object))
 
     def _typed_bookmark(self, data: Bytes) -> bytes:
-        """A bookmark of a typed kind is an empty object of it: it has the fields that Go never leaves out."""
+        """A bookmark of a typed kind is an empty object of it: it has the fields that Go never omits."""
         from pilotage.types import protobuf  # the tables of messages
 
         document = _decode(data)

@@ -1,4 +1,4 @@
-"""Requests for resources: parsed and resolved, with kube-apiserver's answers to methods and paths that do not fit."""
+"""Requests for resources: parsed and resolved, with kube-apiserver's answers to invalid methods and paths."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ def serves_any_method(route: str) -> bool:
 
 
 def attributes_of_path(incoming: http.HTTPRequest, user: User) -> AccessAttributes:
-    """What a request does, as its method and URL say it: a verb on a resource, or a method on another path.
-
-    For a resource it is what the registry authorizes: who acts as another user needs a permission for the same.
+    """What a request does, by its method and URL: a verb on a resource, or a method on another path. For a resource
+    these are the attributes that the registry authorizes, and that impersonation needs a permission for.
     """
     route, _, text = incoming.target.partition("?")
     listed = path.without_watch(route)
@@ -100,7 +99,7 @@ async def resolve(
 
 
 async def _no_method(registry: Registry, received: path.EncodedRequest, user: User) -> MethodNotSupported:
-    """The 405 for a method that no resource has. Raises NotFound where the path leads nowhere."""
+    """The 405 for a method that no resource has. Raises NotFound if the path does not exist."""
     route = received.target.partition("?")[0]
     asked = path.parse(path.EncodedRequest("DELETE", route))
     if user.name:

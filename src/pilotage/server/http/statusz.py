@@ -1,4 +1,4 @@
-"""`/statusz`: the version of a server and since when it runs; a text, or a Statusz of `config.k8s.io/v1beta1`."""
+"""`/statusz`: the version of a server and its start time; as text, or a Statusz of `config.k8s.io/v1beta1`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warning headers: what a client should know about a request that may have succeeded."""
+"""Warning headers: warnings about a request, which may have succeeded."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ class _Metadata(msgspec.Struct):
 
 
 class _Role(msgspec.Struct, rename="camel"):
-    """What decides. The other fields, of which the managed ones are large, and the rules of a role that no other
-    selects are not decoded: each change of a role reads all of them."""
+    """The fields that aggregation needs. Other fields (managed fields are large), and the rules of a role that no other
+    role selects, are not decoded, because each change of a role reads all roles."""
 
     metadata: _Metadata
     aggregation_rule: Document | None = None
@@ -46,7 +46,8 @@ async def aggregate_roles(context: RegistryContext) -> None:
 
 
 async def _aggregate(context: RegistryContext, prefix: str) -> int:
-    """One round. A role that is made of aggregated ones follows in the next round, which its parts' writes start."""
+    """One round. A role that aggregates aggregated roles is updated in the next round, which the writes of this round
+    start."""
     snapshot = await context.storage.list(prefix)
     entries = {entry.key: entry for entry in snapshot.entries}
     for key, value in aggregated({key: entry.value for key, entry in entries.items()}).items():

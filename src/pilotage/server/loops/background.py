@@ -31,7 +31,7 @@ _log = logger("pilotage.server")
 
 
 class BackgroundLoops:
-    """Owns the loops: they run from the beginning of the block to its end, and a failing one is started again."""
+    """Owns the loops: they run from the beginning of the block to its end, and a loop that fails is restarted."""
 
     def __init__(self, context: RegistryContext, note: Note) -> None:
         self._context = context
@@ -63,7 +63,8 @@ class BackgroundLoops:
         return self
 
     def busy(self) -> list[str]:
-        """What the loops still have to do because of the writes so far, as sentences; empty if there is nothing."""
+        """The work that the writes so far have caused and that is not finished, as sentences; empty if there is
+        none."""
         return [loop.busy() for loop in self._loops if not loop.idle]
 
     async def __aexit__(

@@ -1,4 +1,4 @@
-"""Creates what each namespace has again after it was deleted, and in namespaces that lack it."""
+"""Creates the default objects of namespaces again after they were deleted, and in namespaces that lack them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ContentsCreator(LogLoop):
                 await self._create(namespace)
 
     async def prepare(self) -> None:
-        """Create what any namespace lacks."""
+        """Create the missing default objects of all namespaces."""
         for entry in (await self._context.storage.list(self._namespaces)).entries:
             await self._create(entry.key[len(self._namespaces) :])
 

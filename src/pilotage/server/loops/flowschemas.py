@@ -15,7 +15,7 @@ from pilotage.server.loops.statuses import apply_status
 GROUP = "flowcontrol.apiserver.k8s.io"
 SCHEMAS = GroupVersionResource(GROUP, "v1", "flowschemas")
 FIELD_MANAGER = "api-priority-and-fairness-config-consumer-v1"
-"""The name that kube-apiserver has for it."""
+"""The field manager that kube-apiserver uses for it."""
 
 
 class FlowSchemaChecker(LogLoop):

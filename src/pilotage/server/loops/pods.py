@@ -29,7 +29,7 @@ _PREFIX = "core/pods/"
 class PodRemover(LogLoop):
     """Removes Pods that nothing else will remove.
 
-    It is idle while a grace period has not ended: time has to pass first.
+    It counts as idle while it waits for the end of a grace period.
     """
 
     name = "pods"

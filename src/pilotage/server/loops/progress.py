@@ -1,4 +1,4 @@
-"""Background loops that read the log, and how far they have: a caller can wait until there is nothing left to do."""
+"""Background loops that read the log, and their progress: a caller can wait until nothing is left to do."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LogReader:
         return (await self._storage.list(self._prefix, revision=self._since)).entries
 
     def stop(self) -> None:
-        """The loop has failed, or ends."""
+        """Stop reading: the loop has failed, or ends."""
         self._watch = None
         self._working = True
 
@@ -63,11 +63,11 @@ class LogReader:
 
 
 class LogLoop(ABC):
-    """A background loop that begins with what exists, and then works through the log."""
+    """A background loop that begins with the existing objects, and then processes the log."""
 
     name: ClassVar[str]
     work: ClassVar[str]
-    """What it does while it is not idle, as a sentence."""
+    """Its work while it is not idle, as a sentence."""
 
     def __init__(self, context: RegistryContext, collection: str = "") -> None:
         """`collection` is the part of the log that it reads, such as `core/pods/`; all of it if that is empty."""
@@ -95,7 +95,7 @@ class LogLoop(ABC):
 
     @abstractmethod
     async def _run(self) -> None:
-        """Work through the log, which `self._reader` reads."""
+        """Process the log, which `self._reader` reads."""
 
     async def _list(self, collection: str) -> list[Document]:
         """The stored objects of a collection."""

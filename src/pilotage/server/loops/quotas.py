@@ -28,7 +28,8 @@ class QuotaCounter(LogLoop):
     async def run(self) -> None:
         """Read the log until cancelled. Raises StorageError, and is started again then.
 
-        While there are no quotas, only the log of quotas is read: most storages have none, and other writes are free.
+        While there are no quotas, only the log of quotas is read: most storages have none, so other writes cause no
+        work.
         """
         while True:
             await super().run()
@@ -63,7 +64,7 @@ class QuotaCounter(LogLoop):
 
 
 def _namespace(key: str) -> str:
-    """The namespace in a key; for a cluster-scoped object it is none that has quotas."""
+    """The namespace in a key; for a cluster-scoped object it is not a namespace with quotas."""
     return key.rsplit("/", 2)[-2]
 
 

@@ -1,4 +1,4 @@
-"""Objects with which a background loop failed: when to try them again. No I/O."""
+"""Objects that a background loop failed to process: when to retry them. No I/O."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _FIRST_SECONDS, _LAST_SECONDS = 1.0, 60.0
 
 
 class FailedKeys:
-    """Remembers failures by key. All of them are tried again together, less often each time, until none is left."""
+    """Remembers failures by key. All of them are retried together, with growing delays, until none is left."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Loops that do their work every so often: Events expire, history is compacted, a failed storage is detected."""
+"""Loops that work at intervals: Events expire, history is compacted, a failed storage is detected."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ROUND_SECONDS = 30.0
 HISTORY_SECONDS = 300.0
 """How long history is kept for watches to resume from."""
 HISTORY_COMMITS = 100_000
-"""More than this is not kept, however young: history takes memory."""
+"""The limit of history in memory: older revisions are compacted, even if they are recent."""
 _CHECK_SECONDS = 5.0
 
 
 async def expire_events(context: RegistryContext) -> None:
-    """Events go an hour after they were last seen."""
+    """Delete Events an hour after their last occurrence."""
     while True:
         await asyncio.sleep(_ROUND_SECONDS)
         now = context.clock()
@@ -37,7 +37,7 @@ async def expire_events(context: RegistryContext) -> None:
 
 
 def last_seen(event: Document, now: datetime) -> datetime:
-    """The newest of the times in an event; what lies in the future is no time at which it was seen."""
+    """The newest of the times in an event; times in the future are ignored."""
     series = event.get("series") or {}
     texts = [event["metadata"]["creationTimestamp"], series.get("lastObservedTime")]
     texts += [event.get(key) for key in ("lastTimestamp", "eventTime")]
@@ -46,7 +46,7 @@ def last_seen(event: Document, now: datetime) -> datetime:
 
 
 class HistoryCompaction:
-    """Forgets history that is old, or too much."""
+    """Compacts history that is old, or too large."""
 
     def __init__(self, context: RegistryContext) -> None:
         self._storage = context.storage
@@ -61,7 +61,7 @@ class HistoryCompaction:
                 await self._storage.compact(target)
 
     def target(self, now: float) -> int:
-        """The revision before which everything may be forgotten, as of `now`."""
+        """The revision before which history may be compacted, as of `now`."""
         revision = self._storage.revision
         self._marks.append((now, revision))
         target = max(self._storage.oldest, revision - HISTORY_COMMITS)
@@ -71,7 +71,7 @@ class HistoryCompaction:
 
 
 async def check_storage(context: RegistryContext) -> None:
-    """Find out that the storage has failed, though no request needs it: the storage then logs why, once."""
+    """Check the storage even if no request uses it: a storage that has failed logs the reason, once."""
     while True:
         await asyncio.sleep(_CHECK_SECONDS)
         with suppress(StorageError):

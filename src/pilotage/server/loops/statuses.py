@@ -19,7 +19,8 @@ async def apply_status(
     manager: str,
     status: Document,
 ) -> None:
-    """Apply a status to a cluster-scoped object that was found. Raises NotFound or Conflict if it is another one."""
+    """Apply a status to a cluster-scoped object that was found. Raises NotFound or Conflict if the object was deleted
+    or replaced."""
     from pilotage.server.verbs.apply import Applier
 
     metadata = found["metadata"]

@@ -37,7 +37,7 @@ _PASSED = (
 
 
 class Terminator(LogLoop):
-    """Deletes what is in namespaces, and of definitions, that are being deleted; then lets these go."""
+    """Deletes the objects of namespaces and definitions that are being deleted; then removes their finalizers."""
 
     name = "terminate"
     work = "the deletion of a namespace or of a CustomResourceDefinition is in progress"
@@ -80,7 +80,7 @@ class Terminator(LogLoop):
         return touched
 
     async def _advance(self, terminating: set[str], touched: set[str]) -> None:
-        """Take one step with each. What hinders one does not hinder the others."""
+        """Process each of them once. A failure of one does not affect the others."""
         failure: PilotageError | None = None
         for key in sorted(terminating & touched):
             entry = await self._context.storage.get(key)
@@ -165,7 +165,7 @@ class Terminator(LogLoop):
 
 
 def _marked(owners: Iterable[Event]) -> Iterator[str]:
-    """The keys of those that are being deleted."""
+    """The keys of namespaces and definitions that are being deleted."""
     for event in owners:
         if event.entry is not None and records.terminating(event.entry.value):
             yield event.key
@@ -194,7 +194,7 @@ def _condition(kind: str, status: str, reason: str, message: str) -> Document:
 
 
 def _timed(condition: Document, before: Document | None, now: str) -> Document:
-    """The condition with the time since which it is what it is."""
+    """The condition with its transition time."""
     same = before is not None and all(before.get(key) == value for key, value in condition.items())
     since = (before or {}).get("lastTransitionTime") if same else now
     kind, status = condition.pop("type"), condition.pop("status")

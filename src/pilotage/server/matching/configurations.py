@@ -1,7 +1,7 @@
-"""The objects that admission depends on, current at each look, at the cost of comparing two numbers.
+"""The objects that admission depends on, always current, at the cost of comparing two numbers.
 
-Admission looks at them with each write, and they hardly ever change. So they are read once and kept, together with a
-watch that says whether one of them was committed since.
+Admission needs them for each write, and they rarely change. So they are cached, together with a watch that shows
+whether one of them was committed since.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ Configurations = Mapping[str, tuple[Document, ...]]
 
 
 class CurrentObjects(Generic[T]):
-    """What a function makes of the objects under a prefix, of the first `limit` (0: all) of them.
-
-    As an async context manager it watches them; outside of the block it lists the storage at each look.
+    """The result of a function for the objects under a prefix, for the first `limit` (0: all) of them. As an async
+    context manager it watches them; outside of the block it lists the storage on each access.
     """
 
     def __init__(self, storage: Storage, prefix: str, read: Callable[[Sequence[Entry]], T], limit: int = 0) -> None:
@@ -36,7 +35,7 @@ class CurrentObjects(Generic[T]):
         self._revision = 0
         self._changes = 0
         self._fresh = -1
-        """The number of changes that what is listed includes; -1: nothing is listed yet."""
+        """The number of changes that the listed objects include; -1: nothing is listed yet."""
         self._fixed: T | None = None
         self._watch: Watch | None = None
         self._task: asyncio.Task[None] | None = None
@@ -63,14 +62,14 @@ class CurrentObjects(Generic[T]):
         return self._listed
 
     async def fix(self) -> T:
-        """List them, and take that for current until the next call: for requests that run one at a time, without an
-        event loop."""
+        """List them, and use the result until the next call: for requests that run one at a time, without an event
+        loop."""
         self._fixed = None
         self._fixed = await self.list()
         return self._fixed
 
     async def list(self) -> T:
-        """What is stored now: also what this program has committed just before."""
+        """The stored objects, including those that this program has just committed."""
         found = self.current()
         if found is not None:
             return found
@@ -83,7 +82,7 @@ class CurrentObjects(Generic[T]):
         return self._listed
 
     async def _watch_changes(self) -> None:
-        """Watch until the storage is closed; from then on each look lists."""
+        """Watch until the storage is closed; from then on each access lists the storage."""
         while True:
             watch = self._watch = self._storage.watch(self._prefix, since=self._storage.revision)
             self._changes += 1  # what was committed before is listed

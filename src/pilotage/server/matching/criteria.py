@@ -73,7 +73,7 @@ class Criteria:
 
     def _matched(self, rules: tuple[MatchRule, ...], attributes: Attributes) -> Match | None:
         info = attributes.info
-        assert info is not None, "the verbs set it"
+        assert info is not None, "verbs set the resource info before admission"
         if any(rule.matches(attributes, info.gvr) for rule in rules):
             return Match(info.gvr, attributes.kind, info)
         if not self.equivalent or not rules:

@@ -1,4 +1,4 @@
-"""Evaluates CEL expressions for one request; what they ask the authorizer is decided by RBAC."""
+"""Evaluates CEL expressions for one request; RBAC answers their questions to the authorizer."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ class ConditionsError(Exception):
 async def matches_conditions(
     conditions: Sequence[Document], evaluator: Evaluator, variables: Mapping[str, Any], *, fail: bool
 ) -> bool:
-    """Whether all conditions are true. One that is false decides, whatever others fail with.
+    """Whether all conditions are true. If one is false, the errors of others are ignored.
 
-    Raises ConditionsError where one fails and none is false, if `fail`; else that is no match.
+    Raises ConditionsError if one fails and none is false, if `fail`; else the request does not match.
     """
     problems: list[str] = []
     for condition in conditions:

@@ -24,7 +24,7 @@ _INVALID_MANAGED_FIELDS = (
 )
 _OPERATIONS = ("add", "copy", "move", "remove", "replace", "test")
 _PATCH = APIRequest(Verb.PATCH, GroupVersionResource("", "v1", ""))
-"""The object is decoded as that of a patch, whose errors say why, and no more."""
+"""The object is decoded like that of a patch, whose errors have only the reason."""
 
 
 class Mutation:
@@ -38,7 +38,7 @@ class Mutation:
         self._managed = ((attributes.new or {}).get("metadata") or {}).get("managedFields")
 
     async def replace(self, patched: Document, match: Match) -> bool:
-        """The object is this one from now on, with defaults. Returns whether that changes anything."""
+        """Replace the object, with defaults. Returns whether that changes anything."""
         before, _ = await self.objects.at(match)
         changed = not same(before, patched)
         self._set(await self._decoded(patched, match))
@@ -57,12 +57,12 @@ class Mutation:
         if match.kind == self._attributes.kind:
             return document
         own = self._attributes.info
-        assert own is not None, "the verbs set it"
+        assert own is not None, "verbs set the resource info before admission"
         return _fitted(await self._convert(wire(document, info), own), own)
 
     def _set(self, document: Document) -> None:
         new = self._attributes.new
-        assert new is not None, "what is patched exists"
+        assert new is not None, "a patch needs a new object"
         new.clear()
         new.update(document)
         self._changed = True

@@ -7,11 +7,12 @@ from pilotage.server.admission import Attributes
 
 
 class Again:
-    """Which webhooks or policies see an object twice: those that ask for it, if a later one has changed the object."""
+    """The webhooks or policies that are called a second time: those that request it, if a later one has changed the
+    object."""
 
     def __init__(self) -> None:
         self.called: set[str] = set()
-        """Those that ask for it, and after which nothing has changed the object yet."""
+        """Those that request it, and after which nothing has changed the object yet."""
         self.due: set[str] | None = None
         """Those of this second run; None in the first one."""
         self.output: Document | None = None
@@ -20,7 +21,7 @@ class Again:
 
     @classmethod
     def of(cls, plugin: str, attributes: Attributes) -> Again:
-        """What a plugin knows of this write."""
+        """The reinvocation state of a plugin for this write."""
         reinvocation = attributes.reinvocation
         found = reinvocation.kept(plugin, cls)
         if reinvocation.running:
@@ -41,6 +42,6 @@ class Again:
         self.called = set()
 
     def finish(self, attributes: Attributes) -> None:
-        """The run of the plugin has ended."""
+        """Record the end of the plugin's run."""
         if attributes.reinvocation.wanted:
             self.output = copied(attributes.new)

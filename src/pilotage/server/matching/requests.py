@@ -1,4 +1,4 @@
-"""A request as AdmissionReviews and CEL expressions show it, and its objects at the version of a match."""
+"""A request in the form of AdmissionReviews and CEL expressions, and its objects at the version of a match."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from pilotage.server.matching.criteria import Match
 from pilotage.server.resources import ResourceInfo
 
 IN_PROCESS = User("system:apiserver", ("system:authenticated", "system:masters"))
-"""Who sends a request of this program that has no user: kube-apiserver's own name, with all rights."""
+"""The user of requests of this program without a user: kube-apiserver's own user, with all permissions."""
 _OPTIONS = {
     Operation.CREATE: "CreateOptions",
     Operation.UPDATE: "UpdateOptions",
     Operation.DELETE: "DeleteOptions",
 }
 Convert = Callable[[Document, ResourceInfo], Awaitable[Document]]
-"""From a document of one version of a resource to another version; the given document stays as it is."""
+"""Converts a document of one version of a resource to another version; the given document is not changed."""
 
 
 def admission_request(attributes: Attributes, match: Match) -> Document:
     """The AdmissionRequest of a request, without its uid and its objects."""
     info = attributes.info
-    assert info is not None, "the verbs set it"
+    assert info is not None, "verbs set the resource info before admission"
     request: Document = {"kind": _kind(match.kind), "resource": _resource(match.resource)}
     if attributes.subresource:
         request["subResource"] = attributes.subresource
@@ -100,7 +100,7 @@ class VersionedObjects:
         self._old: dict[GroupVersionKind, Document] = {}
 
     async def at(self, match: Match) -> tuple[Document | None, Document | None]:
-        """The new and the old object. They are shared: a reader does not change them."""
+        """The new and the old object. They are shared: readers must not change them."""
         new, old = self._attributes.new, self._attributes.old
         if new is not None and match.kind not in self._new:
             self._new[match.kind] = await self._versioned(new, match)
@@ -109,7 +109,7 @@ class VersionedObjects:
         return self._new.get(match.kind), self._old.get(match.kind)
 
     def changed(self) -> None:
-        """The new object of the request has changed."""
+        """Called when the new object of the request has changed."""
         self._new.clear()
 
     async def _versioned(self, document: Document, match: Match) -> Document:
@@ -118,7 +118,7 @@ class VersionedObjects:
 
 
 def wire(document: Document, info: ResourceInfo) -> Document:
-    """A document in the form that strategies work on as it is on the wire."""
+    """The wire form of a document in the internal form."""
     if info.codec is None:
         return document
     written = records.decode(records.encode_plain(document))  # the fastest copy

@@ -26,12 +26,13 @@ _EXEMPT = frozenset(
 
 
 def is_exempt(resource: GroupResource) -> bool:
-    """Whether objects are never matched: those that configure admission, which must stay correctable."""
+    """Whether objects are never matched: those that configure admission, so that a mistake in them can always be
+    corrected."""
     return resource.group == GROUP and resource.resource in _EXEMPT
 
 
 def is_exempt_from_policies(resource: GroupResource) -> bool:
-    """Whether objects are never matched by policies: reviews of access are not, without which a cluster fails."""
+    """Whether objects are never matched by policies: access reviews, because a cluster fails without them."""
     return is_exempt(resource) or resource.group in _REVIEWS
 
 
@@ -92,6 +93,6 @@ def _matches_resource(rule: tuple[str, str], resource: str, subresource: str) ->
 
 
 def _scope_of(attributes: Attributes, resource: GroupVersionResource) -> str:
-    """A namespace is not in a namespace, though its requests have one."""
+    """The scope of a request: a Namespace is cluster-scoped, although its requests have a namespace."""
     is_namespaced = bool(attributes.namespace) and resource.group_resource != _NAMESPACES
     return "Namespaced" if is_namespaced else "Cluster"

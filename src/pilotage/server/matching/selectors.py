@@ -29,7 +29,7 @@ class NamespaceLabels:
         self._prefix = prefix + _NAMESPACES
 
     async def matches(self, selector: Selector | None, attributes: Attributes) -> bool:
-        """Whether the namespace of a request is selected; what is in none always is.
+        """Whether the namespace of a request is selected; cluster-scoped objects always are.
 
         Raises NotFound if the namespace does not exist.
         """

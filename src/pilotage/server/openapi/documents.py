@@ -136,7 +136,7 @@ def _custom_paths(info: ResourceInfo) -> ResourcePaths:
 
 
 def _v2_paths(resource: ResourcePaths) -> dict[str, Any]:
-    """The paths in the words of v2: bodies are parameters, and media types are lists."""
+    """The paths in the form of v2: bodies are parameters, and media types are lists."""
     return {
         path: {
             method: [_v2_parameter(each) for each in operation] if method == "parameters" else _v2_operation(operation)

@@ -1,4 +1,4 @@
-"""The paths of OpenAPI: what can be done with each resource, with which parameters, and what comes back."""
+"""The paths of OpenAPI: the operations of each resource, their parameters and responses."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _metadata(like: str, kind: str) -> Document:
 
 
 def _published(schema: Document) -> Document:
-    """The schema of a CRD as OpenAPI v3 shows it: with the meaning of its extensions in standard words."""
+    """The schema of a CRD in OpenAPI v3: with its extensions expressed by standard keywords."""
     result = dict(schema)
     for key in ("properties", "patternProperties"):
         if key in schema:
@@ -108,7 +108,7 @@ _V2_DROPPED = ("nullable", "oneOf", "anyOf", "allOf", "not", "default", "pattern
 
 
 def v2_schema(schema: Any, *, builtin_kind: bool) -> Any:
-    """A schema in the words of OpenAPI v2, which has fewer: what it cannot say is left open."""
+    """A schema in OpenAPI v2, which has fewer keywords: constraints that it cannot express are omitted."""
     if isinstance(schema, list):
         return [v2_schema(item, builtin_kind=builtin_kind) for item in schema]
     if not isinstance(schema, dict):
@@ -139,7 +139,7 @@ def _single_reference(schema: Document) -> str:
 
 
 def _open(schema: Document) -> Document | None:
-    """The schema without a type, where v2 has no words for the values that are valid."""
+    """The schema without a type, if v2 cannot express the valid values."""
     extensions = {
         key: schema[key]
         for key in (

@@ -1,4 +1,4 @@
-"""Server-side apply to one object: its next state, with the managed fields of it."""
+"""Server-side apply to one object: its next state, with its managed fields."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ KUBECTL = "kubectl"
 def applied(
     info: ResourceInfo, request: APIRequest, live: Document, config: Document, now: str
 ) -> tuple[Document, bool]:
-    """The live object after an apply, with its managed fields, and whether more than those changes.
-
-    The live document becomes a part of it.
+    """The live object after an apply, with its managed fields, and whether anything other than managed fields changes.
+    The result may share parts with the live document.
 
     Raises Conflict if other managers own what would change, unless the request forces it.
     """
@@ -55,7 +54,7 @@ def applied(
 
 
 class _Application:
-    """One apply: the live object, the configuration and who applies it."""
+    """One apply: the live object, the configuration and its manager."""
 
     def __init__(self, info: ResourceInfo, request: APIRequest, live: Document, config: Document, now: str) -> None:
         self._info = info
@@ -97,7 +96,8 @@ class _Application:
         return applying.apply(self._live, self._config, managers, self._writer, self._versions, force=force)
 
     def _managers(self) -> dict[FieldManager, Owned]:
-        """Who owns what. What an object without managed fields has belongs to a manager that was before all."""
+        """The managers of the live object. The fields of an object without managed fields belong to the manager
+        `before-first-apply`."""
         entries = self._live.get("metadata", {}).get("managedFields")
         if entries:
             return managing.read(entries, trusted=True)

@@ -17,14 +17,14 @@ from pilotage.server.verbs.bodies import yaml_error
 
 
 def check_manager(request: APIRequest) -> None:
-    """An apply names its manager."""
+    """Raise BadRequest unless an apply names its manager."""
     if not request.write.field_manager:
         cause = required("fieldManager", "is required for apply patch")
         raise invalid_error(GroupKind("meta.k8s.io", "PatchOptions"), "", [cause])
 
 
 def read(body: bytes) -> tuple[Document, list[str]]:
-    """The configuration of a body, and the keys that are there twice. Raises BadRequest."""
+    """The configuration of a body, and its duplicate keys. Raises BadRequest."""
     try:
         document, duplicates = _decoded(body)
     except DecodeError as error:
@@ -78,7 +78,7 @@ def unconvertible(configuration: Document, reason: str) -> ApiError:
 
 
 def report_duplicates(request: APIRequest, duplicates: list[str]) -> list[str]:
-    """The warnings about keys that are there twice. Raises BadRequest where the request asked to be strict."""
+    """The warnings about duplicate keys. Raises BadRequest if the request has strict field validation."""
     if not duplicates or request.write.field_validation == "Ignore":
         return []
     if request.write.field_validation == "Strict":
@@ -94,7 +94,7 @@ def _gvk(configuration: Document) -> GroupVersionKind:
 
 
 def subject(configuration: Document) -> str:
-    """An object as messages of an apply name it."""
+    """An object as shown in messages of an apply."""
     metadata = configuration.get("metadata")
     found = metadata if isinstance(metadata, dict) else {}
     names = (found.get(key) for key in ("namespace", "name"))
@@ -103,5 +103,5 @@ def subject(configuration: Document) -> str:
 
 
 def _shown(gvk: GroupVersionKind) -> str:
-    """As Go shows it, also without a group."""
+    """The kind as Go prints it, also without a group."""
     return f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"

@@ -1,4 +1,5 @@
-"""What managed fields need to know of a resource: its types, its empty object, and what a subresource ignores."""
+"""The information about a resource that managed fields need: its types, its empty object, and the fields that a
+subresource ignores."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def type_of(info: ResourceInfo) -> FieldType:
 
 
 def empty_object(info: ResourceInfo) -> Document:
-    """An object of a kind before anything is set: of a built-in kind it has the fields that are never left out."""
+    """An object of a kind before anything is set: of a built-in kind it has the fields that are never omitted."""
     return {"apiVersion": info.api_version, "kind": info.gvk.kind, **empty_fields(info)}
 
 
@@ -75,7 +76,7 @@ def empty_fields(info: ResourceInfo) -> Document:
 
 
 def ignored(info: ResourceInfo, subresource: str) -> FieldSet:
-    """The fields that a write does not set, although they are in its body: they are not the writer's."""
+    """The fields that a write does not set, although they are in its body: the writer does not own them."""
     if info.custom:
         if subresource == "status":
             return _SPEC_AND_METADATA
@@ -101,7 +102,7 @@ class FieldOwnership(NamedTuple):
 
 
 def ownership_of(info: ResourceInfo, subresource: str) -> FieldOwnership:
-    """How fields are owned through a resource or a subresource; made once."""
+    """The field ownership of a resource or a subresource, created once."""
     made: dict[str, FieldOwnership] = info.__dict__.setdefault("ownerships", {})
     found = made.get(subresource)
     if found is None:
@@ -133,7 +134,7 @@ def _versions(info: ResourceInfo, subresource: str) -> Versions:
 
     def type_at(version: str) -> FieldType:
         target = at(version)
-        assert target is not None, "only versions to which a document was converted"
+        assert target is not None, "only called for versions that a document was converted to"
         return type_of(target)
 
     def ignored_at(version: str) -> FieldSet:

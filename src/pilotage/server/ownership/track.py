@@ -20,16 +20,16 @@ from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 MANAGED_FIELDS = "managedFields"
 _ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
-"""The one built-in resource with a list of which an item may be without its key."""
+"""The one built-in resource with a list whose items may lack their key."""
 _UNOWNED = ("apiVersion", "kind")
 _MAX_OUTLINED = 16 * 1024
-"""Bytes of the largest body whose outline is worth remembering."""
+"""The maximum size of a body whose outline is cached."""
 _MAX_OUTLINES = 64
 """How many outlines of one resource are remembered."""
 
 
 def track_create(info: ResourceInfo, request: APIRequest, document: Document, *, now: str) -> None:
-    """Set the managed fields of a new object, in place: the writer owns what it has."""
+    """Set the managed fields of a new object, in place: the writer owns all its fields."""
     metadata = document["metadata"]
     given = metadata.pop(MANAGED_FIELDS, None)
     if not info.strategy.managed_fields or len(request.body) > MAX_VALUE_BYTES:  # there would be no room for them
@@ -65,7 +65,7 @@ def _known_fields(ownership: kinds.FieldOwnership, empty: Document, document: Do
 
 
 def _created_fields(ownership: kinds.FieldOwnership, empty: Document, document: Document) -> FieldSet:
-    """The fields of a new object in order, compared part by part: most of what has no owner is left out before."""
+    """The fields of a new object in order, compared part by part: most fields without an owner are skipped before."""
     field_type, ignored = ownership.field_type, ownership.ignored
     written: FieldSet = {}
     for name, value in document.items():
@@ -86,9 +86,8 @@ def _created_fields(ownership: kinds.FieldOwnership, empty: Document, document: 
 
 
 def track_update(info: ResourceInfo, request: APIRequest, document: Document, old: Document, *, now: str) -> None:
-    """Set the managed fields of the next state of an object, in place: the writer owns what it changes.
-
-    A write may set them itself, or reset them, except through a subresource. An object without any is not tracked.
+    """Set the managed fields of the next state of an object, in place: the writer owns what it changes. A write may set
+    or reset the managed fields itself, except through a subresource. An object without managed fields is not tracked.
     """
     metadata, before = document["metadata"], old["metadata"].get(MANAGED_FIELDS, [])
     given = metadata.get(MANAGED_FIELDS)
@@ -166,7 +165,7 @@ def update_manager(api_version: str, request: APIRequest) -> FieldManager:
 
 
 def written_at(request: APIRequest, now: str) -> str:
-    """The time of an entry. Those of a scale have none, because a Scale is tracked as an object of its own."""
+    """The time of an entry. Entries of a scale have no time, because a Scale is tracked as a separate object."""
     return "" if request.subresource == "scale" else now
 
 
@@ -179,7 +178,7 @@ def _given(entries: Any, otherwise: Managers) -> Managers:
 
 
 class _Write:
-    """A write that is not an apply: the object before and after it, and who writes."""
+    """A write that is not an apply: the object before and after it, and its manager."""
 
     def __init__(self, info: ResourceInfo, request: APIRequest, old: Document, new: Document, now: str) -> None:
         self._old = old
@@ -194,7 +193,7 @@ class _Write:
         self._compared: dict[str, FieldChanges | None] = {version: self._own}
 
     def renewed(self, entries: list[Document]) -> list[Document] | None:
-        """The entries where ownership stays as it is; None where it does not."""
+        """The entries if ownership does not change; None if it does."""
         return managing.renewed(entries, self._writer.manager, self._own, self._writer.time)
 
     def entries(self, managers: Managers) -> list[Document]:
@@ -212,7 +211,7 @@ class _Write:
 
 
 def _without_zero(found: FieldChanges, new: Document, path: tuple[str, ...]) -> FieldChanges:
-    """The changes of a Scale. Zero replicas are left out of one, so that they are not owned by the writer or others."""
+    """The changes of a Scale. Zero replicas are omitted in a Scale, so they have no owner."""
     value: Any = new
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None

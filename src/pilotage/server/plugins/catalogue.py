@@ -25,7 +25,7 @@ class _Row:
     module: str = ""
     """Where the class of this name is; empty if it is part of the registry, or has no effect."""
     resources: tuple[GroupResource, ...] = ()
-    """The resources that it looks at; empty: all."""
+    """The resources that it checks; empty: all."""
     phases: str = "mutate"
     """Which of its methods are part of the chain."""
     implemented: bool = True
@@ -110,7 +110,7 @@ _CONFIGURED_BY = {"policies": "configurations", "webhooks": "configurations", "q
 """The modules of the plugins that do nothing without certain objects."""
 _BY_NAME = {row.name: row for row in _ALL}
 DEFAULT = frozenset(row.name for row in _ALL if row.default)
-"""The plugins that kube-apiserver runs unless its flags say otherwise."""
+"""The plugins that kube-apiserver runs by default."""
 
 
 def enabled(enable: Iterable[str] = (), disable: Iterable[str] = ()) -> frozenset[str]:
@@ -132,7 +132,7 @@ def enabled(enable: Iterable[str] = (), disable: Iterable[str] = ()) -> frozense
 
 
 def chain(names: Collection[str], context: PluginContext) -> Admission:
-    """The chain of these plugins. A plugin is loaded when a resource is written that it looks at."""
+    """The chain of these plugins. A plugin is loaded when a resource that it checks is written."""
 
     @cache
     def plugin(name: str) -> Plugin:

@@ -1,4 +1,4 @@
-"""Plugins about requests for certificates: who may approve and sign them, and for whom."""
+"""Plugins about requests for certificates: which users may approve and sign them, and for which signers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What admission plugins have in common: they read stored objects, and refuse writes as kube-apiserver does."""
+"""The base of admission plugins: they read stored objects, and reject writes as kube-apiserver does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUOTAS = "core/resourcequotas/"
 
 @dataclass(frozen=True, slots=True)
 class DynamicAdmission:
-    """What plugins need that objects configure: webhooks and policies."""
+    """What plugins need that are configured by objects: webhooks and policies."""
 
     configurations: AdmissionConfigurations
     webhooks: WebhookCaller
@@ -68,7 +68,7 @@ class PluginContext:
 
 
 class Plugin:
-    """An admission plugin. It implements `mutate`, `validate` or both; its row in the catalogue says which."""
+    """An admission plugin. It implements `mutate`, `validate` or both; its row in the catalogue declares which."""
 
     name: ClassVar[str]
 
@@ -83,7 +83,7 @@ class Plugin:
 
 
 def forbidden(attributes: Attributes, reason: str, name: str | None = None) -> Forbidden:
-    """The 403 of a plugin that refuses a write. `name` is that of the object, if it is not the one that it has."""
+    """The 403 of a plugin that refuses a write. `name` replaces the name of the object."""
     group, _, resource = attributes.resource
     if name is None:
         metadata = (attributes.new or {}).get("metadata") or {}

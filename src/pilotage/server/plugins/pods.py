@@ -88,7 +88,8 @@ def _check_priority(attributes: Attributes, spec: Document, found: Document) -> 
 
 
 class DefaultTolerationSeconds(Plugin):
-    """A Pod stays on a node that is not ready or not reachable for five minutes, unless it says otherwise."""
+    """A Pod stays on a node that is not ready or not reachable for five minutes, unless its tolerations set another
+    time."""
 
     async def mutate(self, attributes: Attributes) -> None:
         if attributes.subresource or attributes.new is None:

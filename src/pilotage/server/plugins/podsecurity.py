@@ -19,7 +19,7 @@ _MODES = ("enforce", "audit", "warn")
 _NAMESPACES = "core/namespaces/"
 _PODS = "core/pods/"
 _MOST_PODS = 3000
-"""So many existing Pods are looked at when a namespace gets a stricter level."""
+"""How many existing Pods are checked when a namespace gets a stricter level."""
 
 
 class PodSecurity(Plugin):
@@ -116,7 +116,7 @@ def _label_causes(labels: Document) -> list[Cause]:
 
 
 def _problem(labels: Document, mode: str, spec: Document) -> str:
-    """What a mode of the labels has to say about a Pod; empty if it allows it."""
+    """Why a mode of the labels does not allow a Pod; empty if it allows it."""
     level = _level(labels, mode)
     found = violations(level, spec, _valid_version(labels, mode))
     named = f'PodSecurity "{level}:{_version(labels, mode)}"'

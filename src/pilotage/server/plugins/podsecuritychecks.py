@@ -92,7 +92,7 @@ def _named(names: list[str]) -> str:
 
 
 def _setters(spec: Document, is_bad: Callable[[Document], bool]) -> str:
-    """Who sets something bad: the Pod, containers, or both; empty if none does."""
+    """Where a forbidden value is set: in the Pod, in containers, or both; empty if nowhere."""
     names = [one["name"] for one in containers(spec) if is_bad(_security(one))]
     pod = ["pod"] if is_bad(_security(spec)) else []
     return " and ".join(pod + ([_named(names)] if names else []))
@@ -300,7 +300,8 @@ _BOTH = _BASELINE + _RESTRICTED
 
 
 class _Versioned(NamedTuple):
-    """A check, the levels that have it, and its minor versions: the first, and the first that is without it."""
+    """A check, the levels that have it, and its minor versions: the first that has it, and the first that no longer has
+    it."""
 
     check: Check
     levels: tuple[str, ...]

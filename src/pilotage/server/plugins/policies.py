@@ -36,14 +36,14 @@ class _PolicyPlugin(Plugin):
 
     def __init__(self, context: PluginContext) -> None:
         super().__init__(context)
-        assert context.dynamic is not None, "a registry has it"
+        assert context.dynamic is not None, "the registry sets it before requests are served"
         self._dynamic: DynamicAdmission = context.dynamic
         self._dispatcher = PolicyDispatcher(context, self._dynamic, self.name)
 
     async def _variables(
         self, application: Application, attributes: Attributes, objects: VersionedObjects
     ) -> dict[str, Any]:
-        """What expressions can use, except for what a policy composes."""
+        """The variables of expressions, except for those that a policy composes."""
         from pilotage.server.policies.evaluation import namespace_object  # with CEL
 
         match = application.match
@@ -89,7 +89,7 @@ class MutatingAdmissionPolicy(_PolicyPlugin):
     async def _mutate(
         self, application: Application, attributes: Attributes, mutation: Mutation
     ) -> tuple[bool, list[str]]:
-        """Make the mutations of a policy: whether they change anything, and which cannot be made."""
+        """Apply the mutations of a policy: returns whether they change anything, and which of them fail."""
         from pilotage.schema.cel.expression import EvaluationError  # with CEL
         from pilotage.server.matching.evaluation import ConditionsError, Evaluator, matches_conditions
         from pilotage.server.policies.evaluation import Evaluation
@@ -150,7 +150,7 @@ class ValidatingAdmissionPolicy(_PolicyPlugin):
         objects: VersionedObjects,
         noted: dict[str, list[str]],
     ) -> list[_Refusal]:
-        """Evaluate a policy: what is refused by it. Warnings are added to those of the request, the values of audit
+        """Evaluate a policy: returns its refusals. Warnings are added to those of the request, the values of audit
         annotations to `noted`."""
         from pilotage.server.matching.evaluation import Evaluator  # with CEL
         from pilotage.server.policies.validation import verdict
@@ -199,7 +199,7 @@ def _error(attributes: Attributes, refusal: _Refusal) -> ApiError:
 
 
 def _mutation_error(attributes: Attributes, refusals: list[_Refusal]) -> ApiError:
-    """The first of them, with all as causes."""
+    """The error of the first refusal, with all refusals as causes."""
     status = forbidden(attributes, "").status
     assert status.details is not None
     causes = tuple(Cause(message=_mutation_message(each)) for each in refusals)

@@ -1,4 +1,4 @@
-"""The plugin that refuses a resize for which the node of the pod has no room."""
+"""The plugin that rejects a resize for which the node of the pod has too few allocatable resources."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _DOMAIN = "webhook.admission.k8s.io"
 
 
 class MutatingAdmissionWebhook(Plugin):
-    """Lets webhooks change the objects of writes, one after another."""
+    """Calls webhooks that may change the objects of writes, one after another."""
 
     name = "MutatingAdmissionWebhook"
 
@@ -72,7 +72,7 @@ class MutatingAdmissionWebhook(Plugin):
 
 
 class ValidatingAdmissionWebhook(Plugin):
-    """Lets webhooks refuse writes, all at the same time."""
+    """Calls webhooks that may reject writes, all at the same time."""
 
     name = "ValidatingAdmissionWebhook"
 
@@ -126,7 +126,7 @@ class ValidatingAdmissionWebhook(Plugin):
 
 
 def _note_mutation(attributes: Attributes, invocation: WebhookInvocation, place: str, changed: bool) -> None:
-    """Note for the audit log whether a webhook has changed the object."""
+    """Record for the audit log whether a webhook has changed the object."""
     if attributes.request.annotations is not None:
         hook = invocation.hook
         value = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
@@ -134,7 +134,7 @@ def _note_mutation(attributes: Attributes, invocation: WebhookInvocation, place:
 
 
 def _note_patch(attributes: Attributes, invocation: WebhookInvocation, verdict: WebhookDecision, place: str) -> None:
-    """Note for the audit log what a webhook has changed."""
+    """Record for the audit log what a webhook has changed."""
     if attributes.request.annotations is not None:
         hook = invocation.hook
         value = {
@@ -154,5 +154,5 @@ def _fail_by_policy(invocation: WebhookInvocation, failure: CallFailed) -> None:
 
 
 def _dynamic(context: PluginContext) -> DynamicAdmission:
-    assert context.dynamic is not None, "a registry has it"
+    assert context.dynamic is not None, "the registry sets it before requests are served"
     return context.dynamic

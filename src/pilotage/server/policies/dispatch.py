@@ -1,4 +1,4 @@
-"""Decides which policies are for a request, and gives each binding its parameters."""
+"""Finds the policies that match a request, with the parameters of each binding."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from pilotage.storage.interface import Entry, Storage
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A policy that is evaluated for a request, with one of its bindings and one parameter; or why it cannot be."""
+    """A policy that is evaluated for a request, with one of its bindings and one parameter; or why it cannot be
+    evaluated."""
 
     policy: Policy
     binding: Binding | None = None
@@ -53,7 +54,7 @@ class PolicyDispatcher:
         self._policies: tuple[Policy, ...] = ()
 
     async def policies(self, attributes: Attributes) -> Sequence[Policy]:
-        """All policies that are bound; none for what configures admission itself, and for reviews of access."""
+        """All policies with bindings; none for objects that configure admission itself, and for access reviews."""
         found = self._configurations.current()
         if found is None:
             found = await self._configurations.list()
@@ -65,7 +66,7 @@ class PolicyDispatcher:
         return self._policies
 
     async def applications(self, policy: Policy, attributes: Attributes) -> AsyncIterator[Application]:
-        """How a policy is for a request, in the order of its bindings."""
+        """The applications of a policy to a request, in the order of its bindings."""
         try:
             match = await policy.criteria.match(attributes, self._namespaces)
             if match is None:

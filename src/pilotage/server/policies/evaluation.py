@@ -46,7 +46,7 @@ class Evaluation:
             raise EvaluationError(f"expression '{text}' resulted in error: {error}") from error
 
     def changed(self, new: Document | None) -> None:
-        """The object is another one: variables have to be evaluated again."""
+        """Called when the object was replaced: variables must be evaluated again."""
         self._variables["object"] = new
         self._values.clear()
         self._errors.clear()
@@ -63,7 +63,7 @@ class Evaluation:
             raise EvaluationError(self._errors[failed[0]]) from None
 
     async def _compose(self, name: str) -> bool:
-        """Evaluate a variable, once; whether it has a value."""
+        """Evaluate a variable, once; returns whether it has a value."""
         if name in self._values or name in self._errors:
             return name in self._values
         try:
@@ -76,7 +76,7 @@ class Evaluation:
 
 
 def namespace_object(namespace: Document | None) -> Document | None:
-    """What expressions see of a namespace."""
+    """The fields of a namespace that expressions can use."""
     if namespace is None:
         return None
     metadata = namespace["metadata"]

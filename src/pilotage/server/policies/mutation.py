@@ -1,4 +1,4 @@
-"""What a MutatingAdmissionPolicy makes of an object: merged with an apply configuration, or changed by a JSON patch."""
+"""Applies a mutation of a MutatingAdmissionPolicy to an object: an apply configuration, or a JSON patch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pilotage.server.resources import ResourceInfo
 
 
 class MutationError(Exception):
-    """A mutation that cannot be made. The failure policy decides."""
+    """A mutation that failed. The failure policy decides what happens."""
 
 
 async def mutated(mutation: Document, document: Document, info: ResourceInfo, evaluation: Evaluation) -> Document:
@@ -33,7 +33,8 @@ async def mutated(mutation: Document, document: Document, info: ResourceInfo, ev
 
 
 def _checked(constructed: Document) -> Document:
-    """What an expression has constructed, without its types. Raises MutationError for one that does not fit."""
+    """The object that an expression has constructed, without its types. Raises MutationError if a type does not
+    match."""
     if TYPE not in constructed and "value" in constructed:  # an operation of a patch
         return {**constructed, "value": _checked_value(constructed["value"])}
     document: Document = _checked_value(constructed)
@@ -73,7 +74,7 @@ def _merged(document: Document, configuration: Document, info: ResourceInfo) -> 
 
 
 def _atomics(field_type: FieldType, value: Any, path: str) -> Iterator[str]:
-    """The atomic lists and maps in a configuration: it would remove what it does not name there."""
+    """The atomic lists and maps in a configuration: an apply would remove the values there that it does not name."""
     if isinstance(value, dict) and field_type.is_map:
         if field_type.atomic:
             yield path

@@ -22,7 +22,8 @@ class Denial:
     message: str
     reason: str = "Invalid"
     always: bool = False
-    """Refuses the request whatever the binding's actions are: an audit annotation that cannot be evaluated."""
+    """Whether it rejects the request regardless of the binding's actions: an audit annotation that cannot be
+    evaluated."""
     index: int = 0
     """Which of the validations it is."""
 

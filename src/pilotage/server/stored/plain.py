@@ -37,13 +37,13 @@ class PlainReader:
         self._revision = log.revision
 
     def resources(self) -> list[PlainResource]:
-        """Everything that is defined, also what needs a server."""
+        """All defined resources, including those that need a server."""
         return [PlainResource(json.loads(entry.value), entry.revision) for entry in self._entries(DEFINITIONS)]
 
     def documents(self, resource: PlainResource, namespace: str = "", names: Sequence[str] = ()) -> Iterator[Document]:
         """The objects of a resource as a reader sees them, in a namespace or in all: those with the names, or all.
 
-        Each is decoded when it is asked for. Raises NeedsServer, also for a name that no object has.
+        Each is decoded on access. Raises NeedsServer, also for a name that no object has.
         """
         prefix = resource.collection + (f"{namespace}/" if namespace else "")
         found = [entry for name in names for entry in self._entries(f"{prefix}{name}", exactly=True)]
@@ -89,7 +89,7 @@ class PlainResource:
         return document
 
     def table(self, documents: Iterable[Document], now: datetime, *, wide: bool) -> Document:
-        """The objects as a Table. Columns have no descriptions; those that only a wide table shows are left out
+        """The objects as a Table. Columns have no descriptions; columns that only a wide table shows are omitted
         otherwise. Of the objects, rows have the namespace and the labels."""
         cells = custom.printer(self._columns, wide=wide)
         rows: list[Document] = []

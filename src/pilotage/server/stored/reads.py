@@ -1,7 +1,7 @@
 """Reads that stored bytes alone can answer: get and list of custom resources, without the registry and its schemas.
 
-Objects are read as they are stored where `server.plain` explains that this is right. For all other requests
-`NeedsServer` is raised: the registry answers every one of them, and both give the same answers.
+`server.stored.plain` explains when the stored bytes are what a reader sees. For all other requests `NeedsServer` is
+raised: the registry answers every one of them, and both give the same answers.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def plain_resource(definition: Document, key: str, revision: int) -> ResourceInf
 
 
 class _AsStored:
-    """What reading asks of a strategy."""
+    """The part of a strategy that reading needs."""
 
     decorated = False
     selectable_fields: dict[str, Any] = {}
@@ -133,7 +133,7 @@ def _needs_server() -> NoReturn:
 
 
 class _Context:
-    """What reading needs of the registry."""
+    """The part of the registry context that reading needs."""
 
     def __init__(self, storage: Storage, prefix: str) -> None:
         self.storage = storage

@@ -69,9 +69,8 @@ def _with_storage_version(document: Document, stored: Iterable[str]) -> list[str
 
 
 def accept_names(document: Document, others: Iterable[Document], now: str) -> None:
-    """Set acceptedNames and the conditions, in place, by what the other definitions of the group have taken.
-
-    What was accepted before stays accepted; of several conflicts the last one is reported, as in Kubernetes.
+    """Set acceptedNames and the conditions, in place, by the names that the other definitions of the group use. Names
+    that were accepted before stay accepted; of several conflicts the last one is reported, as in Kubernetes.
     """
     names, status = document["spec"]["names"], document["status"]
     rivals = [mapping(other.get("status")).get("acceptedNames") or {} for other in others if _rivals(document, other)]
@@ -137,7 +136,7 @@ def _set_conditions(document: Document, conflict: tuple[str, str] | None, now: s
 
 
 def set_terminating(document: Document, now: str) -> None:
-    """Say in the conditions that the objects of a definition are being deleted."""
+    """Set the condition that the objects of a definition are being deleted."""
     message = "CustomResource deletion is in progress"
     _condition(document["status"], "Terminating", "True", "InstanceDeletionInProgress", message, now)
 

@@ -24,7 +24,7 @@ _LOCAL: Document = {
 
 
 class APIServiceStrategy(Strategy):
-    """APIServices are named by what they serve; those without a service are served by this server."""
+    """The name of an APIService is its version and group; APIServices without a service are served by this server."""
 
     qualified_finalizers = False
     kept_by_status = ("labels", "annotations", "finalizers", "ownerReferences")

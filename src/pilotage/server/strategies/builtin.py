@@ -1,6 +1,6 @@
 """The strategy of each built-in resource.
 
-What differs from the default was observed on a kube-apiserver of version 1.36. The rules of a kind are in the module of
+Differences from the default were observed on a kube-apiserver of version 1.36. The rules of a kind are in the module of
 its API group, which is imported when the kind is first used, except for those that every program uses.
 """
 

@@ -58,7 +58,7 @@ _HEADER = re.compile(rb"^[^\r\n:]+:", re.MULTILINE)
 
 
 class CertificateSigningRequestStrategy(Strategy):
-    """Signing requests keep what was requested; their decision and their certificate are written once."""
+    """The spec of a signing request is immutable; its approval and its certificate are written once."""
 
     def set_requester(self, document: Document, user: User) -> None:
         spec = document["spec"]
@@ -101,7 +101,7 @@ class CertificateSigningRequestStrategy(Strategy):
 
 
 def _keep_conditions(conditions: list[Document], before: Sequence[Document], kind: str) -> None:
-    """Conditions of a kind stay as they were, if there are as many; else validation finds what was added."""
+    """Keep conditions of a type unchanged if their number is the same; else validation reports the added ones."""
     new = [index for index, condition in enumerate(conditions) if condition.get("type") == kind]
     old = [condition for condition in before if condition.get("type") == kind]
     if len(new) == len(old):
@@ -247,7 +247,8 @@ def _request_problem(encoded: str) -> str:
 
 
 def _is_signed(request: CertificateSigningRequest) -> bool:
-    """Whether the signature is valid. That of SHA-1, which `cryptography` does not accept, is good enough for Go."""
+    """Whether the signature is valid. Go accepts SHA-1 signatures, which `cryptography` rejects, so these count as
+    valid."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey

@@ -1,4 +1,4 @@
-"""Custom resources: what their definition makes of them, one resource and one strategy for each version."""
+"""Custom resources: one resource and one strategy for each version of a definition."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def resources_of(
     size: int = 0,
     strategy: type[CustomResourceStrategy] = CustomResourceStrategy,
 ) -> Iterator[ResourceInfo]:
-    """The resources that an established definition of so many bytes makes, one for each served version."""
+    """The resources of an established definition of `size` bytes, one for each served version."""
     if not is_established(definition):
         return
     versions: dict[str, ResourceInfo] = {}

@@ -25,7 +25,7 @@ _DISTINGUISHERS = ("ByNamespace", "ByUser")
 
 
 class FlowSchemaStrategy(Strategy):
-    """FlowSchemas select requests by who sends them and what they ask for."""
+    """FlowSchemas select requests by their user and by what they request."""
 
     kept_by_status = None
 
@@ -42,7 +42,7 @@ class FlowSchemaStrategy(Strategy):
 
 
 class PriorityLevelStrategy(Strategy):
-    """PriorityLevelConfigurations share out the requests that run at a time."""
+    """PriorityLevelConfigurations limit the requests that run at a time."""
 
     kept_by_status = None
 

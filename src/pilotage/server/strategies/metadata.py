@@ -1,4 +1,4 @@
-"""Metadata in a write: which fields the server sets, and what it may be. The same for all kinds."""
+"""Metadata in a write: which fields the server sets, and validation. The same for all kinds."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ DUPLICATE_OWNERS = (
 
 
 def wipe(metadata: Document) -> None:
-    """Remove what the body of a create cannot set, in place. As in kube-apiserver, one that is applied can set it."""
+    """Remove fields that the body of a create cannot set, in place. As in kube-apiserver, an apply can set them."""
     for key in _SERVER_OWNED.intersection(metadata):
         del metadata[key]
 
 
 def reset(metadata: Document, *, now: str, uid: str) -> None:
-    """Make metadata that of a new object, in place."""
+    """Set the metadata of a new object, in place."""
     metadata["uid"] = uid
     metadata["creationTimestamp"] = now
 
 
 def carry_over(metadata: Document, old: Document, *, namespaced: bool) -> None:
-    """Keep what an update cannot change, and what it may leave out, in place."""
+    """Keep fields that an update cannot change, and those that it may omit, in place."""
     for key in _KEPT_ON_UPDATE:
         copy_field(metadata, old, key)
     if "deletionTimestamp" in old:
@@ -59,7 +59,8 @@ def carry_over(metadata: Document, old: Document, *, namespaced: bool) -> None:
 
 
 def deduplicate_owners(metadata: Document, when: str = "") -> list[str]:
-    """Drop duplicate owner references, in place. The warnings, which say when the duplicates were found."""
+    """Drop duplicate owner references, in place. Returns the warnings, which include the step in which duplicates were
+    found."""
     owners = metadata.get("ownerReferences")
     if not owners or len(owners) < 2:
         return []

@@ -24,7 +24,7 @@ class MetadataChecks(NamedTuple):
 
 
 UNCHECKED = Checks(0, 0)
-"""Of a kind that leaves its metadata to the part that all kinds share."""
+"""For a kind without further checks of its metadata."""
 ONCE = MetadataChecks()
 BOTH = MetadataChecks(Checks(1, 1))
 WHOLE = MetadataChecks(Checks(0, 1))

@@ -12,7 +12,7 @@ _END = re.compile(rb"-----END ([A-Z0-9 ]+)(?=-----)")
 
 
 class Block(NamedTuple):
-    """A block: what it says it is, the lines in it, and all of it."""
+    """A block: its label, its lines, and its whole text."""
 
     label: bytes
     content: bytes
@@ -20,9 +20,8 @@ class Block(NamedTuple):
 
 
 def blocks(data: bytes) -> Iterator[Block]:
-    """The PEM blocks of a text; a beginning without an end is passed over.
-
-    All ends are found first: to look for that of each beginning would take quadratic time in a text of beginnings.
+    """The PEM blocks of a text; a beginning without an end is skipped. All ends are found first: searching the end of
+    each beginning would take quadratic time in a text of many beginnings.
     """
     ends: dict[bytes, list[int]] = {}
     for end in _END.finditer(data):

@@ -19,7 +19,7 @@ _SUBJECTS = ("ServiceAccount", "User", "Group")
 
 
 class RoleStrategy(Strategy):
-    """Roles list what may be done; those of the cluster may also name URLs, or be made of other roles."""
+    """Roles list permissions; ClusterRoles may also name URLs, or aggregate other roles."""
 
     written_lists = (("rules",),)
     namespaced: ClassVar[bool] = True
@@ -30,13 +30,13 @@ class RoleStrategy(Strategy):
 
 
 class ClusterRoleStrategy(RoleStrategy):
-    """Those of the cluster."""
+    """ClusterRoles."""
 
     namespaced = False
 
 
 class RoleBindingStrategy(Strategy):
-    """Bindings give a role to users, groups and service accounts, and keep the role that they were made for."""
+    """Bindings grant a role to users, groups and service accounts; the role is immutable."""
 
     namespaced: ClassVar[bool] = True
 
@@ -59,7 +59,7 @@ class RoleBindingStrategy(Strategy):
 
 
 class ClusterRoleBindingStrategy(RoleBindingStrategy):
-    """Those of the cluster."""
+    """ClusterRoleBindings."""
 
     namespaced = False
 

@@ -1,4 +1,4 @@
-"""The scale of an object: how many replicas it wants and has, and which pods they are, wherever it keeps that."""
+"""The scale of an object: the desired and current number of replicas and their selector, at the paths of its kind."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _MAX_REPLICAS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where an object has its scale, as paths of field names."""
+    """The paths of the scale in an object."""
 
     replicas: tuple[str, ...]
-    """How many replicas it wants."""
+    """The desired number of replicas."""
     current: tuple[str, ...]
-    """How many it has."""
+    """The current number of replicas."""
     selector: tuple[str, ...] = ()
     form: Literal["text", "labels", "selector"] = "text"
-    """What the selector is there: a text, a map of labels, or a label selector."""
+    """The form of the selector: a string, a map of labels, or a label selector."""
 
     @classmethod
     def of_definition(cls, scale: Document) -> ScalePaths:
@@ -61,12 +61,12 @@ def scale_of(document: Document, paths: ScalePaths) -> Document:
 
 
 def has_replicas(document: Document, paths: ScalePaths) -> bool:
-    """Whether an object says how many replicas it wants."""
+    """Whether an object sets the desired number of replicas."""
     return _value(document, paths.replicas) is not None
 
 
 def scaled(document: Document, paths: ScalePaths, replicas: int) -> Document:
-    """An object that wants so many replicas; a copy."""
+    """A copy of an object with this desired number of replicas."""
     result: Document = copied(document)
     parent = result
     for step in paths.replicas[:-1]:
@@ -77,24 +77,24 @@ def scaled(document: Document, paths: ScalePaths, replicas: int) -> Document:
 
 
 def validate_scale(document: Document, paths: ScalePaths, *, status: bool) -> Iterator[Cause]:
-    """What is wrong with the scale of a custom resource: with `status`, only with what its status has of it."""
+    """What is wrong with the scale of a custom resource: with `status`, only its part in the status."""
     if not status:
         yield from _validate_count(document, paths.replicas)
     yield from _validate_count(document, paths.current)
     selector = _value(document, paths.selector)
     if paths.selector and selector is not None and not isinstance(selector, str):
-        yield invalid(_shown(paths.selector), "", f"{_shown(paths.selector)} accessor error: it is no string")
+        yield invalid(_shown(paths.selector), "", f"{_shown(paths.selector)} accessor error: it is not a string")
 
 
 def _validate_count(document: Document, path: tuple[str, ...]) -> Iterator[Cause]:
     value, parent = _value(document, path), _value(document, path[:-1])
     if parent is not None and not isinstance(parent, dict):
-        yield invalid(_shown(path), 0, f"{_shown(path)} accessor error: {_shown(path[:-1])} is no object")
+        yield invalid(_shown(path), 0, f"{_shown(path)} accessor error: {_shown(path[:-1])} is not an object")
         return
     if value is None:
         return
     if not isinstance(value, int) or isinstance(value, bool):
-        yield invalid(_shown(path), 0, f"{_shown(path)} accessor error: it is no integer")
+        yield invalid(_shown(path), 0, f"{_shown(path)} accessor error: it is not an integer")
     elif value < 0:
         yield invalid(_shown(path), value, "should be a non-negative integer")
     elif value > _MAX_REPLICAS:
@@ -110,7 +110,7 @@ def _shown(path: Sequence[str]) -> str:
 
 
 def shown_replicas_path(paths: ScalePaths) -> str:
-    """The path of the wanted replicas as a definition writes it."""
+    """The path of the desired replicas in the form of a definition."""
     return _shown(paths.replicas)
 
 

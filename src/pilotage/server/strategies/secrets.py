@@ -19,7 +19,7 @@ from pilotage.server.strategies.strategy import Strategy, mapping
 MAX_DATA = 1024 * 1024
 """Bytes that all values together may have."""
 _PLAIN_KEY = re.compile(r"[-_a-zA-Z0-9][-._a-zA-Z0-9]{0,252}")
-"""What most keys are. Nothing is wrong with these."""
+"""Matches the usual keys, which are valid."""
 _PLAIN_KEYS = re.compile(rf"{_PLAIN_KEY.pattern}(?:\n{_PLAIN_KEY.pattern})*")
 _NEEDED = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
@@ -37,7 +37,7 @@ _ACCOUNT = "kubernetes.io/service-account.name"
 
 
 class SecretStrategy(Strategy):
-    """Secrets have base64 data under keys, and a type that asks for some of them."""
+    """Secrets have base64 data under keys, and a type that may require some keys."""
 
     confidential = True
 

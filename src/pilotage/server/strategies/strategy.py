@@ -1,4 +1,4 @@
-"""What is particular about one resource: the rules that its writes follow. Functions over documents, without I/O."""
+"""The strategy of a resource: the rules of its writes. Functions over documents, without I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pilotage.server.strategies.metadatachecks import MetadataChecks
 from pilotage.server.strategies.scaling import ScalePaths
 
 MOST_METADATA = ("deletionTimestamp", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
-"""What most newer kinds keep when their status is written."""
+"""Metadata fields that most newer kinds keep when their status is written."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -22,8 +22,8 @@ class Strategy:
     """The rules of a resource. This class has those of a built-in one with no rules of its own.
 
     Documents of built-in kinds come in the internal form of `server.codec`, the old object too: types are right, there
-    are no nulls and no empty values (except behind pointers, as `replicas: 0`), structures that are always there exist.
-    What is written even where it is empty is filled in when the object is stored.
+    are no nulls and no empty values (except behind pointers, as `replicas: 0`), structures that are never absent exist.
+    Empty fields that are always written are filled in when the object is stored.
 
     A write calls, in this order, `default`, `prepare_for_create` or one of `prepare_for_update`, `validate` or
     `validate_update`, `canonicalize`, `warnings`. They may change the document that they are given, never the old one.
@@ -43,7 +43,7 @@ class Strategy:
     metadata_checks: MetadataChecks = field(default=MetadataChecks())
     """How often an update checks metadata."""
     scale: ScalePaths | None = None
-    """Where objects have what their scale subresource shows, if they have one."""
+    """The paths of the scale subresource in objects, if they have one."""
     subresources: tuple[str, ...] = ()
     """Those that are served: `status`, `finalize`, and others that a kind has alone."""
 
@@ -86,16 +86,16 @@ class Strategy:
     lifetime: ClassVar[int] = 0
     """Seconds after its last write that an object is kept; 0: until it is deleted."""
     weight: ClassVar[int] = 1
-    """The time that one byte takes, compared with other kinds."""
+    """The processing time of one byte, relative to other kinds."""
 
     def default(self, document: Document) -> None:
-        """Fill in what the schema cannot, in place."""
+        """Set defaults that the schema does not have, in place."""
 
     def set_requester(self, document: Document, user: User) -> None:
-        """Note who creates an object, in place, where the kind has that."""
+        """Record the user that creates an object, in place, for kinds that have such a field."""
 
     def prepare_for_create(self, document: Document) -> None:
-        """Set what only the server sets on a new object, in place."""
+        """Set the fields of a new object that only the server sets, in place."""
         self.drop_gated(document, {})
         if "status" in self.subresources:
             document.pop("status", None)
@@ -103,7 +103,7 @@ class Strategy:
             document["metadata"]["generation"] = 1
 
     def prepare_for_update(self, document: Document, old: Document) -> None:
-        """Keep what an update cannot change, in place."""
+        """Keep the fields that an update cannot change, in place."""
         self.drop_gated(document, old)
         if "status" in self.subresources:
             copy_field(document, old, "status")
@@ -130,10 +130,10 @@ class Strategy:
                 holder.pop(name, None)
 
     def stamp_status(self, document: Document, old: Document, now: str) -> None:
-        """Set times in what a write of the status wants, in place."""
+        """Set times in the new status of a write, in place."""
 
     def stamp_update(self, document: Document, old: Document, now: str) -> None:
-        """Set times in what an update wants, in place."""
+        """Set times in the new object of an update, in place."""
 
     def prepare_for_finalize_update(self, document: Document, old: Document) -> Document:
         """The next state of `old` when the finalizers in its spec are written, and its metadata with them."""
@@ -151,7 +151,7 @@ class Strategy:
         return document
 
     def prepare_for_delete(self, document: Document, now: str) -> None:
-        """Set what the kind adds to an object that is being deleted, in place."""
+        """Set the fields that the kind adds to an object that is being deleted, in place."""
 
     def validate(self, document: Document) -> Iterable[Cause]:
         """What is wrong with a new object, besides metadata and schema."""
@@ -185,11 +185,11 @@ class Strategy:
         return False
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        """What the writer should know, though the object is valid."""
+        """Warnings about a valid object."""
         return []
 
     def status_warnings(self, document: Document) -> list[str]:
-        """What the writer of a status should know, though the object is valid."""
+        """Warnings about a valid object whose status is written."""
         return []
 
     def convert(self, document: Document) -> Document:
@@ -197,7 +197,7 @@ class Strategy:
         return document
 
     def decorate(self, data: bytes) -> bytes:
-        """What clients see of an object's bytes, where `decorated` is set."""
+        """The bytes of an object for clients, if `decorated` is set."""
         return data
 
     def blocks_removal(self, document: Document) -> bool:
@@ -211,7 +211,7 @@ class Strategy:
 
 
 def copy_field(target: Document, source: Document, key: str) -> None:
-    """Make a field of the target what it is in the source, be it absent."""
+    """Copy a field from the source to the target; remove it if the source does not have it."""
     if key in source:
         target[key] = source[key]
     else:

@@ -1,4 +1,4 @@
-"""Requests to subresources that are actions or connections: each goes to the part that answers it."""
+"""Dispatches requests to subresources that are actions or connections."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def admit(
     body: ResourceInfo,
     operation: Operation = Operation.CREATE,
 ) -> tuple[str, ...]:
-    """Let admission change and refuse the body of an action. Returns the warnings; an error has them, too."""
+    """Run admission, which may change or reject the body of an action. Returns the warnings; an error has them, too."""
     admission, warnings = context.chain.of(info.group_resource), list[str]()
     if operation is Operation.CREATE:
         set_namespace(info, request, document["metadata"])
@@ -114,7 +114,7 @@ async def admit(
 
 
 def _unstored(kind: GroupVersionKind) -> ResourceInfo:
-    """What is known of a kind that only requests have, and that no schema describes."""
+    """The resource info of a kind that only requests have, and that no schema describes."""
     mapping = RESTMapping(gvk=kind, resource=GroupVersionResource(kind.group, kind.version, ""), namespaced=True)
     return ResourceInfo(mapping=mapping, strategy=Strategy(), custom=True)
 

@@ -28,7 +28,7 @@ _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
 
 def connection_kind(info: ResourceInfo, action: str) -> GroupVersionKind | None:
-    """What the options of a connection are; None for one that is a read, and so not admitted."""
+    """The kind of the options of a connection; None for one that is a read, which is not admitted."""
     kind = _KINDS.get((info.gvr.resource, action))
     return GroupVersionKind("", "v1", kind) if kind else None
 

@@ -56,7 +56,7 @@ class Evictions:
         return [budget for budget in budgets if _selects(budget, pod["metadata"].get("labels") or {})]
 
     async def _spend(self, budget: Document, pod: str, *, dry_run: bool) -> None:
-        """Take one disruption from a budget. Raises TooManyRequests or Forbidden if there is none."""
+        """Decrement the allowed disruptions of a budget. Raises TooManyRequests or Forbidden if there are none."""
         metadata = budget["metadata"]
         request = APIRequest(
             Verb.UPDATE,
@@ -114,13 +114,13 @@ def _options(request: APIRequest, eviction: Document) -> DeleteOptions:
 
 
 def _needs_no_budget(pod: Document) -> bool:
-    """Whether a Pod does not run: it is disrupted already, or has not begun."""
+    """Whether a Pod is not running: it has ended, or has not started."""
     phase = (pod.get("status") or {}).get("phase")
     return phase in ("Succeeded", "Failed", "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def _ignores_budget(pod: Document, budget: Document) -> bool:
-    """Whether a Pod that is not ready may go: nothing that is healthy is disrupted."""
+    """Whether a Pod that is not ready may be evicted: no healthy Pod is disrupted."""
     if is_condition_true(pod, "Ready"):
         return False
     if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":

@@ -21,7 +21,7 @@ _DEFAULT_SECONDS = 3600
 _LEAST_SECONDS = 600
 _MOST_SECONDS = 2**32
 _BOUND = {("", "Pod"): "pods", ("", "Secret"): "secrets", ("", "Node"): "nodes"}
-"""By group and kind, whatever the version."""
+"""By group and kind, in any version."""
 
 
 class TokenRequests:
@@ -84,7 +84,7 @@ class TokenRequests:
 
 
 def default_token_request(document: Document) -> None:
-    """Set how long a token is valid, in place, where its request does not say it."""
+    """Set how long a token is valid, in place, if the request does not set it."""
     spec = document["spec"] = dict(document.get("spec") or {})
     spec["expirationSeconds"] = spec.get("expirationSeconds") or _DEFAULT_SECONDS
 

@@ -1,4 +1,4 @@
-"""What cells of a Table have in common: ages, shortened lists, selectors as text. Functions over plain data."""
+"""Functions for the cells of Tables: ages, shortened lists, selectors as text. Functions over plain data."""
 
 from __future__ import annotations
 
@@ -97,5 +97,5 @@ def containers(spec: Document) -> tuple[str, str]:
 
 
 def text(value: object, missing: str = NONE) -> str:
-    """A value as text, or what stands for a missing one."""
+    """A value as text, or the placeholder for a missing one."""
     return missing if value is None or value == "" else str(value)

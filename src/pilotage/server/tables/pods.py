@@ -1,4 +1,4 @@
-"""The rows of Pods: the status is the reason that describes best what the pod is doing."""
+"""The rows of Pods: the status is the reason that best describes the state of the pod."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pod(document: Document, now: datetime) -> list[Cell]:
 
 
 class _Summary:
-    """What the states of a pod's containers add up to."""
+    """A summary of the states of a pod's containers."""
 
     def __init__(self, document: Document) -> None:
         self._spec, self._status = part(document, "spec"), part(document, "status")
@@ -63,7 +63,7 @@ class _Summary:
                 self.reason = "Terminating"
 
     def _count_init_containers(self) -> bool:
-        """Whether an init container is still to finish; it gives the reason then."""
+        """Count init containers; returns whether one has not finished, which is then the reason."""
         specified = items(self._spec, "initContainers")
         sidecars = {each.get("name") for each in specified if each.get("restartPolicy") == "Always"}
         self.total += len(sidecars)

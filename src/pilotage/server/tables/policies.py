@@ -1,4 +1,4 @@
-"""The rows of what rules access and admission: RBAC, certificates, webhooks, admission policies, flow control, APIs.
+"""The rows of access control and admission: RBAC, certificates, webhooks, admission policies, flow control, APIs.
 
 Also those of resource.k8s.io, which are short.
 """
@@ -58,7 +58,7 @@ def _parameters(binding: Document) -> str:
 
 
 def _go_selector(chosen: Document) -> str:
-    """A label selector in the notation of the real server's own values, which is what its Table shows here."""
+    """A label selector in Go's notation, as the Tables of kube-apiserver show it."""
     labels = "".join(f"{key}: {value}," for key, value in sorted((chosen.get("matchLabels") or {}).items()))
     expressions = "".join(
         f"LabelSelectorRequirement{{Key:{each.get('key', '')},Operator:{each.get('operator', '')},"

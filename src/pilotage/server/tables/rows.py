@@ -27,7 +27,7 @@ def row(*columns: str | Column) -> Printer:
 
 
 def field(path: str, missing: Cell = "") -> Column:
-    """The value at a path, or what stands for a missing one."""
+    """The value at a path, or the placeholder for a missing one."""
     steps = path.split(".")
 
     def shown(document: Document) -> Cell:
@@ -48,7 +48,7 @@ def flag(path: str) -> Column:
 
 
 def text(path: str, missing: str = NONE) -> Column:
-    """The value at a path as text, or what stands for a missing or an empty one."""
+    """The value at a path as text, or the placeholder for a missing or an empty one."""
     return lambda document: cells.text(at(document, path.split(".")), missing)
 
 

@@ -37,12 +37,12 @@ class TableWriter(Value, frozen=True, dict=True):
 
     info: ResourceInfo
     include: str
-    """What of the object each row contains: its `Metadata` (or empty), the whole `Object`, `None`."""
+    """The part of the object in each row: its `Metadata` (or empty), the whole `Object`, `None`."""
     version: str = "v1"
     """The version of the Table, and of the metadata in its rows."""
 
     def check(self) -> None:
-        """Raises BadRequest where rows cannot contain what was asked for."""
+        """Raises BadRequest if rows cannot contain the requested form."""
         if self.include not in _INCLUDED:
             problem = (
                 f"includeObject: Invalid value: \"{self.include[:50]}\": must be 'Metadata', 'Object', 'None', or empty"
@@ -63,7 +63,7 @@ class TableWriter(Value, frozen=True, dict=True):
         return table
 
     def _sorted(self, items: Sequence[Bytes]) -> Sequence[Bytes]:
-        """The objects in the order of their rows: FlowSchemas by their precedence, all others as they come."""
+        """The objects in the order of their rows: FlowSchemas by their precedence, all others unchanged."""
         if self.info.custom or self.info.gvr.resource != "flowschemas":
             return items
 
@@ -73,7 +73,7 @@ class TableWriter(Value, frozen=True, dict=True):
         return sorted(items, key=precedence)
 
     def single(self, data: Bytes, now: datetime) -> bytes:
-        """The Table of one object. A Status stays as it is. Raises BadRequest."""
+        """The Table of one object. A Status is returned unchanged. Raises BadRequest."""
         document = records.decode(bytes(data))
         if document.get("kind") == "Status":
             return bytes(data)

@@ -1,4 +1,5 @@
-"""Request bodies to documents: decoded strictly, checked to be of the right kind, unknown and doubled fields noted."""
+"""Request bodies to documents: decoded strictly, checked to be of the right kind; unknown and duplicate fields are
+recorded."""
 
 from __future__ import annotations
 
@@ -127,9 +128,8 @@ def read(request: APIRequest, info: ResourceInfo) -> tuple[Document, FieldProble
 def fitted(
     document: Document, info: ResourceInfo, request: APIRequest, problems: FieldProblems, *, stored: bool = False
 ) -> Document:
-    """The document in the form that strategies work on, with metadata; unknown fields of built-in kinds are noted.
-
-    `stored`: the metadata is that of the stored object, which nothing has to be changed in.
+    """The document in the internal form, with metadata; unknown fields of built-in kinds are recorded. `stored`: the
+    metadata is that of the stored object, and needs no change.
     """
     codec, entries = info.codec, _take_entries(document, stored=stored)
     if codec is None:
@@ -156,7 +156,8 @@ def fitted(
 def _take_entries(document: Document, *, stored: bool) -> list[Document] | None:
     """The managed fields of a document, removed from it, if they have the form that a server gives them.
 
-    Then nothing in them has to be decoded. Also an empty list is kept: it is not the same as none, but resets them.
+    Then nothing in them has to be decoded. An empty list is kept, because it resets managed fields, unlike an absent
+    one.
     """
     metadata = document.get("metadata")
     entries = metadata.get("managedFields") if isinstance(metadata, dict) else None
@@ -196,7 +197,8 @@ def _decoded(request: APIRequest, info: ResourceInfo, problems: FieldProblems) -
 
 
 def sorted_keys(value: Any) -> Any:
-    """With the keys of all mappings in order, in which kube-apiserver converts YAML and reports unknown fields."""
+    """The document with the keys of all mappings sorted: kube-apiserver converts YAML and reports unknown fields in
+    this order."""
     if isinstance(value, dict):
         return {key: sorted_keys(value[key]) for key in sorted(value)}
     return [sorted_keys(item) for item in value] if isinstance(value, list) else value
@@ -218,7 +220,7 @@ def yaml_error(message: str) -> str:
 
 
 def _protobuf(request: APIRequest, info: ResourceInfo) -> Document:
-    """The document of a message. Of a kind that is not known here only its name is, which is then refused."""
+    """The document of a message. Of an unknown kind only the name is decoded, which is then rejected."""
     from pilotage.types import protobuf  # most programs in process send none
 
     try:
@@ -300,7 +302,7 @@ def _check_api_version(api_version: str, info: ResourceInfo, request: APIRequest
 
 
 def normalize_metadata(document: Document, info: ResourceInfo, request: APIRequest, problems: FieldProblems) -> None:
-    """Metadata is there, has the right types and nothing unknown in it."""
+    """Ensure that metadata exists, has the right types, and no unknown fields."""
     metadata = document.get("metadata")
     if metadata is None:
         metadata = document["metadata"] = {}
@@ -331,7 +333,7 @@ def _drop_empty_and_unknown(metadata: Document, problems: FieldProblems) -> None
 
 
 def _check_empty_types(metadata: Document, info: ResourceInfo, request: APIRequest) -> None:
-    """What is empty is dropped, but must be of the right type: no labels are `{}`, not `false`."""
+    """Empty values are dropped, but must have the right type: empty labels are `{}`, not `false`."""
     empty = {key: value for key, value in metadata.items() if not value and value is not None}
     try:
         msgspec.convert(empty, _Metadata)
@@ -340,7 +342,7 @@ def _check_empty_types(metadata: Document, info: ResourceInfo, request: APIReque
 
 
 def _retry_without_nulls(metadata: Document, info: ResourceInfo, request: APIRequest) -> None:
-    """A null among labels or annotations is an empty text; anything else that does not fit is an error."""
+    """A null among labels or annotations is an empty text; anything else of a wrong type is an error."""
     for part in ("labels", "annotations"):
         texts = metadata.get(part)
         if isinstance(texts, dict):

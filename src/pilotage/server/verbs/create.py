@@ -1,4 +1,5 @@
-"""Create: decode, default, admit, prepare, validate, store; again with another generated name where one is taken."""
+"""Create: decode, default, admit, prepare, validate, store; retried with another generated name if the name is
+taken."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class Creator:
         return await self.create_document(info, request, document, problems)
 
     async def check_allowed(self, request: APIRequest) -> None:
-        """Raise Forbidden unless the user of an apply or an update may create the object that it is for."""
+        """Raise Forbidden unless the user of an apply or an update may create the object."""
         if request.user.name and self.context.authorization:  # no name: the program itself
             await self.context.authorizer.check(replace(attributes_of(request), verb="create"))
 
@@ -86,7 +87,7 @@ class Creator:
         document["metadata"] = (await self.context.converter.run(tracked))["metadata"]
 
     async def _admit(self, info: ResourceInfo, attributes: Attributes, document: Document, now: str) -> Response:
-        """Admit, prepare and store an object; again with another name where a generated one is taken."""
+        """Admit, prepare and store an object; retried with another name if a generated name is taken."""
         context, request, warnings = self.context, attributes.request, attributes.warnings
         admission = context.admission_of(info)
         if admission.mutating:

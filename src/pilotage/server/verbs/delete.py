@@ -1,4 +1,4 @@
-"""Delete and delete collection: decide what is removed, and commit; again if another writer was faster."""
+"""Delete and delete collection: decide what is removed, and commit; retried after a conflict with another writer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Deleter:
     async def delete(
         self, info: ResourceInfo, request: APIRequest, *, collection: bool = False, admitted: bool = False
     ) -> Response:
-        """Delete one object, as part of a `collection` or not. What is already `admitted` is not admitted again."""
+        """Delete one object, as part of a `collection` or not. An object that is already `admitted` is not admitted
+        again."""
         deletion.check_options(request.delete)
         protection = info.strategy.protection
         protected = not collection and request.name in info.strategy.protected_names
@@ -59,7 +60,7 @@ class Deleter:
     ) -> tuple[bytes, bool]:
         """Delete one object. Returns the answer, and whether the object was removed. Raises RevisionConflict.
 
-        The answer is empty if the object stays as it is.
+        The answer is empty if the object is not changed.
         """
         request, old = attributes.request, attributes.old
         assert old is not None, "a delete has an old object"

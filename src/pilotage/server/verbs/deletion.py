@@ -40,7 +40,7 @@ class Mark:
 
 
 def decide(info: ResourceInfo, document: Document, options: DeleteOptions, *, now: str) -> Remove | Mark:
-    """The outcome of a delete. Raises Conflict where a precondition does not hold."""
+    """The outcome of a delete. Raises Conflict if a precondition is not met."""
     check_preconditions(info, document, options)
     before, strategy = document["metadata"], info.strategy
     terminating = "deletionTimestamp" in before
@@ -64,7 +64,7 @@ def decide(info: ResourceInfo, document: Document, options: DeleteOptions, *, no
 
 
 def with_grace_period(info: ResourceInfo, document: Document, request: APIRequest) -> APIRequest:
-    """A delete as admission sees it: with the grace period that the object gets, where its kind has one."""
+    """A delete for admission: with the grace period that the object gets, if its kind has one."""
     grace = rules.grace_seconds(info.group_resource, document, request.delete.grace_period_seconds)
     if grace is None or grace == request.delete.grace_period_seconds:
         return request
@@ -130,7 +130,7 @@ def with_policy(finalizers: list[str], policy: str) -> list[str]:
 
 
 def check_preconditions(info: ResourceInfo, document: Document, options: DeleteOptions) -> None:
-    """Raises Conflict unless the object is the one that the caller means."""
+    """Raises Conflict if a precondition of the caller does not match the object."""
     metadata, stored = document["metadata"], info.stored.gvk  # an Event of events.k8s.io is one of the core group
     if not info.strategy.grace_period:
         _check_stored_preconditions(info, metadata, options)

@@ -58,7 +58,7 @@ def default_policy(resource: GroupResource) -> str:
 
 
 def dependents_policy(resource: GroupResource) -> str:
-    """What `orphanDependents: false` stands for."""
+    """The propagation policy for `orphanDependents: false`."""
     return "Foreground" if resource == NAMESPACES else "Background"
 
 

@@ -1,4 +1,4 @@
-"""Fields of a body that are unknown, or given twice."""
+"""Unknown and duplicate fields of a body."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _encode = msgspec.json.Encoder().encode
 
 
 class FieldProblems(msgspec.Struct):
-    """Fields that the schema does not know, and fields given twice: warnings, an error or nothing, as asked for."""
+    """Unknown and duplicate fields: warnings, an error or nothing, by the field validation of the request."""
 
     unknown: list[str] = []
     duplicate: list[str] = []
     repeated: list[str] = []
-    """What the YAML reader says of keys that are there twice."""
+    """Messages of the YAML reader about duplicate keys."""
     operations: list[str] = []
-    """Fields of the operations of a JSON patch that are unknown, or given twice."""
+    """Unknown and duplicate fields of the operations of a JSON patch."""
 
     def report(self, request: APIRequest, info: ResourceInfo) -> list[str]:
-        """The warnings to give. Raises BadRequest where the request asked to be strict."""
+        """The warnings. Raises BadRequest if the request has strict field validation."""
         if not (self.unknown or self.duplicate or self.repeated or self.operations):
             return []
         validation = request.write.field_validation
@@ -50,9 +50,8 @@ class FieldProblems(msgspec.Struct):
         return [*map(_duplicate, self.duplicate), *map(_unknown, unknown)]
 
     def _builtin_lines(self, request: APIRequest) -> list[str]:
-        """In the order of the body; of a patch first what is doubled in it, then what is unknown in its result.
-
-        What is inside an unknown field is not looked at, except in a patch.
+        """In the order of the body; of a patch first its duplicate fields, then the unknown fields of its result. The
+        content of an unknown field is not checked, except in a patch.
         """
         if request.verb is Verb.PATCH:
             return [*map(_duplicate, self.duplicate), *map(_unknown, sorted(self.unknown, key=_steps))]
@@ -77,7 +76,7 @@ def _duplicate(path: str) -> str:
 
 
 def duplicate_fields(body: bytes, document: Any) -> list[str]:
-    """Paths of keys given twice. The slow scan runs only where nothing cheaper can rule them out."""
+    """Paths of duplicate keys. The slow scan runs only if nothing cheaper can rule them out."""
     # A key is what stands before `":`. Encoded again, a document has as many of them, unless one was given twice; text
     # may look like a key, too, but does so in both, unless it is escaped in two ways.
     written = _encode(document)

@@ -13,7 +13,7 @@ _BY_KEYS = (YAML, PatchType.STRATEGIC.value, PatchType.APPLY.value)
 
 
 def keep_sent_texts(document: Document, info: ResourceInfo, request: APIRequest) -> None:
-    """Give free-form values of immutable fields their text, in place: the one sent, or what Go makes of it."""
+    """Set the text of free-form values of immutable fields, in place: the text that was sent, or as Go writes it."""
     paths = verbatim.paths_of(info.api_version, info.gvk.kind)
     if not paths:
         return

@@ -1,4 +1,4 @@
-"""The name, namespace, uid and version in a body, against those of the path and of the stored object."""
+"""Compares the name, namespace, uid and version in a body with those of the path and of the stored object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _UINT64 = range(2**64)
 _LAST_REVISION = 2**63 - 1
-"""What storages can count to. A later version is as far in the future as this one."""
+"""The highest revision of a storage. Any higher version is treated as this one."""
 _OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
 

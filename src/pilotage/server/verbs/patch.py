@@ -40,9 +40,8 @@ _PATCH_TYPES = {kind.value: kind for kind in PatchType}
 _OPERATION_FIELDS = ("op", "path", "from", "value")
 _OPERATION_FIELD = re.compile(r"\[\d+\]\.(?:op|path|from|value)")
 Patch = Callable[[Document], tuple[Document, FieldProblems]]
-"""From what is there to what is wanted instead, which shares with it what the patch does not touch.
-
-May be called again, with what is there by then.
+"""Maps the stored object to the patched one, which shares the parts that the patch does not change. May be called again
+after a conflict.
 """
 
 
@@ -71,7 +70,7 @@ def reader(info: ResourceInfo, request: APIRequest) -> Patch:
 
 
 def _problems(request: APIRequest, patch: Any, kind: PatchType) -> FieldProblems:
-    """The fields of a patch that are given twice, and of a JSON patch those that no operation has."""
+    """The duplicate fields of a patch, and the unknown fields in operations of a JSON patch."""
     duplicate = duplicate_fields(request.body, patch)
     if kind is not PatchType.JSON:
         return FieldProblems(duplicate=duplicate)
@@ -84,7 +83,7 @@ def _problems(request: APIRequest, patch: Any, kind: PatchType) -> FieldProblems
 
 
 def undecodable(info: ResourceInfo, request: APIRequest, reason: str, patched: Document) -> Invalid:
-    """The 422 for a patch whose result the kind cannot hold.
+    """The 422 for a patch whose result cannot be decoded as the kind.
 
     As in Kubernetes, it shows the result (or a strategic patch) without a kind and a name; nothing of a Secret.
     """
@@ -101,7 +100,7 @@ def undecodable(info: ResourceInfo, request: APIRequest, reason: str, patched: D
 
 
 def _in_order(patched: Document, request: APIRequest) -> Document:
-    """As kube-apiserver writes the result of a patch: sorted, but for metadata that the patch leaves as it is."""
+    """The result of a patch in kube-apiserver's order: sorted, except for metadata that the patch does not change."""
     shown: Document = sorted_keys(patched)
     metadata = shown.get("metadata")
     if isinstance(metadata, dict) and b'"metadata"' not in request.body and b"/metadata" not in request.body:
@@ -128,7 +127,7 @@ def patch_type(info: ResourceInfo, request: APIRequest) -> PatchType:
 
 
 def _refused(error: PatchError, kind: PatchType) -> ApiError:
-    """What a patch that cannot be applied is answered with. Of a JSON patch, Kubernetes does not say why."""
+    """The error for a patch that cannot be applied. For a JSON patch, Kubernetes does not report the reason."""
     if kind is not PatchType.STRATEGIC:
         return Invalid("the server rejected our request due to an error in our request", details=StatusDetails())
     code = error.code if isinstance(error, MalformedPatch) else 422
@@ -157,7 +156,7 @@ def _read(request: APIRequest, kind: PatchType) -> Any:
 
 
 def _check_operations(patch: Any) -> None:
-    """Raise BadRequest for what is not a list of operations."""
+    """Raise BadRequest unless it is a list of operations."""
     subject = "error decoding patch: json: cannot unmarshal"
     if not isinstance(patch, list) and patch is not None:
         raise BadRequest(f"{subject} {jsontext.json_type(patch)} into Go value of type []handlers.jsonPatchOp")

@@ -41,7 +41,7 @@ _CHUNK = 500
 
 
 class ReadContext(Protocol):
-    """What reading needs of the registry."""
+    """The part of the registry context that reading needs."""
 
     @property
     def storage(self) -> Storage: ...
@@ -104,7 +104,7 @@ class ObjectReader(Value, frozen=True):
         )
 
     async def _position(self, options: ListOptions, prefix: str, *, single: bool) -> tuple[str, int]:
-        """The first key and the revision (0: now) that a list means. A list of a `single` object has no pages."""
+        """The first key and the revision (0: now) of a list. A list of a `single` object has no pages."""
         if options.continue_token:
             token = tokens.read(options.continue_token)
             if options.resource_version not in ("", "0"):
@@ -170,7 +170,7 @@ def _after(snapshot: Snapshot) -> str:
 
 
 def shaped(info: ResourceInfo, data: bytes, form: Form) -> bytes:
-    """An object as clients see it, in the form that was asked for."""
+    """An object for clients, in the requested form."""
     if info.strategy.decorated:
         data = info.strategy.decorate(data)
     return records.metadata_only(data, hidden=info.strategy.hidden_annotations) if form is Form.METADATA else data
@@ -204,7 +204,7 @@ def _match_causes(options: ListOptions) -> list[Cause]:
 
 
 def version_number_or_bad(text: str) -> int:
-    """As `version_number`, but a list says 400."""
+    """As `version_number`, but raises BadRequest (400), as for lists."""
     try:
         return version_number(text)
     except ApiError as error:
@@ -212,7 +212,7 @@ def version_number_or_bad(text: str) -> int:
 
 
 def expired(options: ListOptions, prefix: str, start: str) -> Gone:
-    """The 410 for a snapshot that is forgotten, with a token to go on from where the list was, inconsistently."""
+    """The 410 for an expired snapshot, with a token that continues the list inconsistently."""
     if not options.continue_token and not options.limit:
         return Gone("The resourceVersion for the provided list is too old.")
     if not options.continue_token:

@@ -1,4 +1,4 @@
-"""What is wrong with a body, as errors of the API in the words of kube-apiserver."""
+"""Errors for invalid bodies, with the messages of kube-apiserver."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _WithWarnings(AbstractContextManager[None]):
 
 
 def unhandled(info: ResourceInfo, reason: str, kind: str = "", api_version: str = "") -> BadRequest:
-    """The 400 for a body that is of the right kind by name but not by content."""
+    """The 400 for a body that names the right kind but has invalid content."""
     version = api_version or info.gvk.version
     return BadRequest(
         f'{kind or info.gvk.kind} in version "{version}" cannot be handled as a {info.gvk.kind}: {reason}'
@@ -57,7 +57,7 @@ def unhandled(info: ResourceInfo, reason: str, kind: str = "", api_version: str 
 
 
 class UndecodablePatch(Invalid):
-    """A patch made content of an object that its kind cannot hold."""
+    """The result of a patch cannot be decoded as its kind."""
 
     def __init__(self, message: str, reason: str, *, details: StatusDetails | None) -> None:
         super().__init__(message, details=details)
@@ -65,7 +65,7 @@ class UndecodablePatch(Invalid):
 
 
 def undecodable(info: ResourceInfo, request: APIRequest, reason: str) -> ApiError:
-    """The error for content that the kind cannot hold: a 400, or a 422 where a patch made it so."""
+    """The error for content that cannot be decoded as the kind: a 400, or a 422 if it is the result of a patch."""
     if request.verb is not Verb.PATCH:
         return unhandled(info, reason)
     cause = Cause("FieldValueInvalid", f"Invalid value: {reason}", "patch")
@@ -74,7 +74,7 @@ def undecodable(info: ResourceInfo, request: APIRequest, reason: str) -> ApiErro
 
 
 def unrecognized(info: ResourceInfo, reason: str, body: bytes) -> BadRequest:
-    """The 400 for a body that is not an object. Of what should be a Secret nothing is shown."""
+    """The 400 for a body that is not an object. Nothing of a Secret is shown."""
     shown = f" ({_summary(body)})" if info.gvk.kind != "Secret" else ""
     return BadRequest(f"the object provided is unrecognized (must be of type {info.gvk.kind}): {reason}{shown}")
 
@@ -100,7 +100,7 @@ def excerpt(body: bytes, length: int = 200) -> str:
 
 
 def mismatch(message: str, root: str = "") -> str:
-    """msgspec's words for a value of a wrong type, in words that a user of the API knows."""
+    """msgspec's message about a value of a wrong type, in terms of the API."""
     match = _MISMATCH.fullmatch(message)
     if match is None:
         return f"json: {message.replace('`$', f'`{root}').replace('`', '')}"

@@ -1,4 +1,4 @@
-"""The reason why the result of a strategic patch is no object of its kind, in kube-apiserver's words.
+"""Why the result of a strategic patch is not an object of its kind, in kube-apiserver's words.
 
 kube-apiserver restores a Go struct from the patched document, so that its words are those of Go's kinds. Tests search
 for them, those of kubectl among them.
@@ -18,7 +18,7 @@ _GO_KINDS = {"object": "map", "array": "slice", "boolean": "bool"}
 
 
 def unrestorable(reason: str, patched: Document, schema: MergeSchema) -> str:
-    """`reason`, which says that a value has a wrong JSON type, in the words that kube-apiserver has for it."""
+    """`reason`, about a value of a wrong JSON type, in kube-apiserver's words."""
     match = _MISMATCH.fullmatch(reason)
     if match is None:
         return reason

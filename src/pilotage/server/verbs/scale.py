@@ -37,9 +37,9 @@ from pilotage.server.verbs.update import Updater, View
 from pilotage.server.writes import steps
 
 _UNSET = -(2**31)
-"""What a patch finds as the replicas of a custom resource that has none."""
+"""The replicas of a custom resource without replicas, for a patch."""
 NextScale = Callable[[Document, Document], tuple[Document, list[str]]]
-"""From the stored object and its Scale to the Scale that is wanted instead, with warnings."""
+"""Maps the stored object and its Scale to the new Scale, with warnings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Scaler:
         return _answer(Response(data, warnings=info.warnings), paths)
 
     async def _apply(self, info: ResourceInfo, request: APIRequest, paths: ScalePaths) -> Response:
-        """A Scale is applied as the part of the object that it stands for."""
+        """Apply a Scale as the part of the object that it represents."""
         config, _ = configuration.read(request.body)
         of_scale = _scale_info(info)
         bodies.check_kind(config, of_scale, request)
@@ -142,7 +142,7 @@ def _next_object(info: ResourceInfo, old: Document, scale: Document, paths: Scal
 
 
 def _scale_info(info: ResourceInfo) -> ResourceInfo:
-    """What bodies and patches of a scale are read by: the kind is Scale, the resource that of the object."""
+    """The resource info for bodies and patches of a scale: the kind is Scale, the resource that of the object."""
     return replace(
         info,
         mapping=replace(info.mapping, gvk=SCALE),
@@ -154,7 +154,7 @@ def _scale_info(info: ResourceInfo) -> ResourceInfo:
 
 
 def _view(info: ResourceInfo, paths: ScalePaths) -> View:
-    """Admission sees a Scale."""
+    """The view for admission, which sees a Scale."""
     return View(
         _scale_info(info),
         lambda document: scale_of(document, paths),
@@ -164,7 +164,7 @@ def _view(info: ResourceInfo, paths: ScalePaths) -> View:
 
 
 def _show_managers(info: ResourceInfo, scale: Document, document: Document, now: str) -> None:
-    """Add the managed fields of a Scale, in place: who owns the replicas of the object owns those of the Scale."""
+    """Add the managed fields of a Scale, in place: the owner of the replicas of the object owns those of the Scale."""
     entries: list[Document] = []
     for entry in document["metadata"].get("managedFields") or ():
         if not owns(entry, replicas_path(info, entry)):
@@ -178,7 +178,7 @@ def _show_managers(info: ResourceInfo, scale: Document, document: Document, now:
 
 
 def _whole(request: APIRequest) -> APIRequest:
-    """The request for the object, whatever form of its Scale was asked for."""
+    """The request for the whole object, in any requested form of its Scale."""
     return replace(request, form=Form.OBJECT)
 
 

@@ -1,4 +1,4 @@
-"""Which objects of a collection a request means: by labels and by fields."""
+"""Selects the objects of a collection by labels and fields."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _REFUSALS = {
 
 
 class Selection:
-    """A predicate over entries. An empty one selects everything and looks at nothing."""
+    """A predicate over entries. An empty one selects everything without decoding."""
 
     def __init__(self, info: ResourceInfo, label_selector: str, field_selector: str) -> None:
         self._labels = Selector.parse(label_selector) if label_selector else None
@@ -50,12 +50,13 @@ class Selection:
         self.info = info
         self.everything = not self._labels and not self._fields
         self.name = ""
-        """The one name that can match, where the selector says so."""
+        """The one name that can match, if the selector requires one."""
         self._check_fields()
 
     @classmethod
     def of(cls, info: ResourceInfo, options: ListOptions, check: Callable[[ListOptions], None]) -> Selection:
-        """That of a request. Errors are raised in kube-apiserver's order: syntax, the other options, unknown fields."""
+        """The selection of a request. Errors are raised in kube-apiserver's order: syntax, the other options, unknown
+        fields."""
         Selector.parse(options.label_selector)
         FieldSelector.parse(options.field_selector)
         check(options)
@@ -83,7 +84,7 @@ class Selection:
         return BadRequest(_REFUSALS.get(kind, "field label not supported: {}").format(field))
 
     def matches(self, entry: Entry | None) -> bool:
-        """Whether the entry is selected. None, what does not exist, never is."""
+        """Whether the entry is selected. None (a missing object) never is."""
         if entry is None:
             return False
         if self.everything:
@@ -104,7 +105,7 @@ def _metadata(entry: Entry) -> _Metadata:
 
 
 class _FieldsOf(Mapping[str, str]):
-    """An entry's selectable fields, decoded only if one beyond the metadata is asked for."""
+    """An entry's selectable fields, decoded only if a field beyond the metadata is needed."""
 
     def __init__(self, entry: Entry, metadata: _Metadata, selectable: Mapping[str, tuple[str, ...]]) -> None:
         self._entry = entry

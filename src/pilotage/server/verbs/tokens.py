@@ -13,7 +13,7 @@ from pilotage.meta.values import Value
 _OUTSIDE = re.compile(r"[^A-Za-z0-9_-]")
 _VERSION = "meta.k8s.io/v1"
 LATEST = -1
-"""The revision of a token that goes on at the newest state, because its own snapshot has expired."""
+"""The revision of a token that continues at the newest state, because its own snapshot has expired."""
 
 
 class _Token(msgspec.Struct):
@@ -35,7 +35,7 @@ def write(token: ContinueToken) -> str:
 
 
 def read(text: str) -> ContinueToken:
-    """Raises BadRequest for what this server has not written."""
+    """Raises BadRequest for a token that this server has not issued."""
     if len(text) > 4096:
         raise invalid("it is too long")
     data = _decoded(text)

@@ -1,4 +1,5 @@
-"""Update and patch: compute the next state, admit, prepare, validate, store; again if another writer was faster."""
+"""Update and patch: compute the next state, admit, prepare, validate, store; retried after a conflict with another
+writer."""
 
 from __future__ import annotations
 
@@ -28,20 +29,21 @@ from pilotage.server.writes import steps, store
 from pilotage.storage.interface import Entry
 
 NextState = Callable[[Document, bytes], tuple[Document, list[str]]]
-"""From the stored object, as a document and as bytes, to what the request wants instead, with warnings."""
+"""Maps the stored object, as a document and as bytes, to the new object of the request, with warnings."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What admission sees of an object that is written through a subresource with a kind of its own, as a scale."""
+    """The view of an object that admission gets if it is written through a subresource with another kind, such as
+    scale."""
 
     info: ResourceInfo
     show: Callable[[Document], Document]
-    """From the object to what is seen of it."""
+    """Maps the object to its view."""
     show_managers: Callable[[Document, Document, str], None]
-    """Add the managed fields of what is seen, in place, from the object and the time of the write."""
+    """Add the managed fields of the view, in place, from the object and the time of the write."""
     write: Callable[[Document, Document], Document]
-    """From the object, and what is seen of it after a change, to the changed object."""
+    """Maps the object and its changed view to the changed object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ class Updater:
         view: View | None = None,
         admitted: bool = False,
     ) -> Response:
-        """Store the next state of an object; it is computed again whenever another writer was faster.
+        """Store the next state of an object; it is computed again after a conflict with another writer.
 
         A next state that is already `tracked` has its managed fields. Admission sees the object through its `view`; a
         write that is part of another one is `admitted` already.
@@ -178,7 +180,7 @@ def _attributes(
     view: View | None,
     tracked: str = "",
 ) -> Attributes:
-    """What admission sees; the time of the write, if the managed fields of a view are shown, too."""
+    """The attributes for admission; and the time of the write, if the managed fields of a view are shown."""
     if view is None:
         return Attributes(Operation.UPDATE, request, new, old, warnings, info)
     seen, before = view.show(new), view.show(old)
@@ -206,7 +208,7 @@ def _own(document: Document, old: Document, *, shared: bool) -> Document:
 
 
 class _Write(NamedTuple):
-    """What a request makes of an object."""
+    """The effect of a request on an object."""
 
     info: ResourceInfo
     request: APIRequest
@@ -215,7 +217,7 @@ class _Write(NamedTuple):
     now: str
 
     def next_state(self, entry: Entry) -> tuple[bytes, Document, Document, list[str]]:
-        """The stored object, as bytes and as a document, and what the request wants instead, with warnings."""
+        """The stored object, as bytes and as a document, and the new object of the request, with warnings."""
         info, request, wants, tracked, now = self
         data = records.view(entry, info)
         old = records.internal(data, info)
@@ -232,7 +234,7 @@ class _Write(NamedTuple):
 def _prepare(
     info: ResourceInfo, request: APIRequest, entry: Entry, wanted: Document, old: Document
 ) -> tuple[Document, bool, list[str]]:
-    """The next state as it is stored, whether it is what is stored already, and the warnings. Raises Invalid."""
+    """The stored form of the next state, whether it equals the stored object, and the warnings. Raises Invalid."""
     document, warnings = steps.prepare_update(info, request, wanted, old)
     if not request.write.dry_run:
         document["metadata"].pop("selfLink", None)  # it is not stored
@@ -244,7 +246,7 @@ def _prepare(
 
 
 def _unchanged(info: ResourceInfo, document: Document, old: Document, entry: Entry) -> bool:
-    """Whether there is nothing to write. An object that is stored in an older form is written by any write."""
+    """Whether there is nothing to write. An object that is stored in an older form is always written."""
     if entry.revision == entry.created and info.strategy.stored_again(document):
         return False
     unchanged = _keep_times(document, old)

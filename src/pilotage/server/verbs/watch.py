@@ -27,11 +27,11 @@ from pilotage.server.verbs.selection import Selection
 from pilotage.storage.interface import Entry, Event
 
 BOOKMARK_SECONDS = 3.0
-"""A silent watch gets a bookmark this often, so that its reader can tell silence from a dead line."""
+"""A silent watch gets a bookmark this often, so that its reader can distinguish silence from a dead connection."""
 KUBERNETES_BOOKMARK_SECONDS = 60.0
-"""The same for clients that did not ask for frequent ones."""
+"""The same for clients that did not request frequent ones."""
 LAST_BOOKMARK_SECONDS = 2.0
-"""A watch with a timeout gets a bookmark so long before its end."""
+"""A watch with a timeout gets a bookmark this long before its end."""
 END_OF_INITIAL_EVENTS = "k8s.io/initial-events-end"
 _LIST_OPTIONS = GroupKind("meta.k8s.io", "ListOptions")
 
@@ -77,7 +77,7 @@ class _Stream:
         self._since = 0
 
     async def begin(self, version: int) -> None:
-        """Take the state to begin with, if it is wanted, and the version from which changes are sent."""
+        """Read the initial state, if it is requested, and the version from which changes are sent."""
         if self._options.send_initial_events:
             snapshot = await self._storage.list(self._prefix)
             self._initial, self._since = snapshot.entries, snapshot.revision
@@ -112,7 +112,7 @@ class _Stream:
             return  # the server is closing: the stream ends, and the reader comes back
 
     async def _existing(self) -> AsyncIterator[WatchEvent]:
-        """The state to begin with."""
+        """The initial state."""
         initial, self._initial = self._initial, ()
         if self._info.conversion is not None:
             initial = await self._converter.entries(initial, self._info)
@@ -163,7 +163,8 @@ class _Stream:
         ]
 
     def _translated(self, batch: Sequence[Event]) -> Iterator[WatchEvent]:
-        """Events of the storage as this watch sees them: what leaves the selection is deleted, what enters is added."""
+        """Events of the storage for this watch: an object that no longer matches the selection is DELETED, one that
+        begins to match is ADDED."""
         for event in batch:
             selected, was = self._selection.matches(event.entry), self._selection.matches(event.previous)
             if selected and event.entry is not None:
@@ -254,7 +255,7 @@ def _ends(batch: Sequence[Event]) -> bool:
 
 
 def _with_defaults(options: ListOptions) -> ListOptions:
-    """A watch that begins with the present state is one that asks for the initial events."""
+    """A watch without a version, which begins with the current state, requests the initial events."""
     if options.send_initial_events is not None or options.resource_version_match:
         return options
     if options.resource_version not in ("", "0"):

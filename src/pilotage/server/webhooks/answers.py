@@ -1,4 +1,4 @@
-"""What a webhook server answered, and what is wrong with it, in the words of kube-apiserver."""
+"""Decodes and checks the answers of webhook servers, with the messages of kube-apiserver."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def lost_connection(lost: ConnectionLost, address: str) -> str:
 
 
 def _failed(status: int, body: bytes, content_type: str) -> str:
-    """The message of an answer with another status than success: the message of a Status, or words for its code."""
+    """The message of an answer with another status than success: the message of a Status, or the text for its code."""
     try:
         document = msgspec.json.decode(body)
     except msgspec.DecodeError:

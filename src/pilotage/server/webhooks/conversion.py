@@ -1,7 +1,7 @@
 """Conversion webhooks: objects of a custom resource from one version to another.
 
-Most code that converts is not asynchronous, and works on plain documents. It asks for a conversion by raising
-`records.ConversionNeeded`; `Converter.run` calls the webhook and repeats it with the answer.
+Most code that converts is not asynchronous, and works on plain documents. It requests a conversion by raising
+`records.ConversionNeeded`; `Converter.run` calls the webhook and repeats the code with the answer.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ GROUP = "apiextensions.k8s.io"
 KIND = "ConversionReview"
 TIMEOUT_SECONDS = 30.0
 BATCH = 500
-"""Objects of a list that one review has at most."""
+"""The maximum number of objects of a list in one review."""
 BATCH_BYTES = MAX_ANSWER // 4
-"""Bytes of stored objects that one review has, unless one object is larger: its answer may be larger than that."""
+"""The maximum bytes of stored objects in one review, unless one object is larger; the answer may be larger."""
 _MOST_CONVERSIONS = 1000
-"""Of one request: far more than an apply to an object with managers of many versions needs."""
+"""The maximum number of conversions of one request: far more than an apply to an object with managers of many versions
+needs."""
 R = TypeVar("R")
 
 
@@ -46,7 +47,8 @@ class Converter:
         self._uid = uid
 
     async def run(self, function: Callable[[], R]) -> R:
-        """Call a function that converts. It is called again after each webhook that it needs: it changes nothing."""
+        """Call a function that converts. It is called again after each webhook that it needs, so it must have no side
+        effects."""
 
         async def call() -> R:
             return function()
@@ -88,7 +90,7 @@ class Converter:
     async def convert(self, documents: Sequence[Document], info: ResourceInfo) -> list[Document]:
         """Documents of one resource at the version of `info`, which none of them has. Raises ApiError."""
         conversion = info.conversion
-        assert conversion is not None, "only resources with a webhook need it"
+        assert conversion is not None, "only called for resources with a conversion webhook"
         try:
             return await self._convert(conversion, documents, info.gvk)
         except _Problem as problem:

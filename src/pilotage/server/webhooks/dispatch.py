@@ -30,7 +30,7 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WebhookInvocation:
-    """A webhook that is for a request."""
+    """A webhook that matches a request."""
 
     hook: Hook
     match: Match
@@ -49,7 +49,7 @@ class Dispatcher:
         self._hooks: tuple[Hook, ...] = ()
 
     def known(self) -> Sequence[Hook] | None:
-        """All webhooks, in their order; None if that is not known without a look into the storage."""
+        """All webhooks, in their order; None if that is not known without a read of the storage."""
         found = self._configurations.current()
         return self._hooks if found is not None and found is self._known else None
 
@@ -64,7 +64,7 @@ class Dispatcher:
     async def invocation(
         self, hook: Hook, attributes: Attributes, objects: VersionedObjects
     ) -> WebhookInvocation | None:
-        """How a webhook is for a request; None if it is not. Raises ApiError."""
+        """The invocation of a webhook for a request; None if it does not match. Raises ApiError."""
         match = await hook.criteria.match(attributes, self._namespaces)
         if match is None or (hook.conditions and not await self._fulfils(hook, attributes, match, objects)):
             return None

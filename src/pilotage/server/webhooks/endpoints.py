@@ -1,4 +1,4 @@
-"""Where a webhook is: the URL or the Service of a `clientConfig`, and the addresses behind a Service."""
+"""The address of a webhook: the URL or the Service of a `clientConfig`, and the addresses behind a Service."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ServiceReference:
 
 @dataclass(frozen=True, slots=True)
 class WebhookTarget:
-    """What is called for a webhook."""
+    """The URL that is called for a webhook."""
 
     url: str
     """The key among the webhooks of this program."""
@@ -86,7 +86,7 @@ class DefinitionConversion:
 
 
 def _port(parts: SplitResult) -> int:
-    """The port of a URL; 0, to which nothing connects, for one that cannot be: a configuration may have it."""
+    """The port of a URL; 0, to which nothing connects, for an invalid port, which a configuration may have."""
     try:
         return parts.port or DEFAULT_PORT
     except ValueError:
@@ -109,8 +109,8 @@ class Services:
     async def address(self, reference: ServiceReference) -> tuple[str, int, str]:
         """A host and a port to connect to, and a hint for the case that it fails.
 
-        Raises OSError if the Service or its port does not exist. A cluster IP leads nowhere outside of a cluster, so
-        it is an address of a ready endpoint; without one, the DNS of this machine may know the Service.
+        Raises OSError if the Service or its port does not exist. A cluster IP cannot be reached outside of a cluster,
+        so the address is that of a ready endpoint; without one, the DNS of this machine may resolve the Service.
         """
         place = f"{reference.namespace}/{reference.name}"
         service = await self._get(f"core/services/{place}")

@@ -16,8 +16,8 @@ LocalWebhook = Callable[[Document], Awaitable[Document]]
 class LocalWebhooks:
     """The webhooks of this program by the URL that the `clientConfig` of a configuration resolves to.
 
-    A call looks here first; only a URL that is not here is called over HTTPS. The timeout, the failure policy and the
-    checks of the answer are the same in both cases.
+    A call looks here first; only other URLs are called over HTTPS. The timeout, the failure policy and the checks of
+    the answer are the same in both cases.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class LocalWebhooks:
         self._handlers[url] = handler
 
     def remove(self, url: str) -> None:
-        """Call this URL over HTTPS again; no error if it is not here."""
+        """Remove a URL, which is called over HTTPS again; no error if it was not added."""
         self._handlers.pop(url, None)
 
     def get(self, url: str) -> LocalWebhook | None:

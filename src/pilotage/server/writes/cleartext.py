@@ -29,7 +29,7 @@ class CleartextCheck:
         for entry in (await self._storage.list(self._secrets, limit=self._limit)).entries:
             if entry.value.startswith(MARK):
                 raise StorageError(
-                    "the Secret would be stored in clear, but the storage has encrypted ones: give the keys "
+                    "the Secret would be stored unencrypted, but the storage has encrypted Secrets: give the keys "
                     "(--encryption-keys, encryption_keys=)"
                 )
         self._limit = _FIRST

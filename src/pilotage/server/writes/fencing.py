@@ -61,5 +61,5 @@ async def _unchanged(context: RegistryContext, term: LeaderTerm) -> Check:
         spec = _LEASE.decode(entry.value).spec or _Spec()
         if spec.holder_identity == term.holder and (spec.lease_transitions or 0) == term.transitions:
             return Check(key, entry.revision)
-    message = f"the request was sent under {term}, and that has ended; nothing was written"
+    message = f"the request was sent under {term}, which has ended; nothing was written"
     raise Forbidden(message, details=leases.details(term.name).replace(causes=(Cause(STALE_LEADER, message),)))

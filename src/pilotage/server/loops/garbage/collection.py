@@ -42,7 +42,7 @@ USER = User(
     ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"),
 )
 _AT_ONCE = 64
-"""So many objects are worked on at the same time: a storage on a disk commits them together."""
+"""How many objects are processed at the same time: a storage on a disk commits their writes together."""
 _log = logger("pilotage.server")
 
 
@@ -111,7 +111,7 @@ class Collector(LogLoop):
                     tasks.create_task(self._attempt(key))
 
     async def _attempt(self, key: str) -> None:
-        """Do what is to be done with one object. A failure is logged once, and retried."""
+        """Process one object. A failure is logged once, and retried."""
         try:
             await self._collect(key)
         except (Conflict, Redefined) as error:
@@ -164,7 +164,7 @@ class Collector(LogLoop):
                 await self._release(info, metadata_of(entry.value), frozenset((uid,)))
 
     async def _complete_foreground(self, info: ResourceInfo, metadata: Metadata) -> None:
-        """Remove the finalizer of an owner for which no dependent is left that blocks its deletion."""
+        """Remove the finalizer of an owner that no dependent blocks any more."""
         if not self._graph.is_blocked(metadata.uid):
             await self._remove_finalizer(info, metadata, FOREGROUND)
 
@@ -183,7 +183,7 @@ class Collector(LogLoop):
     async def _owner_states(
         self, key: str, info: ResourceInfo, metadata: Metadata
     ) -> Sequence[tuple[OwnerReference, OwnerState]] | None:
-        """What became of each owner; None if that cannot be found out, so that the object has to stay."""
+        """The state of each owner; None if that cannot be determined, so that the object must be kept."""
         states: list[tuple[OwnerReference, OwnerState]] = []
         for reference in metadata.owner_references or ():
             if self._graph.is_absent(reference.uid):
@@ -254,7 +254,7 @@ class Collector(LogLoop):
         self._note(request, response.body)
 
     async def _resource(self, key: str) -> ResourceInfo | None:
-        """The resource of a stored object; None for what is not collected."""
+        """The resource of a stored object; None if it is not collected."""
         group, resource = key[len(self._context.prefix) :].split("/", 2)[:2]
         found = (await self._resources())[0].get(f"{group}/{resource}/")
         return found if found is not None and found.gvr != EVENTS else None
@@ -277,7 +277,7 @@ class Collector(LogLoop):
 
 
 def _set(metadata: Document, name: str, value: list[object]) -> None:
-    """Set a list of the metadata; an empty one is left out."""
+    """Set a list of the metadata; an empty list is omitted."""
     if value:
         metadata[name] = value
     else:

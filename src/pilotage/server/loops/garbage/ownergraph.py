@@ -1,4 +1,4 @@
-"""Owners and dependents as the log shows them, and which objects garbage collection has to look at. No I/O."""
+"""Owners and dependents, read from the log, and which objects garbage collection must process. No I/O."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OwnerGraph:
         self._absent: dict[str, None] = {}  # uids of deleted owners: their kind may not be served any more
 
     def read(self, event: Event) -> None:
-        """Take one change into account."""
+        """Process one change."""
         if event.entry is None:
             if self._index or self._foreground:
                 self._read_deletion(event)
@@ -29,7 +29,7 @@ class OwnerGraph:
             self.read_object(event.key, event.entry.value)
 
     def read_object(self, key: str, value: bytes) -> None:
-        """Take an object into account as it is stored now."""
+        """Process an object in its stored state."""
         metadata = metadata_of(value)
         references = tuple(metadata.owner_references or ())
         before = self._index.replace(key, references)
@@ -44,11 +44,11 @@ class OwnerGraph:
             self._end_foreground(metadata.uid)
 
     def queue(self, keys: Iterable[str]) -> None:
-        """Have these objects looked at."""
+        """Queue these objects for processing."""
         self._queue.update(dict.fromkeys(keys))
 
     def take(self, limit: int) -> list[str]:
-        """The next objects to look at."""
+        """The next objects to process."""
         keys = [key for key, _ in zip(self._queue, range(limit), strict=False)]
         for key in keys:
             del self._queue[key]
@@ -91,5 +91,5 @@ class OwnerGraph:
         self._foreground_keys.discard(self._foreground.pop(uid, ""))
 
     def _queue_owners(self, references: Iterable[OwnerReference]) -> None:
-        """A dependent has changed or was deleted: owners that wait for it may have nothing left to wait for."""
+        """A dependent has changed or was deleted: owners that wait for it may be complete."""
         self.queue(self._foreground[one.uid] for one in references if one.uid in self._foreground)

@@ -1,4 +1,4 @@
-"""Owner references as garbage collection sees them: read from stored bytes, indexed, and decided on. No I/O."""
+"""Owner references for garbage collection: decoded from stored bytes, indexed, and evaluated. No I/O."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class OwnerIndex:
 
 
 class OwnerState(enum.Enum):
-    """What became of an owner."""
+    """The state of an owner."""
 
     SOLID = "exists"
     WAITING = "is deleted in the foreground, and waits for its dependents"
@@ -118,14 +118,14 @@ class OwnerState(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The object stays, without the references to these owners."""
+    """Keep the object, without the references to these owners."""
 
     uids: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Collect:
-    """The object is deleted, with this propagation policy."""
+    """Delete the object, with this propagation policy."""
 
     policy: str
 
@@ -133,7 +133,7 @@ class Collect:
 def decide(
     metadata: Metadata, states: Sequence[tuple[OwnerReference, OwnerState]], *, has_dependents: bool
 ) -> Release | Collect | None:
-    """What becomes of an object whose owners are in these states; None if it stays as it is."""
+    """What to do with an object whose owners are in these states; None: nothing."""
     solid = [one for one, state in states if state is OwnerState.SOLID]
     lost = frozenset(one.uid for one, state in states if state is not OwnerState.SOLID)
     if not lost:

@@ -1,4 +1,4 @@
-"""Match conditions: CEL expressions that decide whether a webhook or a policy is for a request."""
+"""Match conditions: CEL expressions that decide whether a webhook or a policy applies to a request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_CONDITIONS = 64
 
 
 def expression_cause(path: str, expression: str, problem: str) -> Cause:
-    """The cause of an expression that does not compile, or that no program can be made of."""
+    """The cause for an expression that does not compile, or from which no program can be created."""
     if problem.startswith(INSTANTIATION):
         return Cause("InternalError", f"Internal error: {problem}", path)
     return invalid(path, expression, problem)

@@ -1,4 +1,4 @@
-"""Which requests a webhook or a policy is for: operations, groups, versions, resources, names, selectors."""
+"""Validates which requests a webhook or a policy matches: operations, groups, versions, resources, names, selectors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def default_match_resources(resources: Document | None) -> None:
 
 
 def default_selectors(value: Document) -> None:
-    """What webhooks and policies have in common: they match equivalent requests, of all namespaces and objects."""
+    """Defaults of webhooks and policies: they match equivalent requests, of all namespaces and objects."""
     value.setdefault("matchPolicy", "Equivalent")
     value.setdefault("namespaceSelector", {})
     value.setdefault("objectSelector", {})
@@ -97,7 +97,8 @@ def _validate_list(values: list[str], path: str, words: str) -> Iterator[Cause]:
 
 
 def _validate_resources(resources: list[str], path: str) -> Iterator[Cause]:
-    """Names of resources, with a subresource after a slash. What a wildcard includes must not be named after it."""
+    """Names of resources, with a subresource after a slash. Resources that a wildcard includes must not be listed after
+    it."""
     if not resources:
         yield required(path)
     plain = [resource for resource in resources if resource and "/" not in resource]

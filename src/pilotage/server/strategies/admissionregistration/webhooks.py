@@ -35,7 +35,7 @@ _MAX_TIMEOUT = 30
 
 @dataclass(frozen=True)
 class _Tolerated:
-    """What an update may leave wrong, because the object had it before."""
+    """Problems that an update may keep, because the old object had them."""
 
     conditions: bool = False
     side_effects: bool = False

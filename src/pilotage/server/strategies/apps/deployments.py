@@ -36,7 +36,8 @@ _COUNTS = (
 
 
 class DeploymentStrategy(Strategy):
-    """Deployments replace pods by a strategy; their annotations count as a new generation, because copies get them."""
+    """Deployments replace pods by a strategy; a change of annotations increments the generation, because ReplicaSets
+    copy them."""
 
     kept_by_status = ("labels",)
 

@@ -164,7 +164,7 @@ def _validate_spec(spec: Document, path: str, with_template: bool = True) -> Ite
 
 
 def _template_of_pods(spec: Document) -> Document:
-    """The template as pods get it: with a volume for each claim, and without names that the controller sets."""
+    """The template of the pods: with a volume for each claim, and without names that the controller sets."""
     template: Document = spec.get("template") or {}
     pod = {key: value for key, value in (template.get("spec") or {}).items() if key not in ("subdomain", "hostname")}
     names = [(claim.get("metadata") or {}).get("name") or "" for claim in spec.get("volumeClaimTemplates") or ()]

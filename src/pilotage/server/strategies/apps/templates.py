@@ -37,7 +37,7 @@ def validate_selector(spec: Document, path: str, kind: str) -> Iterator[Cause]:
 
 
 def validate_selected_template(spec: Document, path: str) -> Iterator[Cause]:
-    """The selector and the template of a Deployment or a ReplicaSet, with the real server's words for both."""
+    """The selector and the template of a Deployment or a ReplicaSet, with the messages of kube-apiserver."""
     yield from validate_selector(spec, path, "deployment")
     if selector_is_valid(spec):
         yield from validate_match(spec, path)
@@ -87,7 +87,7 @@ def validate_restarts(template: Document, path: str, kind: str) -> Iterator[Caus
 
 
 def name_warnings(document: Document) -> list[str]:
-    """What the name of a workload leads to where it is not a DNS label."""
+    """The warnings about a workload whose name is not a DNS label."""
     name = document["metadata"].get("name") or document["metadata"].get("generateName") or ""
     problems = dns_1123_label(name)
     return [f"{_NAME_WARNING}[{' '.join(problems)}]"] if problems else []
@@ -106,7 +106,7 @@ def template_warnings_of(document: Document) -> list[str]:
 
 
 def is_new_generation(document: Document, old: Document) -> bool:
-    """Whether an update has changed what the generation counts."""
+    """Whether an update has changed fields that increment the generation."""
     return bool(document["metadata"].get("generation") != old["metadata"].get("generation"))
 
 
@@ -125,7 +125,7 @@ def validate_parts(status: Document, whole: str, parts: Iterable[str], detail: s
 
 
 def validate_collision_count(status: Document, old: Document) -> Iterator[Cause]:
-    """The count of collisions never falls; it may not be left out, either."""
+    """The collision count must not decrease or be removed."""
     was = (old.get("status") or {}).get("collisionCount")
     value = status.get("collisionCount")
     if was is not None and (value is None or value < was):

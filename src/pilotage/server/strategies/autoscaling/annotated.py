@@ -1,4 +1,4 @@
-"""The annotations of autoscalers of version v1 that stand for fields of v2. A text that is not valid counts as none."""
+"""The annotations of autoscalers of version v1 that represent fields of v2. Invalid text counts as absent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Amount = str | int | float | None
 
 
 class _Struct(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What is absent or null is None, and is left out."""
+    """Absent and null fields are None, and are omitted when written."""
 
 
 class _Expression(_Struct):

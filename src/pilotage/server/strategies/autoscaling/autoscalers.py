@@ -95,7 +95,7 @@ class AutoscalerV1Strategy(Strategy):
 
 
 def _replace(document: Document, other: Document) -> None:
-    """Make a document what the other is, in place; its metadata stays the same mapping."""
+    """Replace the content of a document by another, in place; its metadata stays the same mapping."""
     metadata: dict[str, Any] = document["metadata"]
     replaced = other["metadata"]
     metadata.clear()

@@ -1,7 +1,7 @@
 """Autoscalers from one version to the other.
 
-Version v1 knows the utilization of CPUs only. What v2 has besides is in annotations there, as JSON in the form that v1
-once had for it (behavior in the form of Go's own names), so that an object keeps all of it on the way through v1.
+Version v1 knows the utilization of CPUs only. Other fields of v2 are JSON in annotations there (behavior with Go's own
+field names), so that a conversion to v1 and back loses nothing.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def to_v1(document: Document) -> Document:
 
 
 def drop_annotations(document: Document) -> None:
-    """Drop the annotations that stand for fields of v2, in place."""
+    """Drop the annotations that represent fields of v2, in place."""
     annotations = document["metadata"].get("annotations")
     if annotations and any(key in annotations for key in _ROUND_TRIP):
         kept = {key: value for key, value in annotations.items() if key not in _ROUND_TRIP}

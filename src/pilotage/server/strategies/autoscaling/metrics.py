@@ -1,4 +1,4 @@
-"""What an autoscaler scales by: metrics of resources, pods, objects, and of outside."""
+"""The metrics of an autoscaler: of resources, pods, objects, and external ones."""
 
 from __future__ import annotations
 

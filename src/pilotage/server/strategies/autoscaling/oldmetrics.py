@@ -1,6 +1,7 @@
 """Metrics in the form that version v1 has for them in annotations.
 
-The amounts of a metric are its `target` in a spec and its `current` in a status. What v1 cannot leave out is 0 there.
+The amounts of a metric are its `target` in a spec and its `current` in a status. Fields that v1 cannot omit are 0
+there.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def validate_job_spec(spec: Document, path: str) -> Iterator[Cause]:
 
 
 def job_spec_warnings(spec: Document, path: str) -> Iterator[str]:
-    """Numbers that a cluster may not be able to track, and what is odd about the template."""
+    """Warnings about numbers that a cluster may not be able to track, and about the template."""
     completions, parallelism = spec.get("completions") or 0, spec.get("parallelism") or 0
     if spec.get("completionMode") == "Indexed" and completions > _MANY_COMPLETIONS and parallelism > _MAX_WITH_MANY:
         yield (

@@ -1,7 +1,7 @@
 """The status of a Job: which conditions, times, counts and indexes fit together, and which changes a writer may make.
 
-Most rules apply only where what they are about has changed, so that an old object with a status that breaks one of
-them can still be written.
+Most rules are checked only if their fields have changed, so that an old object whose status breaks a rule can still be
+updated.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Write:
         return self.finished != (self.had("Complete") or self.had("Failed"))
 
     def changed(self, *names: str) -> bool:
-        """Whether one of these conditions or fields is another than before."""
+        """Whether one of these conditions or fields has changed."""
         return any(
             self.has(name) != self.had(name)
             if name[0].isupper()

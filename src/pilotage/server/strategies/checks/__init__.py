@@ -1,1 +1,2 @@
-"""Checks that several kinds share: one module a noun. Each yields causes; `path` is that of the value."""
+"""Checks that several kinds share, one module for each type of value. Each yields causes; `path` is the path of the
+value."""

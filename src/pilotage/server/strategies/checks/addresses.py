@@ -19,7 +19,7 @@ _leading_zeros = re.compile(r"(?<![0-9a-fA-F.:])0+(?=[0-9])|(?<=\.)0+(?=[0-9])",
 
 
 def address(text: str) -> Address | None:
-    """The address that a text has; zeros before the numbers of an IPv4 address do not count."""
+    """The address in a text; leading zeros in an IPv4 address are ignored."""
     if len(text) > 60 or "%" in text:
         return None
     try:
@@ -29,7 +29,7 @@ def address(text: str) -> Address | None:
 
 
 def network(text: str) -> Network | None:
-    """The network that a text has; bits beyond the length of the prefix do not count."""
+    """The network in a text; bits beyond the prefix length are ignored."""
     base, slash, length = text.partition("/")
     if address(base) is None or not slash or not _is_prefix_length(length):
         return None
@@ -40,7 +40,7 @@ def network(text: str) -> Network | None:
 
 
 def validate_address(text: str, path: str, known: Container[str] = ()) -> Iterator[Cause]:
-    """An IP address, in whichever spelling; `known` ones are not checked, because the object had them before."""
+    """An IP address, in any spelling; `known` ones are not checked, because the old object had them."""
     if text in known:
         return
     found = address(text)
@@ -77,7 +77,7 @@ def _is_link_local_multicast(found: Address) -> bool:
 
 
 def validate_canonical_address(text: str, path: str) -> Iterator[Cause]:
-    """An IP address in its one spelling."""
+    """An IP address in canonical form."""
     causes = list(validate_address(text, path))
     yield from causes
     if not causes and text != (canonical := str(address(text))):
@@ -103,7 +103,7 @@ def validate_network(text: str, path: str, known: Container[str] = ()) -> Iterat
 
 
 def network_warnings(text: str, path: str) -> Iterator[str]:
-    """What the writer of an accepted CIDR should know: another spelling is better."""
+    """Warnings about a valid CIDR that is not in canonical form."""
     found = network(text)
     if found is None:
         return
@@ -121,7 +121,7 @@ def network_warnings(text: str, path: str) -> Iterator[str]:
 
 
 def address_warnings(text: str, path: str) -> Iterator[str]:
-    """What the writer of an accepted address should know: another spelling is better."""
+    """Warnings about a valid address that is not in canonical form."""
     found = address(text)
     if found is None:
         return

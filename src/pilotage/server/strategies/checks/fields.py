@@ -1,4 +1,4 @@
-"""Fields: those that must be there, that have one of a few values, and that an update cannot change."""
+"""Fields: required ones, those with a set of allowed values, and immutable ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def validate_given(
 
 
 def validate_immutable(value: Any, old: Any, path: str) -> Iterator[Cause]:
-    """The value must be what it was. An empty structure, or a zero behind a pointer, is not the same as none."""
+    """The value must not change. An empty structure, or a zero behind a pointer, differs from an absent field."""
     if value != old:
         shown = "" if value is None and isinstance(old, str) else value
         yield invalid(path, shown, IMMUTABLE, whole=True)
@@ -50,5 +50,5 @@ def validate_optional_choice(value: Any, path: str, allowed: Sequence[str]) -> S
 
 
 def validate_required_choice(value: Any, path: str, allowed: Sequence[str], detail: str = "") -> Sequence[Cause]:
-    """One of the allowed values, which must be there."""
+    """One of the allowed values; required."""
     return validate_choice(value, path, allowed) if value else (required(path, detail),)

@@ -1,4 +1,4 @@
-"""Lists: the same check for each of the items, and items that are there twice."""
+"""Lists: a check for each item, and duplicate items."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def validate_each(
 
 
 def validate_at_most(items: Sized, path: str, most: int) -> Iterator[Cause]:
-    """A list of at most so many items."""
+    """A list of at most `most` items."""
     if len(items) > most:
         yield too_many(path, len(items), most)
 
@@ -39,7 +39,7 @@ def validate_unique(value: H, path: str, seen: set[H]) -> Iterator[Cause]:
 
 
 def repeated(values: Iterable[H]) -> Iterator[tuple[int, H]]:
-    """The values that stand earlier in a list, too, each with its index."""
+    """The values that occurred earlier in a list, each with its index."""
     seen: set[H] = set()
     for index, value in enumerate(values):
         if value in seen:

@@ -53,7 +53,7 @@ def is_empty(selector: Document | None) -> bool:
 
 
 def matching(selector: Document | None) -> Selector | None:
-    """The selector that an object has, to match labels with; None if it has a term that is not valid."""
+    """The parsed selector of an object; None if it has an invalid term."""
     try:
         return Selector.from_label_selector(selector or {})
     except BadRequest:

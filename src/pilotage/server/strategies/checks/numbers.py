@@ -55,14 +55,14 @@ def validate_at_most_all(value: Any, path: str) -> Iterator[Cause]:
 
 
 def percentage(value: Any) -> int | None:
-    """The number before the percent sign, if the value has one. What is too long to be a count is the largest."""
+    """The number before the percent sign, if the value has one. A number that is too long counts as the maximum."""
     if isinstance(value, str) and _is_percent(value):
         return int(value[:-1]) if len(value) < 20 else 2**63 - 1
     return None
 
 
 def count(value: Any) -> int:
-    """What a count or percentage amounts to in comparisons: also the number in a text that is not a percentage."""
+    """The value of a count or percentage in comparisons: also the number in a text that is not a percentage."""
     if isinstance(value, int):
         return value
     percent = percentage(value)

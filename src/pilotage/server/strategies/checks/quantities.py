@@ -1,4 +1,4 @@
-"""Quantities in objects. The decode step has refused what is not one."""
+"""Quantities in objects. The decode step has rejected invalid ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LARGEST = 2**63 - 1
 
 
 def quantity(value: Any) -> Quantity:
-    """The quantity that a value has; zero if it is absent or not a quantity."""
+    """The quantity of a value; zero if it is absent or not a quantity."""
     try:
         return Quantity(value)
     except (TypeError, ValueError):
@@ -31,6 +31,7 @@ def validate_quantity_not_negative(value: Any, path: str) -> Iterator[Cause]:
 
 
 def is_fractional(value: Any) -> bool:
-    """Whether the amount has thousandths. As in Kubernetes, amounts have a limit, thousandths are cut to 64 bits."""
+    """Whether the amount has thousandths. As in Kubernetes, amounts have a limit, thousandths are truncated to 64
+    bits."""
     thousandths = min(quantity(value).milli_value(), _LARGEST * 1000)
     return bool(((thousandths + 2**63) % 2**64 - 2**63) % 1000)

@@ -21,7 +21,7 @@ _COUNTED = (
     "services.nodeports",
     "services.loadbalancers",
 )
-"""Resources of which there are whole numbers."""
+"""Resources whose amounts are whole numbers."""
 _STANDARD = (
     *_CONTAINER,
     *_COUNTED,
@@ -60,7 +60,7 @@ def validate_quota_resource_name(name: str, path: str) -> Iterator[Cause]:
 
 
 def validate_resource_amount(name: str, amount: str, path: str) -> Iterator[Cause]:
-    """An amount that is not negative, and whole where there are no parts of a resource."""
+    """An amount that is not negative, and whole for resources that cannot be divided."""
     yield from validate_quantity_not_negative(amount, path)
     if is_whole(name) and is_fractional(amount):
         yield invalid(path, amount, "must be an integer")
@@ -72,7 +72,7 @@ def is_quota_resource(name: str) -> bool:
 
 
 def is_whole(name: str) -> bool:
-    """Whether there are only whole numbers of a resource."""
+    """Whether amounts of a resource must be whole numbers."""
     return name in _COUNTED or is_extended(name)
 
 

@@ -1,4 +1,4 @@
-"""Texts that have a form: names, keys, variables, headers, paths of files."""
+"""Strings with a format: names, keys, variables, headers, file paths."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def validate_required_text(value: str | None, path: str, rule: NameRule = dns_11
 
 
 def validate_length(value: str, path: str, most: int) -> Iterator[Cause]:
-    """A text of at most so many bytes."""
+    """A text of at most `most` bytes."""
     if len(value.encode(errors="replace")) > most:
         yield too_long(path, most)
 
@@ -86,7 +86,7 @@ def validate_no_backsteps(value: str, path: str) -> Iterator[Cause]:
 
 
 def validate_file_path(value: str, path: str) -> Iterator[Cause]:
-    """A relative path of a file that no name starting with two dots hides, as those of the kubelet do."""
+    """A relative file path that does not start with two dots, which names of the kubelet do."""
     yield from validate_relative_path(value, path)
     if value.startswith("..") and not value.startswith("../"):
         yield invalid(path, value, "must not start with '..'")
@@ -124,7 +124,7 @@ def validate_domain_path(value: str, path: str) -> Iterator[Cause]:
 
 
 def validate_driver_name(name: str, path: str) -> Iterator[Cause]:
-    """A short subdomain in which capitals count as small letters."""
+    """A short subdomain in which upper-case letters count as lower-case."""
     if not name:
         yield required(path)
         return

@@ -27,12 +27,12 @@ _ONCE = 'node updates may not change {} except from "" to valid'
 
 
 class NodeStrategy(Strategy):
-    """Nodes keep the networks of their pods and the id of their provider, once they have them."""
+    """The pod networks and the provider id of a Node cannot change once they are set."""
 
     gated = (("spec", "configSource"), ("status", "config"))
 
     def default(self, document: Document) -> None:
-        """The first network is also the only one of older clients; what can be allocated is all, unless it is given."""
+        """Older clients know only the first network; the allocatable resources default to the capacity."""
         spec, status = document["spec"], document.get("status", {})
         networks = spec.get("podCIDRs") or []
         single = spec.get("podCIDR")

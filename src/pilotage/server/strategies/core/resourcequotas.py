@@ -16,7 +16,7 @@ from pilotage.server.strategies.checks.resourcenames import (
 from pilotage.server.strategies.strategy import Strategy
 
 _EXISTING = ("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity")
-"""Scopes that are or are not; the others have values."""
+"""Scopes without values; the others have values."""
 _SCOPES = (*_EXISTING, "PriorityClass", "VolumeAttributesClass")
 _COMPUTE = ("pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory")
 _CLAIMS = ("persistentvolumeclaims", "requests.storage")

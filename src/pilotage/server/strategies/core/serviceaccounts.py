@@ -9,7 +9,7 @@ _ENFORCED = "kubernetes.io/enforce-mountable-secrets"
 
 
 class ServiceAccountStrategy(Strategy):
-    """Of the secrets that a service account refers to only the names count."""
+    """Only the names of the secrets that a service account refers to are stored."""
 
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)

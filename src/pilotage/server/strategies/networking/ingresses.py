@@ -33,7 +33,7 @@ _SCOPES = ("Cluster", "Namespace")
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the object had before, though it is not valid today."""
+    """Values of the old object that would be invalid in a new one."""
 
     secrets: bool = False
     wildcard_rules: bool = False

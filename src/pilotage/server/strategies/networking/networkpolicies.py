@@ -23,7 +23,7 @@ _DIRECTIONS = (("ingress", "from"), ("egress", "to"))
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the object had before, and is not checked again."""
+    """Values of the old object, which are not checked again."""
 
     networks: Container[str] = ()
     selectors: bool = False

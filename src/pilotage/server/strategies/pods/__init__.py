@@ -1,1 +1,1 @@
-"""Pods and pod templates: their defaults, and what they may be."""
+"""Pods and pod templates: their defaults and their validation."""

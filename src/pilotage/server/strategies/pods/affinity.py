@@ -1,4 +1,4 @@
-"""Where a pod wants to be: near which nodes and pods, and far from which."""
+"""Affinity and anti-affinity of a pod to nodes and pods."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def validate_affinity(affinity: Document | None, path: str) -> Iterator[Cause]:
 
 
 def pod_terms(spec: Document) -> Iterator[Document]:
-    """What the affinities of a pod say about other pods: the preferences, then what is required."""
+    """The terms of a pod's affinities to other pods: the preferred ones, then the required ones."""
     affinity = spec.get("affinity") or {}
     for kind in ("podAffinity", "podAntiAffinity"):
         pods = affinity.get(kind) or {}

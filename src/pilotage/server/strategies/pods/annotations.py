@@ -1,4 +1,4 @@
-"""Annotations of pods that mean something, and old ones that fields have replaced."""
+"""Annotations of pods with a meaning, and old ones that fields have replaced."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEFAULTS = ("runtime/default", "docker/default")
 
 
 def validate_annotations(metadata: Document, spec: Document, path: str) -> Iterator[Cause]:
-    """What is wrong with the values of the annotations that mean something."""
+    """What is wrong with the values of annotations that have a meaning."""
     annotations = metadata.get("annotations")
     if not annotations:
         return
@@ -82,7 +82,7 @@ def validate_annotations_update(metadata: Document, old: Document, path: str) ->
 
 
 def apparmor_profile(annotation: str) -> Document | None:
-    """The field that an annotation means; None if it means none."""
+    """The field that an annotation represents; None if there is none."""
     if annotation == "unconfined":
         return {"type": "Unconfined"}
     if annotation == "runtime/default":

@@ -1,4 +1,4 @@
-"""What a pod, or the template of one, gets when its writer leaves it out."""
+"""The defaults of pods and pod templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of a pod and of others as it sees them: DNS, aliases of hosts, its own name."""
+"""Host names in a pod: DNS, host aliases, its own name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SEARCH_RULE = (
 
 
 def validate_dns_policy(spec: Document, path: str) -> Iterator[Cause]:
-    """Which servers answer a pod's questions."""
+    """The DNS policy of a pod."""
     yield from validate_required_choice(spec.get("dnsPolicy"), path, _POLICIES)
 
 

@@ -11,7 +11,7 @@ _File = tuple[str, str]
 """The path of a file, and what it comes from."""
 _NAMED = {"configMap": ("ConfigMap", "name"), "secret": ("Secret", "secretName")}
 _MAX_COMPARED = 500
-"""Of more files, or more ports that are alike, only the first are compared: each is compared with all others."""
+"""The maximum number of files, or of similar ports, that are compared, because each is compared with all others."""
 
 
 def overlap_warnings(volumes: Iterable[Document]) -> Iterator[str]:

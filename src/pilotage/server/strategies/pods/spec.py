@@ -1,4 +1,4 @@
-"""What the spec of a pod, and the template of one, may be."""
+"""Validates the specs of pods and pod templates."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def _validate_host_network(spec: Document, path: str, *, is_pod: bool) -> Iterat
 
 
 def _validate_own_users(spec: Document, path: str) -> Iterator[Cause]:
-    """What a pod whose users are not those of the node cannot share with it."""
+    """What a pod with its own user namespace cannot share with the node."""
     for name, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
         if spec.get(name):
             yield forbidden(f"{path}.{shown}", _WITH_HOST_USERS)

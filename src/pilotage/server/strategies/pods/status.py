@@ -25,7 +25,7 @@ _MAX_ID = 2**31 - 1
 
 
 def carry_status_over(status: Document, old: Document) -> None:
-    """Keep what a writer of the status may leave out, in place."""
+    """Keep fields that a writer of the status may omit, in place."""
     for key in ("qosClass", "observedGeneration"):
         if not status.get(key) and old.get(key):
             status[key] = old[key]

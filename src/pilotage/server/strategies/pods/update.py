@@ -1,4 +1,4 @@
-"""What an update of a pod may change: little of the spec, and by which subresource."""
+"""Validates updates of pods: which fields of the spec may change, and by which subresource."""
 
 from __future__ import annotations
 
@@ -117,7 +117,8 @@ def _validate_unchanged(spec: Document, was: Document) -> Iterator[Cause]:
 
 
 def _validate_gated(rest: Document, was: Document) -> Iterator[Cause]:
-    """While gates hold a pod back, its choice of nodes can become narrower. What may change is reset in `rest`."""
+    """While a pod has scheduling gates, its node selection may become narrower. Fields that may change are reset in
+    `rest`."""
     selector, before = rest.get("nodeSelector") or {}, was.get("nodeSelector") or {}
     if any(selector.get(key) != value for key, value in before.items()):
         message = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"

@@ -1,4 +1,4 @@
-"""What the writer of a pod, or of the template of one, should know though it is valid."""
+"""Warnings about valid pods and pod templates."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _profile_warnings(container: Document, spec: Document, annotations: Document
 
 
 def _apparmor_warnings(metadata: Document, spec: Document) -> Iterator[str]:
-    """Annotations of a pod that become fields when it is stored, or that mean none."""
+    """Annotations of a pod that become fields when it is stored, or that have no field."""
     annotations = metadata.get("annotations") or {}
     if not annotations or (spec.get("os") or {}).get("name") == "windows":
         return

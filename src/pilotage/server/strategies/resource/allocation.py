@@ -1,4 +1,4 @@
-"""The status of a ResourceClaim: which devices are allocated to it, for whom, and how they are."""
+"""The status of a ResourceClaim: the devices that are allocated to it, its consumers, and the state of the devices."""
 
 from __future__ import annotations
 

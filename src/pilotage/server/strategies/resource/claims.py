@@ -1,4 +1,4 @@
-"""ResourceClaims, which ask for devices, the templates that they are made from, and who may have admin access."""
+"""ResourceClaims, which request devices, their templates, and admin access."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DETAIL = f"admin access to devices requires the `{ADMIN_ACCESS}: true` label on
 
 
 class ResourceClaimStrategy(Strategy):
-    """What a claim asks for cannot change; what it gets is in the status."""
+    """The requests of a claim are immutable; the allocation is in its status."""
 
     weight = COMPILED
     kept_by_status = MOST_METADATA

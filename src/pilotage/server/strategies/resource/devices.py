@@ -1,4 +1,4 @@
-"""What is asked of devices: requests, selectors, tolerations, constraints and configuration."""
+"""Claims of devices: requests, selectors, tolerations, constraints and configuration."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def default_device_claim(devices: Document) -> None:
 
 
 def validate_device_claim(devices: Document, path: str) -> Iterator[Cause]:
-    """What is wrong with what a claim asks for."""
+    """What is wrong with the requests of a claim."""
     known = request_names(devices)
     requests = devices.get("requests") or ()
     yield from validate_set(requests, f"{path}.requests", MAX_REQUESTS, _validate_request, _name)

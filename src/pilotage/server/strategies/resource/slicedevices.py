@@ -50,7 +50,7 @@ _NOWHERE = (
 
 
 class NodeSelection(Enum):
-    """What says on which nodes a device can be used."""
+    """Selects the nodes on which a device can be used."""
 
     BY_SLICE = "slice"
     BY_DEVICE = "device"
@@ -185,7 +185,7 @@ def _validate_mappings(mappings: Mapping[str, Document], capacity: Document, pat
 
 
 def _shortened(key: str, most: int) -> str:
-    """A key as paths show it: the middle of a long one is left out."""
+    """A key in a path: the middle of a long key is omitted."""
     if len(key) <= most:
         return key
     rest = most - 3

@@ -122,7 +122,7 @@ def _validate_pool(pool: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_nodes(spec: Document) -> Iterator[Cause]:
-    """Where the devices can be used: exactly one field says it."""
+    """Where the devices can be used: exactly one field is set."""
     chosen: list[str] = []
     node, selector = spec.get("nodeName"), spec.get("nodeSelector")
     if node == "":

@@ -1,1 +1,1 @@
-"""Services: their defaults, what they may be, and which addresses and ports they need."""
+"""Services: their defaults, their validation, and the addresses and ports that they need."""

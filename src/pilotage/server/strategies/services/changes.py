@@ -1,4 +1,5 @@
-"""Updates of Services: what stays though the writer left it out, what goes with the type, and what cannot change."""
+"""Updates of Services: fields that are kept although the writer omits them, fields that a change of the type drops, and
+immutable fields."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _ONCE = "may not change once set"
 
 
 def keep_allocated(spec: Document, old: Document) -> None:
-    """Keep addresses and ports that the writer left out, in place."""
+    """Keep addresses and ports that the writer omits, in place."""
     if needs_cluster_ip(old) and needs_cluster_ip(spec):
         for name in ("clusterIP", "clusterIPs"):
             if not spec.get(name):
@@ -40,7 +41,7 @@ def keep_allocated(spec: Document, old: Document) -> None:
 
 
 def drop_by_type(spec: Document, old: Document) -> None:
-    """Drop what a Service of the new type has not, unless the writer changed it as well, in place."""
+    """Drop fields that a Service of the new type does not have, unless the writer changed them as well, in place."""
     if needs_cluster_ip(old) and not needs_cluster_ip(spec):
         if same(spec, old, "clusterIP", "clusterIPs"):
             _drop(spec, "clusterIP", "clusterIPs")

@@ -1,4 +1,4 @@
-"""The addresses of a Service and their families (IPv4, IPv6): what was left out is inferred, then all must agree."""
+"""The addresses of a Service and their families (IPv4, IPv6): omitted values are inferred, then all must agree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POLICY = "spec.ipFamilyPolicy"
 
 
 def normalize_addresses(spec: Document, old: Document | None) -> None:
-    """Make the list of addresses follow the single one, where a client knows only that, in place."""
+    """Derive the list of addresses from the single address, for clients that know only that, in place."""
     single, several = spec.get("clusterIP") or "", spec.get("clusterIPs") or []
     if old is None:
         if single and not several:
@@ -36,7 +36,7 @@ def normalize_addresses(spec: Document, old: Document | None) -> None:
 
 
 def resolve_families(spec: Document, old: Document | None) -> list[Cause]:
-    """Infer the families of the addresses and the policy, in place. What is wrong with them."""
+    """Infer the families of the addresses and the policy, in place. Returns what is wrong with them."""
     if not needs_cluster_ip(spec) or _keeps_preference(spec, old):
         return []
     if spec.get("ipFamilyPolicy") is None:
@@ -82,7 +82,7 @@ def _default_policy(spec: Document, old: Document | None) -> str:
 
 
 def _release_second(spec: Document, old: Document) -> Iterator[Cause]:
-    """The second address and family go with the policy of a single stack, and only with that."""
+    """Release the second address and family if the policy becomes SingleStack, and only then."""
     for name, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
         values = spec.get(name) or []
         if spec["ipFamilyPolicy"] == "SingleStack":
@@ -124,7 +124,7 @@ def _validate_cluster(policy: str, families: list[str]) -> Iterator[Cause]:
 
 
 def _validate_range(spec: Document, old: Document | None) -> Iterator[Cause]:
-    """Addresses that a new Service asks for are of the cluster."""
+    """The requested addresses of a new Service must be in the range of the cluster."""
     if old is not None and needs_cluster_ip(old):
         return
     for text in spec.get("clusterIPs") or ():

@@ -1,4 +1,4 @@
-"""Questions about the spec of a Service that several rules ask."""
+"""Predicates over the spec of a Service that several rules use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def needs_cluster_ip(spec: Document) -> bool:
 
 
 def needs_node_ports(spec: Document) -> bool:
-    """Whether its ports get node ports, unless a load balancer does without."""
+    """Whether its ports get node ports; a load balancer may disable them."""
     kind = spec.get("type")
     return kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
 

@@ -1,4 +1,4 @@
-"""What a Service may be, besides its addresses."""
+"""Validates Services, except for their addresses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BALANCER_ONLY = "may only be used when `type` is 'LoadBalancer'"
 
 
 def validate_service(document: Document, old: Document | None) -> Iterator[Cause]:
-    """What is wrong with a Service; what the old one had is not checked again where a rule is younger than it."""
+    """What is wrong with a Service; values of the old object are not checked again by rules that were added later."""
     spec, was = document["spec"], (old or {}).get("spec") or {}
     annotations = document["metadata"].get("annotations") or {}
     hints, mode = annotations.get(TOPOLOGY_HINTS), annotations.get(TOPOLOGY_MODE)

@@ -56,7 +56,7 @@ class StorageClassStrategy(Strategy):
 
 
 def validate_driver(driver: str, path: str) -> Iterator[Cause]:
-    """The name of a provisioner: qualified, in whichever case."""
+    """The name of a provisioner: qualified, case-insensitive."""
     if driver:
         name = driver.lower()
         yield from validate_text(name, path, qualified_name)
@@ -109,7 +109,7 @@ def _validate_expression(expression: Document, path: str) -> Iterator[Cause]:
 
 
 class CSIStorageCapacityStrategy(Strategy):
-    """How much room a storage class has in a topology: only the amounts change."""
+    """The capacity of a storage class in a topology: only the amounts can change."""
 
     def validate(self, document: Document) -> Iterator[Cause]:
         yield from validate_label_selector(document.get("nodeTopology"), "nodeTopology")

@@ -1,1 +1,1 @@
-"""Volumes and claims for them: their defaults, and what they may be."""
+"""Volumes and their claims: defaults and validation."""

@@ -55,7 +55,7 @@ def normalize_data_sources(spec: Document) -> None:
 
 
 def drop_unknown_data_source(spec: Document) -> None:
-    """Drop a source of another kind than those that `dataSource` was made for, in place; a reference keeps it."""
+    """Drop a source of a kind that `dataSource` does not support, in place; `dataSourceRef` keeps it."""
     source = spec.get("dataSource")
     if source is None or spec.get("dataSourceRef") is not None:
         return

@@ -33,7 +33,7 @@ _WITH_MOUNT_OPTIONS = (
     "photonPersistentDisk",
 )
 _ADDED = "controllerExpandSecretRef"
-"""What an update can add to the source of a volume."""
+"""Fields that an update can add to the source of a volume."""
 _STABLE_LABELS = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",

@@ -124,4 +124,4 @@ SOURCES: dict[str, Check] = {
     "storageos": _with_secret_namespace("storageos"),
     "csi": _validate_csi,
 }
-"""In the order in which a volume's sources are looked for: the first one counts."""
+"""In the order in which the sources of a volume are checked: the first one is used."""

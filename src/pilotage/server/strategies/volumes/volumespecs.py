@@ -39,7 +39,7 @@ def validate_volume_spec(spec: Document, name: str) -> Iterator[Cause]:
 
 
 def validate_inline_volume_spec(spec: Document, path: str) -> Iterator[Cause]:
-    """What is wrong with the spec of a volume that is no object of its own."""
+    """What is wrong with the spec of an inline volume."""
     if spec.get("claimRef") is not None:
         yield forbidden(f"{path}.claimRef", _NOT_INLINE)
     if spec.get("capacity"):

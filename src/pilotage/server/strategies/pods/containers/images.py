@@ -17,7 +17,7 @@ _MAX_LENGTH = _MAX_NAME + 300  # with the longest tag and the longest digest
 
 
 def pull_policy(reference: str) -> str:
-    """The default: what may change under the same name is pulled each time."""
+    """The default: an image that may change under the same name is pulled each time."""
     return "Always" if _is_latest(reference) else "IfNotPresent"
 
 

@@ -1,4 +1,4 @@
-"""What a volume of a pod gets when its writer leaves it out."""
+"""The defaults of the volumes of pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sources of volumes, by the name of their field in a volume. Most of them only have fields that must be there."""
+"""The sources of volumes, by the name of their field in a volume. Most of them only have required fields."""
 
 from __future__ import annotations
 
@@ -272,4 +272,4 @@ SOURCES: dict[str, Check] = {
     "ephemeral": _validate_ephemeral,
     "image": _needs(),
 }
-"""In the order in which a volume's sources are looked for: the first one counts."""
+"""In the order in which the sources of a volume are checked: the first one is used."""
