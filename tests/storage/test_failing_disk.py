@@ -34,7 +34,7 @@ PROGRAM = textwrap.dedent("""
                 assert not refused
                 acknowledged += 1
             except StorageBroken as error:
-                assert "the disk failed under" in str(error)
+                assert "the disk of " in str(error)
                 refused += 1
         assert refused
         assert len((await storage.list("")).entries) == acknowledged

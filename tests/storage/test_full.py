@@ -63,7 +63,7 @@ PROGRAM = textwrap.dedent("""
                 break
         assert refused, "the disk did not fill"
         assert len(refused) == 3, outcomes
-        assert "no room to write to" in str(refused[0]), refused
+        assert "no space is left to write to" in str(refused[0]), refused
         assert (await storage.get("before")).value == b"1"
         assert {entry.key for entry in (await storage.list("k")).entries} == set(done)
         events = []
@@ -154,7 +154,7 @@ def test_opening_where_there_is_no_room_says_so(path: str) -> None:
         timeout=60,
         env={**os.environ, "PYTHONPATH": str(SOURCES)},
     )
-    assert b"StorageFull: there is no room to write to" in done.stderr
+    assert b"StorageFull: no space is left to write to" in done.stderr
     assert asyncio.run(_opens(path))
 
 

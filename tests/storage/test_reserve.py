@@ -194,7 +194,7 @@ async def test_the_api_refuses_creates_and_deletes_objects_with_and_without_fina
             disk.fill()
             large = {"a": "x" * 300_000}
             news = [ConfigMap(metadata=pt.ObjectMeta(name=f"new-{number}"), data=large) for number in range(20)]
-            with pytest.raises(ServiceUnavailable, match="there is no room to write to"):
+            with pytest.raises(ServiceUnavailable, match="no space is left to write to"):
                 await asyncio.gather(*map(client.create, news))
             ready = await HTTPHandler(cluster.registry, "secret")(HTTPRequest("GET", "/readyz", Headers([])))
             assert isinstance(ready, HTTPResponse)

@@ -35,9 +35,7 @@ async def test_missing_folders_are_created_for_their_owner_alone(tmp_path: Path)
 async def test_a_folder_that_may_not_be_created_is_named_with_the_one_that_refuses(path: str) -> None:
     folder = os.path.dirname(path)
     os.chmod(folder, 0o555)
-    wanted = (
-        f"the folder {folder}/missing cannot be created: Permission denied; look at the owner and mode of {folder},"
-    )
+    wanted = f"the folder {folder}/missing cannot be created: Permission denied; check the owner and mode of {folder},"
     with _no_superuser(path), pytest.raises(StorageError, match=re.escape(wanted)):
         await SqliteStorage.open(f"{folder}/missing/deeper/test.db")
     os.chmod(folder, 0o755)

@@ -5,7 +5,7 @@ from __future__ import annotations
 _STATES = {
     "D": "is waiting for the disk",
     "R": "is running",
-    "S": "is waiting for something",
+    "S": "is sleeping",
     "T": "is stopped",
     "t": "is stopped by a debugger",
     "Z": "has ended, and its parent has not noticed",

@@ -37,7 +37,7 @@ def test_an_address_is_read(url: str, address: EtcdAddress) -> None:
         ("etcd://a:99999", "is not HOST:PORT"),
         ("etcd://[::1", "is not .ADDRESS.:PORT"),
         ("etcd://a/b//c", "cannot be the prefix"),
-        ("etcd://a?x=1", "unknown parameter 'x'; there are ca, cert, key"),
+        ("etcd://a?x=1", "unknown parameter 'x'; use one of ca, cert, key"),
         ("etcd://a?ca", "is not NAME=VALUE"),
         ("etcd://a?tls=1", "tls is true or false, not '1'"),
         ("etcd://a?key=k", "needs cert=FILE"),

@@ -106,7 +106,7 @@ def _parameters(url: str, query: str) -> dict[str, str]:
     except ValueError as error:
         raise StorageError(f"{url!r}: {query!r} is not NAME=VALUE&NAME=VALUE") from error
     if unknown := [name for name in values if name not in _PARAMETERS]:
-        raise StorageError(f"{url!r}: unknown parameter {unknown[0]!r}; there are {', '.join(_PARAMETERS)}")
+        raise StorageError(f"{url!r}: unknown parameter {unknown[0]!r}; use one of {', '.join(_PARAMETERS)}")
     if values.get("tls", "true") not in ("true", "false"):
         raise StorageError(f"{url!r}: tls is true or false, not {values['tls']!r}")
     if "key" in values and "cert" not in values:

@@ -108,7 +108,7 @@ class EtcdClient:
             self.fail_over(member)
             if attempt % len(self._channels) == 0:
                 await asyncio.sleep(pause(attempt // len(self._channels)))
-        raise AssertionError("the loop above has no end")
+        raise AssertionError("unreachable: the loop returns or raises")
 
     async def authenticate(self) -> None:
         """Exchange user and password for a token, on any member."""

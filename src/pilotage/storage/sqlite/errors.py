@@ -27,7 +27,7 @@ def translate(error: apsw.Error | OSError, path: str, system_errno: int = 0) -> 
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return StorageError(f"{path}: another program holds the database locked ({error}); close it there, or wait")
     if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError):
-        return StorageError(f"{path} cannot be opened for writing ({error}): look at its owner and mode")
+        return StorageError(f"{path} cannot be opened for writing ({error}): check its owner and mode")
     return StorageError(f"{path}: {type(error).__name__}: {error}")
 
 
@@ -51,7 +51,7 @@ def shortened(path: str, lock: str, revision: int, durable: int) -> StorageBroke
 def full(path: str) -> StorageFull:
     """The error of a commit that creates or updates on a full disk."""
     return StorageFull(
-        f"there is no room to write to {path}: make room on the disk (or raise the quota), or delete objects, which is"
+        f"no space is left to write to {path}: free disk space (or raise the quota), or delete objects, which is"
         f' possible on a full disk, and run "pilotage store shrink sqlite:{path}"; then try again'
     )
 
@@ -59,8 +59,9 @@ def full(path: str) -> StorageFull:
 def used_up(path: str) -> StorageFull:
     """The error of a delete for which no space is left, not even the space that was kept for it."""
     return StorageFull(
-        f"there is no room to write to {path}, and the space that was kept for deletes is used up: make room on the"
-        " disk (or raise the quota), then try again"
+        f"no space is left to write to {path}, and the space reserved for deletes is used up: free disk space (or "
+        "raise the"
+        " quota), then try again"
     )
 
 
@@ -72,13 +73,14 @@ def _of_system(error: OSError, path: str) -> StorageError:
     where = error.filename or path
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return StorageError(
-            f"{where} cannot be written ({error.strerror}): look at its owner and mode, and its folder's"
+            f"{where} cannot be written ({error.strerror}): check its owner and mode, and those of its folder"
         )
     return StorageError(f"{path} cannot be opened: {where}: {error.strerror or error}")
 
 
 def _failed(path: str, what: str) -> StorageBroken:
     return StorageBroken(
-        f"the disk failed under {path} ({what}). Nothing more is written, reads go on. Whether the commits that were"
-        " under way took effect is not known until the storage is opened again: look at the disk, then restart"
+        f"the disk of {path} failed ({what}). Further writes are refused, reads continue. Whether the commits in "
+        "progress"
+        " took effect is not known until the storage is opened again: check the disk, then restart"
     )

@@ -159,7 +159,7 @@ def _create_folder(folder: str) -> None:
             continue  # another process created it at the same moment
         except OSError as error:
             raise StorageError(
-                f"the folder {folder} cannot be created: {error.strerror}; look at the owner and mode of {parent}, "
+                f"the folder {folder} cannot be created: {error.strerror}; check the owner and mode of {parent}, "
                 "or choose another path"
             ) from error
         sync(parent)

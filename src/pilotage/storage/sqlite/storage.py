@@ -100,7 +100,7 @@ class SqliteStorage(HistoryStorage):
         done, _ = await asyncio.wait([self._checking], timeout=_CHECK_SECONDS)
         if not done:
             raise StorageBusy(
-                f"{self.path}: the storage thread has not answered for {_CHECK_SECONDS:g} s: a slow disk?"
+                f"{self.path}: the storage thread has not answered for {_CHECK_SECONDS:g} s; the disk may be slow"
             )
         self._checking.result()
 
