@@ -272,10 +272,10 @@ async def test_a_value_that_does_not_come_is_shown_with_the_condition(pilotage_e
     with pytest.raises(AssertionError) as raised:
         await env.eventually(lambda: sorted([2, 1]), equals=[1, 2, 3], timeout=5)
     assert str(raised.value) == (
-        "within 5 s it never held that `sorted([2, 1])` equals [1, 2, 3]; last: [1, 2]\n"
+        "timed out after 5 s waiting until `sorted([2, 1])` equals [1, 2, 3]; last value: [1, 2]\n"
         "The manager does not run: use `async with env.running():` or `await env.run_until_idle()`"
     )
-    with pytest.raises(AssertionError, match='last: NotFound: configmaps "none" not found'):
+    with pytest.raises(AssertionError, match='last value: NotFound: configmaps "none" not found'):
         await env.eventually(lambda: env.client.get(ConfigMap, "none", namespace="default"))
 
 
@@ -297,7 +297,7 @@ async def test_what_must_hold_for_a_while_is_checked_with_every_write(pilotage_e
         await env.client.delete(made)
 
     task = asyncio.get_running_loop().create_task(write_and_delete())
-    with pytest.raises(AssertionError, match=r"after 0\.25 s it did not hold that .* is None; it was: ConfigMap"):
+    with pytest.raises(AssertionError, match=r"expected that .* is None, but after 0\.25 s it was: ConfigMap"):
         await env.consistently(lambda: env.client.find(ConfigMap, "one", namespace="default"), is_=None)
     await task
 

@@ -60,7 +60,7 @@ def test_a_failed_test_shows_the_errors_of_reconcilers_and_the_seed_that_repeats
     (tmp_path / "test_it.py").write_text(TEST)
     first = run(tmp_path, "--pilotage-seed=random", "-rP")
     assert "1 failed, 2 passed" in first.stdout
-    assert '`pilotage_env.client.find(ConfigMap, "two", namespace="default")` is true; last: None' in first.stdout
+    assert '`pilotage_env.client.find(ConfigMap, "two", namespace="default")` is true; last value: None' in first.stdout
     shown = first.stdout.partition("- pilotage -")[2]
     assert "configmap default/one" in shown
     assert "KeyError: 'the mistake'" in shown

@@ -52,7 +52,7 @@ def run(coroutine: Coroutine[Any, Any, T], *, seed: int = 0) -> T:
 
 
 async def _refuse_io(*_: object, **__: object) -> NoReturn:
-    _refuse("a connection, a server or a process was to be started")
+    _refuse("the code tried to start a connection, a server or a process")
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
@@ -96,10 +96,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return handle
 
     def add_reader(self, *_: object) -> NoReturn:
-        _refuse("a socket was to be watched")
+        _refuse("the code tried to watch a socket")
 
     def add_writer(self, *_: object) -> NoReturn:
-        _refuse("a socket was to be watched")
+        _refuse("the code tried to watch a socket")
 
     def remove_reader(self, *_: object) -> bool:
         return False  # none is watched
@@ -143,8 +143,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
             f"\n  {_describe(task)}" for task in sorted(asyncio.all_tasks(self), key=asyncio.Task.get_name)
         )
         return (
-            f"nothing can run any more at {self._virtual_time:g} s of virtual time (seed {self.seed}), and no timer is"
-            f" left; these tasks wait for what never comes:{waiting or ' (none)'}"
+            f"deadlock at {self._virtual_time:g} s of virtual time (seed {self.seed}): no task can run and no timer "
+            "is set; these"
+            f" tasks wait:{waiting or ' (none)'}"
         )
 
 
@@ -159,7 +160,7 @@ class _NoSelector(selectors.BaseSelector):
         return []
 
     def register(self, fileobj: object, events: int, data: Any = None) -> NoReturn:
-        _refuse("a socket was to be watched")
+        _refuse("the code tried to watch a socket")
 
     def unregister(self, fileobj: object) -> NoReturn:
         raise KeyError(fileobj)
@@ -222,5 +223,5 @@ def _describe(task: asyncio.Task[Any]) -> str:
 def _refuse(what: str) -> NoReturn:
     raise RuntimeError(
         f"{what}, but virtual time is for code without sockets and threads of its own: use a real loop for this test "
-        "(asyncio.run, pytest-asyncio), or give the code something in the process instead"
+        "(asyncio.run, pytest-asyncio), or an in-memory replacement"
     )

@@ -85,7 +85,8 @@ async def eventually(
                 return look.value
             if loop.time() >= deadline:
                 raise AssertionError(
-                    f"within {timeout:g} s it never held that {_source(probe)} {condition}; last: {look}{hint()}"
+                    f"timed out after {timeout:g} s waiting until {_source(probe)} {condition}; last value: "
+                    f"{look}{hint()}"
                 ) from look.cause
             changed = await changes.wait(min(pause, deadline - loop.time()))
             pause = _FIRST_PAUSE if changed else min(pause * 2, _LONGEST_PAUSE)
@@ -102,7 +103,7 @@ async def consistently(probe: Probe, condition: Expectation, changes: Changes, s
             look = await _look(probe)
             if look.problem is not None or not condition(look.value):
                 raise AssertionError(
-                    f"after {loop.time() - began:g} s it did not hold that {_source(probe)} {condition}; it was: {look}"
+                    f"expected that {_source(probe)} {condition}, but after {loop.time() - began:g} s it was: {look}"
                 ) from look.cause
             if (left := began + seconds - loop.time()) <= 0:
                 return look.value
