@@ -189,8 +189,7 @@ EDIT = Command(
     "edit",
     "change an object in an editor",
     "Open an object in the editor of KUBE_EDITOR or EDITOR, and save the changes. If the server rejects them, the "
-    "file is opened again, with the "
-    "reason.",
+    "file is opened again, with the reason.",
     ("namespace default",),
     add_edit,
     writes=True,
