@@ -10,6 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest, Verb
+from pilotage.schema.subschemas import with_children
 
 NAMED = "x-pilotage-type"
 """The name of a built-in type in a schema: `PodSpec`."""
@@ -65,11 +66,7 @@ def _resolved(schema: Document, schemas: dict[str, Any], inside: tuple[str, ...]
     """The schema with its references replaced; one that contains itself is left open."""
     reference = schema.get("$ref") or next((one["$ref"] for one in schema.get("allOf") or () if "$ref" in one), "")
     rest = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
-    for key in ("items", "additionalProperties"):
-        if isinstance(rest.get(key), dict):
-            rest[key] = _resolved(rest[key], schemas, inside)
-    if "properties" in rest:  # names of fields: one may be `$ref`
-        rest["properties"] = {name: _resolved(each, schemas, inside) for name, each in rest["properties"].items()}
+    rest = with_children(rest, lambda child: _resolved(child, schemas, inside))
     if not reference:
         return rest
     name = reference.rpartition("/")[2]

@@ -18,8 +18,7 @@ from pilotage.schema.structural.embedded import resource_causes
 from pilotage.schema.structural.node import Node, Tree
 from pilotage.schema.structural.validate import NON_VALIDATING, SCALARS
 from pilotage.schema.structural.values import TYPE_NAMES
-
-Schema = Mapping[str, Any]
+from pilotage.schema.subschemas import Schema, with_children
 
 _RULES = "x-kubernetes-validations"
 _IGNORED = NON_VALIDATING - {_RULES}
@@ -98,15 +97,11 @@ def _problem(rule: Mapping[str, Any], node: Node, *, resource: bool) -> str:
 
 def _with_rules(schema: Schema, dropped: str | None) -> Schema:
     """A copy whose rules, on all levels, do not have a key; without empty rules, and without all for None."""
-    result = {key: value for key, value in schema.items() if key != _RULES}
+    result = with_children(schema, lambda child: _with_rules(child, dropped))
+    result.pop(_RULES, None)
     if dropped is not None and schema.get(_RULES):
         rules = [rule for rule in schema[_RULES] if str(rule.get("rule") or "").strip()]
         result[_RULES] = [{key: rule[key] for key in rule if key != dropped} for rule in rules]
-    if schema.get("properties"):
-        result["properties"] = {name: _with_rules(child, dropped) for name, child in schema["properties"].items()}
-    for key in ("items", "additionalProperties"):
-        if isinstance(schema.get(key), Mapping):
-            result[key] = _with_rules(schema[key], dropped)
     return result
 
 

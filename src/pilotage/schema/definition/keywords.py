@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.schema.definition.structure import branches
-
-Schema = Mapping[str, Any]
+from pilotage.schema.subschemas import Schema, branches
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")

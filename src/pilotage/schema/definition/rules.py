@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from pilotage.errors import Cause
@@ -12,8 +12,7 @@ from pilotage.schema.cel.expression import NO_BOOL, CompileError, compile_expres
 from pilotage.schema.definition.keywords import SchemaPosition
 from pilotage.schema.definition.rulecosts import RuleCosts
 from pilotage.schema.structural.node import Tree
-
-Schema = Mapping[str, Any]
+from pilotage.schema.subschemas import Schema
 
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _RULES = "x-kubernetes-validations"

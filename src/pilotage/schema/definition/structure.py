@@ -9,8 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.schema.patterns import PatternError
 from pilotage.schema.structural.values import compile_pattern
-
-Schema = Mapping[str, Any]
+from pilotage.schema.subschemas import Schema, branches, children
 
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -26,24 +25,6 @@ def structure_causes(schema: Schema, at: str) -> list[Cause]:
     """Why a schema is not structural, in Kubernetes' order."""
     found = [*_place(schema, at, "root"), *_complete(schema, schema, at, at)]
     return sorted(found, key=lambda cause: f"{cause.field}: {cause.message}")
-
-
-def branches(schema: Schema, at: str) -> Iterator[tuple[str, Schema]]:
-    """The schemas of anyOf, allOf, oneOf and not, with their paths."""
-    for keyword in ("anyOf", "allOf", "oneOf"):
-        for index, branch in enumerate(schema.get(keyword) or ()):
-            yield f"{at}.{keyword}[{index}]", branch
-    if isinstance(schema.get("not"), Mapping):
-        yield f"{at}.not", schema["not"]
-
-
-def children(schema: Schema, at: str) -> Iterator[tuple[str, Schema]]:
-    """The schemas of properties, items and additionalProperties, with their paths."""
-    for name, child in (schema.get("properties") or {}).items():
-        yield f"{at}.properties[{name}]", child
-    for keyword in ("items", "additionalProperties"):
-        if isinstance(schema.get(keyword), Mapping):
-            yield f"{at}.{keyword}", schema[keyword]
 
 
 def _place(schema: Schema, at: str, level: str) -> Iterator[Cause]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.schema.subschemas import with_children
 from pilotage.server.openapi.descriptions import description, raw_described
 from pilotage.server.openapi.paths import META, gvk_document
 from pilotage.server.resources import ResourceInfo
@@ -88,13 +90,7 @@ def _metadata(like: str, kind: str) -> Document:
 
 def _published(schema: Document) -> Document:
     """The schema of a CRD in OpenAPI v3: with its extensions expressed by standard keywords."""
-    result = dict(schema)
-    for key in ("properties", "patternProperties"):
-        if key in schema:
-            result[key] = {name: _published(value) for name, value in schema[key].items()}
-    for key in ("items", "additionalProperties"):
-        if isinstance(schema.get(key), dict):
-            result[key] = _published(schema[key])
+    result = with_children(schema, _published)
     if schema.get("x-kubernetes-int-or-string") and "anyOf" not in schema:
         result["anyOf"] = [{"type": "integer"}, {"type": "string"}]
     if schema.get("x-kubernetes-embedded-resource"):
@@ -124,13 +120,7 @@ def v2_schema(schema: Any, *, builtin_kind: bool) -> Any:
     result = {key: value for key, value in schema.items() if builtin_kind or key not in _V2_DROPPED}
     if builtin_kind:
         result = {key: value for key, value in result.items() if key not in ("oneOf", "anyOf", "allOf", "nullable")}
-    for key in ("properties",):
-        if key in result:
-            result[key] = {name: v2_schema(value, builtin_kind=builtin_kind) for name, value in result[key].items()}
-    for key in ("items", "additionalProperties"):
-        if isinstance(result.get(key), dict):
-            result[key] = v2_schema(result[key], builtin_kind=builtin_kind)
-    return result
+    return with_children(result, partial(v2_schema, builtin_kind=builtin_kind))
 
 
 def _single_reference(schema: Document) -> str:

@@ -1,0 +1,37 @@
+"""The schemas inside a schema: as pairs of a path and a schema, and as parts that are replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+
+def branches(schema: Schema, at: str) -> Iterator[tuple[str, Schema]]:
+    """The schemas of anyOf, allOf, oneOf and not, with their paths."""
+    for keyword in ("anyOf", "allOf", "oneOf"):
+        for index, branch in enumerate(schema.get(keyword) or ()):
+            yield f"{at}.{keyword}[{index}]", branch
+    if isinstance(schema.get("not"), Mapping):
+        yield f"{at}.not", schema["not"]
+
+
+def children(schema: Schema, at: str) -> Iterator[tuple[str, Schema]]:
+    """The schemas of properties, items and additionalProperties, with their paths."""
+    for name, child in (schema.get("properties") or {}).items():
+        yield f"{at}.properties[{name}]", child
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(schema.get(keyword), Mapping):
+            yield f"{at}.{keyword}", schema[keyword]
+
+
+def with_children(schema: Schema, change: Callable[[Any], Any]) -> dict[str, Any]:
+    """A copy in which the schemas of properties, items and additionalProperties are changed."""
+    result = dict(schema)
+    if schema.get("properties"):
+        result["properties"] = {name: change(child) for name, child in schema["properties"].items()}
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(schema.get(keyword), Mapping):
+            result[keyword] = change(schema[keyword])
+    return result
