@@ -9,11 +9,12 @@ import pytest
 
 from pilotage.controller.gate import KEPT_SECONDS, Gate
 from pilotage.controller.request import Request
+from pilotage.manager.shards.shards import Shards
 from pilotage.rest import Fence
 from pilotage.workqueue import WorkQueue
 
 
-class FakeShards:
+class FakeShards(Shards):
     """Owns the keys that a test says it owns."""
 
     fence = Fence()

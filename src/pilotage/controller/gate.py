@@ -6,9 +6,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from pilotage.controller.request import Request
+from pilotage.manager.shards.shards import Shards
 from pilotage.rest import Fence
 from pilotage.workqueue import WorkQueue
 
@@ -17,23 +17,10 @@ KEPT_SECONDS = 120.0
 _FIRST_CHECK = 1024
 
 
-class KeyOwners(Protocol):
-    """What a controller asks about keys; see `pilotage.manager.shards`."""
-
-    @property
-    def fence(self) -> Fence: ...
-    @property
-    def handover_finished(self) -> bool: ...
-    def begin(self, key: str) -> bool: ...
-    def end(self, key: str) -> None: ...
-    def owns(self, key: str) -> bool: ...
-    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]: ...
-
-
 class Gate:
     """Asks the shards about each request. `exists` returns whether the object of a request exists."""
 
-    def __init__(self, shards: KeyOwners, exists: Callable[[Request], bool]) -> None:
+    def __init__(self, shards: Shards, exists: Callable[[Request], bool]) -> None:
         self._shards = shards
         self._exists = exists
         self._kept: dict[Request, float] = {}  # when each was last kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pilotage.errors import InvalidDefinition
 from pilotage.schema.source import hints
@@ -11,16 +11,12 @@ from pilotage.schema.source.hints import Hint, Schema, hint_of
 from pilotage.schema.source.names import attribute_name, json_name
 from pilotage.schema.source.text import docstring, literal
 
+if TYPE_CHECKING:
+    from pilotage.schema.source.models import Models
+
 _FORBIDDEN = "a quote, a backslash or a control character"
 _EMPTY = {"list": "[]", "map": "{}"}
 _FACTORIES = {"[]": "list", "{}": "dict"}
-
-
-class CompleteModels(hints.NamedModels, Protocol):
-    """The classes of a module."""
-
-    def is_complete(self, schema: Schema) -> bool:
-        """Whether the class of a schema can be made without arguments."""
 
 
 @dataclass
@@ -76,7 +72,7 @@ def member_of(
     schema: Schema,
     required: bool,
     path: tuple[str, ...],
-    models: CompleteModels,
+    models: Models,
     taken: set[str],
     resource: bool,
 ) -> ModelField:
@@ -103,7 +99,7 @@ def member_of(
     return member
 
 
-def _set_default(member: ModelField, schema: Schema, models: CompleteModels) -> None:
+def _set_default(member: ModelField, schema: Schema, models: Models) -> None:
     value, form = schema["default"], member.hint.form
     plain = isinstance(value, str | int | float) or (
         form == "list"

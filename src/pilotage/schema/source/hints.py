@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from pilotage.schema.generate import known
 from pilotage.schema.source.text import bracketed, literal
+
+if TYPE_CHECKING:
+    from pilotage.schema.source.models import Models
 
 Schema = dict[str, Any]
 
@@ -64,17 +67,7 @@ class Hint:
         return bracketed(f"{opening.lstrip()}Annotated[", [text, *markers], f"]{closing}", indent)
 
 
-class NamedModels(Protocol):
-    """The classes of a module."""
-
-    def name_of(self, schema: Schema, path: tuple[str, ...]) -> str:
-        """The name of the class for a schema with properties. The path is used if the class is new."""
-
-    def has_text(self, schema: Schema) -> bool:
-        """Whether the docstring of that class is the description of the schema."""
-
-
-def hint_of(schema: Schema, path: tuple[str, ...], models: NamedModels) -> Hint:
+def hint_of(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
     """The type for a schema. Default and description are left to the field."""
     found = _type(schema, path, models)
     if found.form != "class":
@@ -137,7 +130,7 @@ def _rule(rule: Schema) -> str:
     return bracketed("pt.Rule(", arguments, ")", 0)
 
 
-def _type(schema: Schema, path: tuple[str, ...], models: NamedModels) -> Hint:
+def _type(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
     if schema.get("x-kubernetes-int-or-string"):
         quantity = schema.get("pattern") in (QUANTITY, known.QUANTITY_PATTERN)
         markers = ["pt.XIntOrString()", f"pt.Type({literal(schema['type'])})"] if "type" in schema else []
@@ -186,7 +179,7 @@ def _enum(values: list[Any]) -> str:
     return f"pt.Enum({', '.join(map(literal, values))})"
 
 
-def _array(schema: Schema, path: tuple[str, ...], models: NamedModels) -> Hint:
+def _array(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
     items: Schema = schema.get("items", {})
     if is_condition(items):
         named = schema.get("x-kubernetes-list-type") == "map" and schema.get("x-kubernetes-list-map-keys") == ["type"]
@@ -194,7 +187,7 @@ def _array(schema: Schema, path: tuple[str, ...], models: NamedModels) -> Hint:
     return _container("list[", items, path, models, "list")
 
 
-def _object(schema: Schema, path: tuple[str, ...], models: NamedModels) -> Hint:
+def _object(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
     unknown = schema.get("x-kubernetes-preserve-unknown-fields")
     values = schema.get("additionalProperties")
     if isinstance(values, dict):
@@ -209,7 +202,7 @@ def _object(schema: Schema, path: tuple[str, ...], models: NamedModels) -> Hint:
 
 
 def _container(
-    opening: str, inner: Schema, path: tuple[str, ...], models: NamedModels, form: Literal["list", "map"]
+    opening: str, inner: Schema, path: tuple[str, ...], models: Models, form: Literal["list", "map"]
 ) -> Hint:
     found = hint_of(inner, path, models)
     markers = list(found.markers)

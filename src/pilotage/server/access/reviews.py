@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
@@ -41,19 +40,13 @@ _UNTRACKED = ("selfsubjectreviews", "selfsubjectrulesreviews")
 """Reviews without managed fields."""
 
 
-class TokenAuthenticator(Protocol):
-    """Finds the user of a bearer token that is valid for one of these audiences. Raises WrongAudience."""
-
-    async def user_of_token(self, token: str, audiences: Sequence[str]) -> tuple[User, list[str]] | None: ...
-
-
 class Reviewer:
     """Answers the creation of a review."""
 
     def __init__(self, context: RegistryContext, authorizer: Authorizer) -> None:
         self._context = context
         self._authorizer = authorizer
-        self.tokens: TokenAuthenticator = Authenticator({}, context.service_accounts)
+        self.tokens = Authenticator({}, context.service_accounts)
         """Authenticates tokens: those of service accounts, and others if the server has them."""
         self._answers: dict[str, Callable[[Document, APIRequest], Awaitable[None]]] = {
             "localsubjectaccessreviews": self._subject,
