@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from pilotage.meta.documents import Document
 from pilotage.meta.models import Condition
 from pilotage.meta.scalars import times
 
@@ -36,6 +37,16 @@ def set_status_condition(
             setattr(existing, field, value)
             changed = True
     return changed
+
+
+def with_condition(conditions: Iterable[Document], condition: Document) -> list[Document]:
+    """The conditions of a document with one set. A condition that has the same status keeps its transition time."""
+    old = next((one for one in conditions if one.get("type") == condition["type"]), None)
+    if old is None:
+        return [*conditions, condition]
+    if old.get("status") == condition["status"]:
+        condition = condition | {"lastTransitionTime": old.get("lastTransitionTime")}
+    return [condition if one is old else one for one in conditions]
 
 
 def remove_status_condition(conditions: list[Condition], type_: str) -> bool:

@@ -31,6 +31,14 @@ def equal(one: Any, other: Any) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
+def set_or_drop(document: Document, name: str, value: Any) -> None:
+    """Set a field, or drop it if there is no value, in place."""
+    if value:
+        document[name] = value
+    else:
+        document.pop(name, None)
+
+
 def same(one: Any, other: Any) -> bool:
     """Strict equality, as fast as msgspec: `true` is not 1, and 1 is not 1.0."""
     if one is other:

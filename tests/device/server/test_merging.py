@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pilotage.device.providers import actions as recommended
 from pilotage.device.providers.actions import Action, spelled
 from pilotage.device.server import merging
-from pilotage.device.server.merging import PROVIDER_LOST, lost, merged, most_severe, with_condition
+from pilotage.device.server.merging import PROVIDER_LOST, lost, merged, most_severe
 from pilotage.device.server.storageversion import public_status
 from pilotage.meta.documents import Document
 
@@ -156,7 +156,8 @@ def test_the_most_severe_action_of_all_providers_is_shown() -> None:
 
 def test_an_action_that_was_read_is_not_made_ones_own_by_sending_it_back() -> None:
     one = merged({}, status(condition("A"), action="COMPONENT_RESET"), "nvml", NOW)
-    echoed = merged(one, with_condition(public_status(one), condition("B")), "dcgm", NOW)
+    shown = public_status(one)
+    echoed = merged(one, shown | {"conditions": [*shown["conditions"], condition("B")]}, "dcgm", NOW)
     assert echoed["recommendedAction"] == "COMPONENT_RESET"
     assert "recommendedAction" not in merged(echoed, status(condition("A")), "nvml", NOW)
 

@@ -69,12 +69,6 @@ def with_own_action(status: Document, stored: Document, provider: str) -> Docume
     return status | {"recommendedAction": stored.get("providers", {}).get(provider, {}).get("recommendedAction")}
 
 
-def with_condition(status: Document, condition: Document) -> Document:
-    """A public status with one condition added or replaced, as input of `merged`."""
-    conditions = [one for one in status.get("conditions", ()) if one["type"] != condition["type"]]
-    return status | {"conditions": [*conditions, condition]}
-
-
 def lost(status: Document, provider: str, message: str, now: str) -> Document:
     """The stored status after a provider was lost: its conditions are Unknown, those of other providers stay."""
     conditions = [

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pilotage.errors import Cause
+from pilotage.meta.conditions import with_condition
 from pilotage.meta.documents import Document
 from pilotage.server.definitions import is_established
 from pilotage.server.offload import COMPILED
@@ -142,17 +143,8 @@ def set_terminating(document: Document, now: str) -> None:
 
 
 def _condition(status: Document, kind: str, value: str, reason: str, message: str, now: str) -> None:
-    conditions = [dict(one) for one in status.get("conditions") or ()]
     new = {"type": kind, "status": value, "lastTransitionTime": now, "reason": reason, "message": message}
-    for index, one in enumerate(conditions):
-        if one["type"] == kind:
-            if one["status"] == value:
-                new["lastTransitionTime"] = one["lastTransitionTime"]
-            conditions[index] = new
-            break
-    else:
-        conditions.append(new)
-    status["conditions"] = conditions
+    status["conditions"] = with_condition(status.get("conditions") or (), new)
 
 
 def versions_of(document: Document) -> list[dict[str, Any]]:

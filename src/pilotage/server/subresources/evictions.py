@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from pilotage.errors import ApiError, Cause, Forbidden, Status, StatusDetails, TooManyRequests
+from pilotage.meta.conditions import with_condition
 from pilotage.meta.documents import Document, is_condition_true
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.selectors.selectors import Selector
@@ -12,7 +13,6 @@ from pilotage.rest.request import APIRequest, DeleteOptions, Verb, WriteOptions
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.subresources.scheduling import with_condition
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.deletion import check_preconditions
 from pilotage.server.verbs.update import Updater
@@ -79,18 +79,19 @@ class Evictions:
 
     async def _mark_disrupted(self, info: ResourceInfo, request: APIRequest, options: DeleteOptions) -> DeleteOptions:
         """Set the condition DisruptionTarget. The version that the delete expects, if any, is the new one."""
-        now = self._context.now()
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
             "reason": "EvictionByEvictionAPI",
             "message": "Eviction API: evicting",
+            "lastProbeTime": None,
+            "lastTransitionTime": self._context.now(),
         }
 
         def next_state(old: Document, _: bytes) -> tuple[Document, list[str]]:
             check_preconditions(info, old, options)
             status = dict(old.get("status") or {})
-            status["conditions"] = with_condition(list(status.get("conditions") or ()), condition, now)
+            status["conditions"] = with_condition(status.get("conditions") or (), condition)
             return old | {"status": status}, []
 
         change = replace(request, verb=Verb.UPDATE, subresource="status", body=b"")

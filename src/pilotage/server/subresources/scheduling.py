@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pilotage.errors import ApiError, BadRequest, Cause, Conflict, RevisionConflict, Status, StatusDetails
 from pilotage.meta.causes import not_supported, required
+from pilotage.meta.conditions import with_condition
 from pilotage.meta.documents import Document
 from pilotage.rest.request import APIRequest
 from pilotage.server import records
@@ -85,17 +86,6 @@ def assigned(pod: Document, binding: Document, now: str) -> Document:
             metadata[field] = (metadata.get(field) or {}) | binding["metadata"][field]
     spec = (pod.get("spec") or {}) | {"nodeName": binding["target"]["name"]}
     status = dict(pod.get("status") or {})
-    status["conditions"] = with_condition(
-        status.get("conditions") or [], {"type": "PodScheduled", "status": "True"}, now
-    )
+    scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
+    status["conditions"] = with_condition(status.get("conditions") or (), scheduled)
     return pod | {"metadata": metadata, "spec": spec, "status": status}
-
-
-def with_condition(conditions: list[Document], condition: Document, now: str) -> list[Document]:
-    """The conditions of a Pod with one set; its transition time changes with its status."""
-    old = next((one for one in conditions if one.get("type") == condition["type"]), None)
-    since = now if old is None or old.get("status") != condition["status"] else old.get("lastTransitionTime")
-    new = {**condition, "lastProbeTime": None, "lastTransitionTime": since}
-    if old is None:
-        return [*conditions, new]
-    return [new if one is old else one for one in conditions]

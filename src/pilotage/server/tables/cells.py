@@ -28,10 +28,16 @@ def name(document: Document) -> str:
 
 def part(document: Document, *path: str) -> Document:
     """The mapping at a path, or an empty one."""
+    value = at(document, path)
+    return value if isinstance(value, dict) else {}
+
+
+def at(document: Document, path: Sequence[str]) -> Any:
+    """The value at a path; None if there is none."""
     value: Any = document
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
+    return value
 
 
 def items(document: Document, key: str) -> list[Any]:

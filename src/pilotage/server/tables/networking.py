@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pilotage.meta.documents import Document
+from pilotage.net.sockets import address_text
 from pilotage.server.tables import cells
-from pilotage.server.tables.cells import NONE, UNKNOWN, UNSET, Printer, items, part
-from pilotage.server.tables.rows import AGE, NAME, at, joined, row, text
+from pilotage.server.tables.cells import NONE, UNKNOWN, UNSET, Printer, at, items, part
+from pilotage.server.tables.rows import AGE, NAME, joined, row, text
 
 _DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 
@@ -53,12 +54,8 @@ def _endpoints(document: Document) -> str:
         if not ports:
             found += [address.get("ip", "") for address in addresses]
         for port in ports:
-            found += [_host_port(address.get("ip", ""), port.get("port", 0)) for address in addresses]
+            found += [address_text(address.get("ip", ""), port.get("port", 0)) for address in addresses]
     return cells.shortened(found)
-
-
-def _host_port(address: str, port: int) -> str:
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def _slice_ports(document: Document) -> str:

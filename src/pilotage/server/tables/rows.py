@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 from pilotage.meta.documents import Document
 from pilotage.server.tables import cells
-from pilotage.server.tables.cells import NONE, Cell, Printer
+from pilotage.server.tables.cells import NONE, Cell, Printer, at
 
 Column = Callable[[Document], Cell]
 NAME = "metadata.name"
@@ -65,14 +64,6 @@ def joined(path: str, missing: str = "") -> Column:
 def pair(path: str, *names: str) -> Column:
     """Two fields of the object at a path, with a slash between them."""
     return lambda document: "/".join(str(at(document, [*path.split("."), name]) or "") for name in names)
-
-
-def at(document: Document, path: Sequence[str]) -> Any:
-    """The value at a path; None if there is none."""
-    value: Any = document
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
 
 
 def condition(document: Document, kind: str) -> Document:

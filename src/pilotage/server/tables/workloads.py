@@ -8,8 +8,8 @@ from typing import Any
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars import times
 from pilotage.server.tables import cells
-from pilotage.server.tables.cells import NONE, UNKNOWN, UNSET, Cell, Printer, items, part
-from pilotage.server.tables.rows import AGE, NAME, at, count, field, pair, row, text
+from pilotage.server.tables.cells import NONE, UNKNOWN, UNSET, Cell, Printer, at, items, part
+from pilotage.server.tables.rows import AGE, NAME, count, field, pair, row, text
 
 _SHOWN_METRICS = 2
 

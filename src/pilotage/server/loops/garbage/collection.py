@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from pilotage.errors import Conflict, NotFound, PilotageError
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, set_or_drop
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.rest.request import APIRequest, DeleteOptions, User, Verb
 from pilotage.server.catalogue import DEFINITIONS, EVENTS, Redefined
@@ -218,7 +218,7 @@ class Collector(LogLoop):
     async def _release(self, info: ResourceInfo, metadata: Metadata, uids: frozenset[str]) -> None:
         def without_owners(document: Document) -> None:
             owners = document["metadata"].get("ownerReferences", ())
-            _set(document["metadata"], "ownerReferences", [one for one in owners if one.get("uid") not in uids])
+            set_or_drop(document["metadata"], "ownerReferences", [one for one in owners if one.get("uid") not in uids])
 
         await self._change(info, metadata, without_owners)
 
@@ -226,7 +226,7 @@ class Collector(LogLoop):
         def unblocked(document: Document) -> None:
             owners = document["metadata"].get("ownerReferences", ())
             changed = [one | {"blockOwnerDeletion": False} if one.get("blockOwnerDeletion") else one for one in owners]
-            _set(document["metadata"], "ownerReferences", changed)
+            set_or_drop(document["metadata"], "ownerReferences", changed)
 
         await self._change(info, metadata, unblocked)
         entry = await self._context.storage.get(self._context.key(info, metadata.namespace, metadata.name))
@@ -235,7 +235,7 @@ class Collector(LogLoop):
     async def _remove_finalizer(self, info: ResourceInfo, metadata: Metadata, finalizer: str) -> None:
         def without_finalizer(document: Document) -> None:
             finalizers = document["metadata"].get("finalizers", ())
-            _set(document["metadata"], "finalizers", [one for one in finalizers if one != finalizer])
+            set_or_drop(document["metadata"], "finalizers", [one for one in finalizers if one != finalizer])
 
         await self._change(info, metadata, without_finalizer)
 
@@ -274,14 +274,6 @@ class Collector(LogLoop):
             collections = {info.collection: info for info in reversed(every)} | collections
             self._served = collections, {info.gvk: info for info in every}
         return self._served
-
-
-def _set(metadata: Document, name: str, value: list[object]) -> None:
-    """Set a list of the metadata; an empty list is omitted."""
-    if value:
-        metadata[name] = value
-    else:
-        metadata.pop(name, None)
 
 
 def _request(verb: Verb, info: ResourceInfo, metadata: Metadata, options: DeleteOptions | None = None) -> APIRequest:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, set_or_drop
 from pilotage.server.strategies.services.kinds import (
     has_node_ports,
     is_externally_accessible,
@@ -17,7 +17,6 @@ from pilotage.server.strategies.services.kinds import (
     needs_node_ports,
     node_ports,
     same,
-    set_or_drop,
 )
 
 _ONCE = "may not change once set"

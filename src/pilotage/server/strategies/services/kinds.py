@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.services.ranges import NO_ADDRESS
 
@@ -43,11 +41,3 @@ def same(spec: Document, old: Document, *names: str) -> bool:
 def node_ports(spec: Document) -> list[int]:
     """The node ports of a Service's ports."""
     return [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
-
-
-def set_or_drop(spec: Document, name: str, value: Any) -> None:
-    """Set a field, or drop it if there is no value."""
-    if value:
-        spec[name] = value
-    else:
-        spec.pop(name, None)

@@ -17,6 +17,7 @@ from pilotage.server.strategies.checks.texts import (
 )
 from pilotage.server.strategies.pods.volumes.sources import SOURCES as POD_SOURCES
 from pilotage.server.strategies.pods.volumes.sources import Check
+from pilotage.server.strategies.pods.volumes.volumes import validate_portal
 
 _SECRETS = (
     "controllerPublishSecretRef",
@@ -38,21 +39,12 @@ def validate_volume_source(spec: Document, path: str, name: str) -> Iterator[Cau
         place = "persistentDisk" if kind == "gcePersistentDisk" else kind
         yield from SOURCES[kind](spec[kind], f"{path}.{place}")
         if kind == "iscsi":
-            yield from _validate_portal(spec[kind], f"{path}.iscsi.targetportal", name)
+            portal = spec[kind].get("targetPortal") or ""
+            yield from validate_portal(spec[kind], name, f"{path}.iscsi.targetportal", portal)
         elif kind == "local" and spec.get("nodeAffinity") is None:
             yield required(f"{path}.nodeAffinity", "Local volume requires node affinity")
     if not given:
         yield required(path, "must specify a volume type")
-
-
-def _validate_portal(source: Document, path: str, name: str) -> Iterator[Cause]:
-    portal = source.get("targetPortal") or ""
-    if source.get("initiatorName") is not None and len(f"{name}:{portal}".encode(errors="replace")) > _MAX_PORTAL:
-        detail = (
-            "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is "
-            "specified."
-        )
-        yield invalid(path, portal, detail)
 
 
 def _validate_csi(source: Document, path: str) -> Iterator[Cause]:

@@ -7,8 +7,8 @@ from typing import Any
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.pods.containers.fields import default_field_reference
 from pilotage.server.strategies.pods.containers.images import pull_policy
-from pilotage.server.strategies.pods.containers.resources import default_quantities
 from pilotage.server.strategies.strategy import default_empty
+from pilotage.server.strategies.volumes.claims import default_claim_spec
 
 _MODE = {"defaultMode": 0o644}
 _IF_ABSENT: dict[str, dict[str, Any]] = {
@@ -66,7 +66,5 @@ def _default_files(source: Document) -> None:
 def _default_claim_template(template: Document) -> None:
     template.setdefault("metadata", {})
     spec = template.setdefault("spec", {})
-    spec.setdefault("volumeMode", "Filesystem")
-    resources = spec.setdefault("resources", {})
-    default_quantities(resources.get("limits"))
-    default_quantities(resources.get("requests"))
+    spec.setdefault("resources", {})
+    default_claim_spec(spec)

@@ -50,17 +50,18 @@ def _validate_volume(volume: Document, name: str, path: str, pod: str, *, is_pod
                 for problem in dns_1123_subdomain(claim):
                     yield invalid(f"{path}.name", name, f'PVC name "{claim}": {problem}')
         if kind == "iscsi":
-            yield from _validate_portal(volume[kind], name, f"{path}.name")
+            yield from validate_portal(volume[kind], name, f"{path}.name", name)
     if not kinds:
         yield required(path, "must specify a volume type")
     yield from validate_required_text(name, f"{path}.name", dns_1123_label)
 
 
-def _validate_portal(source: dict[str, Any], name: str, path: str) -> Iterator[Cause]:
+def validate_portal(source: dict[str, Any], name: str, path: str, shown: str) -> Iterator[Cause]:
+    """The name of a volume and the portal of its iSCSI source are short enough together."""
     portal = source.get("targetPortal") or ""
     if source.get("initiatorName") is not None and len(f"{name}:{portal}".encode(errors="replace")) > 64:
         message = (
             "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is "
             "specified."
         )
-        yield invalid(path, name, message)
+        yield invalid(path, shown, message)
