@@ -20,6 +20,7 @@ from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import deadlines, records, routes
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.access.reviews import Reviewer
+from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.bootstrap.cluster import create_cluster_objects
 from pilotage.server.bootstrap.owners import set_owner
 from pilotage.server.catalogue import COMPONENTS, NAMESPACES, Redefined
@@ -216,9 +217,12 @@ class Registry:
         async with self._watcher.open(info, request) as events:
             yield events
 
-    async def describe(self, request: APIRequest) -> ResourceInfo:
-        """The resource that a request is about. Raises what the request itself would raise for its path."""
-        return await self._resolve(request)
+    async def describe(self, request: APIRequest, attributes: AccessAttributes | None = None) -> ResourceInfo:
+        """The resource that a request is about. Raises what the request itself would raise for its path.
+
+        `attributes` are what is authorized, if the request does not say it: a watch of a namespace by its path.
+        """
+        return await self._resolve(request, attributes)
 
     async def resources(self) -> Sequence[RESTMapping]:
         """Everything that is served: built-in resources in the order of a kube-apiserver, then others by group."""
@@ -232,7 +236,7 @@ class Registry:
     async def close(self) -> None:
         """Do nothing: the storage belongs to the caller that opened it."""
 
-    async def _resolve(self, request: APIRequest) -> ResourceInfo:
+    async def _resolve(self, request: APIRequest, attributes: AccessAttributes | None = None) -> ResourceInfo:
         # On memory nothing here ever waits, so a caller in a tight loop would keep all others from running:
         # reconcilers, watches, leases. Counted, not timed, so that a seeded loop repeats itself.
         self._calls += 1
@@ -241,7 +245,7 @@ class Registry:
         if len(request.body) > MAX_BODY:
             raise body_too_large()
         if request.user.name and self.context.authorization:
-            await self.context.authorizer.check(attributes_of(request))
+            await self.context.authorizer.check(attributes or attributes_of(request))
         info = self._catalogue.builtin(request.resource) or await self._catalogue.find(request.resource)
         if info.warnings:
             with with_warnings(info.warnings):

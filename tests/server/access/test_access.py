@@ -133,6 +133,25 @@ async def test_a_list_of_one_name_needs_a_permission_for_that_name(selector: str
         assert (await ask("alice", f"{target}?fieldSelector=metadata.name!=one"))[0] == 403
 
 
+@pytest.mark.parametrize(
+    ("target", "verb", "name", "place"),
+    [
+        ("namespaces/default", "get", ' "default"', 'in the namespace "default"'),
+        ("watch/namespaces/default", "watch", ' "default"', 'in the namespace "default"'),
+        ("namespaces?fieldSelector=metadata.name=default", "list", ' "default"', "at the cluster scope"),
+        ("namespaces?fieldSelector=metadata.name=default&watch=1", "watch", ' "default"', "at the cluster scope"),
+        ("watch/namespaces?fieldSelector=metadata.name=default", "watch", "", "at the cluster scope"),
+    ],
+)
+async def test_a_namespace_is_in_itself_unless_a_selector_names_it(
+    target: str, verb: str, name: str, place: str
+) -> None:
+    async with opened() as api:
+        code, status = await Asking(api)("alice", f"/api/v1/{target}")
+        what = f'User "alice" cannot {verb} resource "namespaces" in API group "" {place}'
+        assert (code, status["message"]) == (403, f"namespaces{name} is forbidden: {what}")
+
+
 async def test_browsers_may_not_guess_the_type_of_what_is_forbidden() -> None:
     async with opened() as api:
         handler = HTTPHandler(api.registry, Authenticator(USERS, api.registry.context.service_accounts))

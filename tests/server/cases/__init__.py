@@ -17,6 +17,7 @@ from .namespaces import FINALIZING, NAMESPACE
 from .patching import BUILT_IN_PATCHES, JSON_PATCHES, MERGING
 from .paths import PATHS
 from .reading import PAGES, READING, SELECTING
+from .scaling import SCALING
 from .unusual import DOUBLED_FIELDS, MEDIA_TYPES, RARE_PATHS
 from .updating import BUILT_INS, NO_STATUS, STATUS, UPDATING
 from .versions import CLUSTER_SCOPED, EVOLUTION, VERSIONS
@@ -72,4 +73,5 @@ SCENARIOS: tuple[Scenario, ...] = (
     DOUBLED_FIELDS,
     MEDIA_TYPES,
     RARE_PATHS,
+    SCALING,
 )

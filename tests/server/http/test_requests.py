@@ -40,7 +40,6 @@ SECRETS = "/api/v1/namespaces/default/secrets"
         ("POST", f"{SECRETS}?watch=true"),
         ("GET", "/api/v1/watch/secrets"),
         ("GET", "/api/v1/watch/secrets?watch=false"),
-        ("GET", "/api/v1/watch/secrets?fieldSelector=metadata.name%3Da"),
         ("GET", "/api/v1/watch/namespaces/default/secrets/a"),
         ("GET", "/api/v1/watch/namespaces/default/secrets/%2561"),
         ("GET", "/apis/apps/v1/watch/deployments"),
@@ -48,7 +47,6 @@ SECRETS = "/api/v1/namespaces/default/secrets"
         ("GET", "/api/v1/namespaces/a"),
         ("PUT", "/api/v1/namespaces/a/finalize"),
         ("GET", "/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Da"),
-        ("GET", "/api/v1/watch/namespaces/a"),
         ("GET", "/apis/apps/v1/namespaces/default/deployments/a/scale"),
     ],
 )

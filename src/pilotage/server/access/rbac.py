@@ -170,15 +170,13 @@ def attributes_of(request: APIRequest) -> AccessAttributes:
 
 def narrowed(attributes: AccessAttributes, field_selector: str) -> AccessAttributes:
     """The attributes for authorization: a list of one name is about that object, and the namespace of a Namespace is
-    itself."""
-    name, namespace = attributes.name, attributes.namespace
-    if not name and attributes.verb in (Verb.LIST.value, Verb.WATCH.value):
+    itself, unless a field selector names it."""
+    if not attributes.name and attributes.verb in (Verb.LIST.value, Verb.WATCH.value):
         name = selected_name(field_selector)
-    if not attributes.group and attributes.resource == "namespaces" and name:
-        namespace = name
-    if (name, namespace) == (attributes.name, attributes.namespace):
-        return attributes
-    return replace(attributes, name=name, namespace=namespace)
+        return replace(attributes, name=name) if name else attributes
+    if not attributes.group and attributes.resource == "namespaces" and attributes.name:
+        return replace(attributes, namespace=attributes.name)
+    return attributes
 
 
 class AccessDenied(Forbidden):

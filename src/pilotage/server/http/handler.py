@@ -154,7 +154,7 @@ class HTTPHandler:
         if attributes.path:
             await self._authorizer.check(attributes)
             raise routes.no_path(route)
-        request, info = await resolve(self._registry, incoming, user, seconds)
+        request, info = await resolve(self._registry, incoming, attributes, seconds)
         if incoming.too_large and request.verb not in (Verb.GET, Verb.LIST, Verb.WATCH):
             raise body_too_large()
         if audit is not None:

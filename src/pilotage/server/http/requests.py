@@ -43,7 +43,9 @@ def attributes_of_path(incoming: http.HTTPRequest, user: User) -> AccessAttribut
     if not name:
         verb = _COLLECTION_VERBS.get(verb, verb)
     parameters = _parameters(text) if verb == "list" else {}
-    if listed != route or query.boolean(parameters, "watch"):
+    if listed != route:
+        verb, parameters = "watch", {}  # in this form, a selector does not name what is watched
+    elif query.boolean(parameters, "watch"):
         verb = "watch"
     attributes = AccessAttributes(user, verb, group, resource, rest.partition("/")[0], name, namespace)
     return narrowed(attributes, parameters.get("fieldSelector", ""))
@@ -73,12 +75,13 @@ def requested_seconds(incoming: http.HTTPRequest) -> float | None:
 
 
 async def resolve(
-    registry: Registry, incoming: http.HTTPRequest, user: User, seconds: float | None = None
+    registry: Registry, incoming: http.HTTPRequest, attributes: AccessAttributes, seconds: float | None = None
 ) -> tuple[APIRequest, ResourceInfo]:
     """The request value of an HTTP request, and what it is about. Raises ApiError.
 
-    `seconds` is how long the client waits at most.
+    `attributes` are what it does, and for which user; `seconds` is how long the client waits at most.
     """
+    user = attributes.user
     received = path.EncodedRequest(incoming.method, incoming.target, tuple(incoming.headers), incoming.body)
     try:
         request = path.parse(received)
@@ -90,7 +93,7 @@ async def resolve(
     if more:
         parameters = {"path": f"/{more}"} if subresource == "proxy" else request.parameters
         request = replace(request, subresource=subresource, parameters=parameters)
-    info = await registry.describe(request)
+    info = await registry.describe(request, attributes)
     if more and not info.custom and subresource != "proxy":  # of a custom resource, the rest of the path is ignored
         raise routes.no_resource()
     if incoming.method == "HEAD" and not info.custom:

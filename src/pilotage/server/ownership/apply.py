@@ -17,7 +17,7 @@ from pilotage.meta.text import jsontext
 from pilotage.meta.validation.objectmeta import MAX_ANNOTATIONS
 from pilotage.rest.request import APIRequest
 from pilotage.server.ownership import configuration, kinds
-from pilotage.server.ownership.track import written_at
+from pilotage.server.ownership.track import replicas_owned, written_at
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.scaling import SCALE
 
@@ -98,13 +98,15 @@ class _Application:
     def _managers(self) -> dict[FieldManager, Owned]:
         """The managers of the live object. The fields of an object without managed fields belong to the manager
         `before-first-apply`."""
-        entries = self._live.get("metadata", {}).get("managedFields")
+        entries = self._live.get("metadata", {}).get("managedFields") or []
+        version, subresource = self._writer.api_version, self._writer.manager.subresource
+        before = FieldManager.of(managing.BEFORE_FIRST_APPLY, managing.UPDATE, version, subresource)
+        scale = self._info.strategy.scale if subresource == "scale" and not self._info.custom else None
+        if scale is not None and not replicas_owned(self._info, entries):  # a Scale has the entries about its replicas
+            replicas = sets.from_paths([tuple(f"f:{name}" for name in scale.replicas)])
+            return managing.read(entries, trusted=True) | {before: Owned(replicas, version)}
         if entries:
             return managing.read(entries, trusted=True)
-        version = self._writer.api_version
-        before = FieldManager.of(
-            managing.BEFORE_FIRST_APPLY, managing.UPDATE, version, self._writer.manager.subresource
-        )
         empty = kinds.empty_object(self._info)
         return updated(
             {},

@@ -100,7 +100,7 @@ def track_update(info: ResourceInfo, request: APIRequest, document: Document, ol
     if _untyped(info, document, old, request.subresource):
         metadata.pop(MANAGED_FIELDS, None)
         return
-    if request.subresource == "scale" and not _replicas_owned(info, before):
+    if request.subresource == "scale" and not replicas_owned(info, before):
         metadata[MANAGED_FIELDS] = before  # a Scale has the entries about its replicas: without any it is not tracked
         return
     metadata[MANAGED_FIELDS] = before  # the same in both, which is seen at once
@@ -137,7 +137,7 @@ def _untyped(info: ResourceInfo, document: Document, old: Document, subresource:
     return bool(typecheck.problem(kinds.type_of(info).child(ignored), value, duplicates=True))
 
 
-def _replicas_owned(info: ResourceInfo, entries: list[Document]) -> bool:
+def replicas_owned(info: ResourceInfo, entries: list[Document]) -> bool:
     """Whether any manager owns the replicas that the scale of an object shows."""
     return any(owns(entry, replicas_path(info, entry)) for entry in entries)
 
