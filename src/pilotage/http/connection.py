@@ -12,7 +12,7 @@ from pilotage.errors import ConnectionLost
 from pilotage.http.dates import DateLine
 from pilotage.http.heads import Refusal, RequestHead
 from pilotage.http.limits import HTTPLimits
-from pilotage.http.messages import Authenticate, Handler, HTTPRequest, Peer, StreamingResponse
+from pilotage.http.messages import Authenticate, Handler, HTTPRequest, Peer, StreamingResponse, Upgraded
 from pilotage.http.reader import BodyTooLarge, RawRequest, RequestReader
 from pilotage.http.responses import CONTINUE, LAST_CHUNK, ResponsePlan, chunk_bytes, plan, refusal_bytes
 from pilotage.telemetry.logs import logger
@@ -82,6 +82,7 @@ class ServerConnection(asyncio.Protocol):
         self._ended = False  # the client has sent its last byte
         self._read_paused = False
         self._discards = False  # what arrives is the rest of a body that is too large
+        self._upgraded: Upgraded | None = None  # what reads what arrives, instead of the reader
 
     async def run(self) -> None:
         """Answer requests until the connection ends; returns when it is closed."""
@@ -134,6 +135,9 @@ class ServerConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self.phase is Phase.CLOSING or self._discards:
+            return
+        if self._upgraded is not None:
+            self._receive(self._upgraded, data)
             return
         self._reader.feed(data)
         if self.phase is not Phase.HANDLING:
@@ -301,6 +305,7 @@ class ServerConnection(asyncio.Protocol):
         self._streaming, self._endless = True, response.endless
         try:
             self._write(planned.head)  # now: the client must see that a watch is open before its first event
+            self._upgrade(response.upgraded)
             if planned.has_body and not self._ended:
                 await self._write_chunks(chunks, planned.chunked)
         except asyncio.CancelledError:
@@ -317,8 +322,31 @@ class ServerConnection(asyncio.Protocol):
         """End an endless stream. A client that does not read is disconnected: the server could not close otherwise."""
         if self._drained is not None:
             self.abort()
+        else:
+            self._write_last(chunked)
+
+    def _write_last(self, chunked: bool) -> None:
+        if self._upgraded is not None:
+            self._write(self._upgraded.last())
         elif chunked:
             self._write(LAST_CHUNK)
+
+    def _upgrade(self, upgraded: Upgraded | None) -> None:
+        if upgraded is None:
+            return
+        self._upgraded = upgraded
+        if self._read_paused and self._transport is not None:
+            self._transport.resume_reading()
+        self._receive(upgraded, self._reader.take_rest())
+
+    def _receive(self, upgraded: Upgraded, data: bytes) -> None:
+        """Pass on what a client sends on an upgraded connection; a stream that the client has ended is ended."""
+        answer = upgraded.received(data)
+        if answer and self._drained is None:  # else the client does not read: answers would fill the memory
+            self._write(answer)
+        if upgraded.ended and self._endless and not self._interrupted:
+            self._interrupted = True
+            self._cancel()
 
     async def _write_chunks(self, chunks: AsyncIterator[bytes], chunked: bool) -> None:
         if self._endless and self._shared.closing:
@@ -335,8 +363,7 @@ class ServerConnection(asyncio.Protocol):
                 # Chunks that never wait must not starve other tasks, nor hide that the client has disconnected.
                 turn = 0
                 await asyncio.sleep(0)
-        if chunked:
-            self._write(LAST_CHUNK)
+        self._write_last(chunked)
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None:

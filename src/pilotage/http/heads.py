@@ -124,7 +124,7 @@ def is_header_value(text: str) -> bool:
 @lru_cache(maxsize=256)
 def status_line(status: int) -> bytes:
     """The first line of a response."""
-    if not 200 <= status <= 599:
+    if not 200 <= status <= 599 and status != 101:
         raise ValueError(f"a handler cannot respond with status {status}")
     return f"HTTP/1.1 {status} {reason_phrase(status)}\r\n".encode("latin-1")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
-_SECRET_NAMES = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie"))
+_SECRET_NAMES = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie", "sec-websocket-protocol"))
 
 
 class Headers:
@@ -93,6 +93,21 @@ class HTTPResponse:
     body: bytes = field(default=b"", repr=False)
 
 
+class Upgraded(Protocol):
+    """The other protocol on a connection after a response with status 101."""
+
+    name: str
+    """What the header `Upgrade` calls it."""
+    ended: bool
+    """Whether the client has ended the stream."""
+
+    def received(self, data: bytes) -> bytes:
+        """Take what the client sends; the bytes that are to be sent for it."""
+
+    def last(self) -> bytes:
+        """The bytes that end the stream."""
+
+
 @dataclass(frozen=True, slots=True)
 class StreamingResponse:
     """A response whose body is written piece by piece. The iterator is closed when the client disconnects."""
@@ -103,6 +118,8 @@ class StreamingResponse:
     endless: bool = False
     """The stream does not end by itself, as a watch. When the server closes, it is ended between two chunks with a last
     chunk. Another stream would look complete without being so: the server waits for its end."""
+    upgraded: Upgraded | None = None
+    """With status 101: the connection has another protocol from here on, and `chunks` are written as they are."""
 
 
 @dataclass(frozen=True, slots=True)

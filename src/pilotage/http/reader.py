@@ -61,6 +61,12 @@ class RequestReader:
     def feed(self, data: bytes) -> None:
         self._buffer += data
 
+    def take_rest(self) -> bytes:
+        """The bytes after the last request, which another protocol reads from here on."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        return rest
+
     def wants_continue(self) -> bool:
         """Whether the client waits for 100 Continue; True once for each request."""
         if self._head is None or not self._head.fields.expects_continue or self._continued:

@@ -27,14 +27,19 @@ def plan(
     """Decide how `response` is written. Raises ValueError for headers or a status that a handler may not use."""
     bodiless = response.status in (204, 304)
     streaming = isinstance(response, StreamingResponse)
-    chunked = streaming and request.fields.modern and not bodiless
+    upgraded = response.upgraded if isinstance(response, StreamingResponse) else None
+    if (upgraded is None) == (response.status == 101):
+        raise ValueError("status 101 is for a stream with `upgraded`, and only for such a stream")
+    chunked = streaming and request.fields.modern and not bodiless and upgraded is None
     if isinstance(response, HTTPResponse):
         framing = b"" if bodiless else b"Content-Length: %d\r\n" % len(response.body)
     elif chunked:
         framing = b"Transfer-Encoding: chunked\r\n"
-    else:  # HTTP/1.0: the end of the stream is the end of the connection
+    else:  # HTTP/1.0, or another protocol: the end of the stream is the end of the connection
         framing, keep_alive = b"", keep_alive and bodiless
-    if not keep_alive:
+    if upgraded is not None:
+        connection = f"Upgrade: {upgraded.name}\r\nConnection: Upgrade\r\n".encode()
+    elif not keep_alive:
         connection = b"Connection: close\r\n"
     else:
         connection = b"" if request.fields.modern else b"Connection: keep-alive\r\n"

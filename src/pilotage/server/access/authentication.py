@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pilotage.errors import InvalidDefinition, Unauthorized
+from pilotage.http import websocket
 from pilotage.http.messages import Headers, Peer
 from pilotage.rest.request import User
 from pilotage.rest.users import ANONYMOUS
@@ -17,6 +19,7 @@ from pilotage.server.access.users import authenticated
 
 ADMIN = User("admin", groups=(MASTERS,), uid="admin")
 """The user of the kubeconfig that a server writes."""
+_TOKEN_PROTOCOL = "base64url.bearer.authorization.k8s.io."  # noqa: S105 - what stands before a token
 _MAX_TOKEN_FILE_BYTES = 8 * 1024 * 1024
 
 
@@ -79,8 +82,38 @@ class Authenticator:
 
 
 def _bearer_token(headers: Headers) -> str:
-    scheme, _, rest = headers.get("authorization").strip().partition(" ")
+    given = headers.get("authorization")
+    if not given and "sec-websocket-protocol" in headers:
+        return _token_of_protocols(headers)
+    scheme, _, rest = given.strip().partition(" ")
     return rest.partition(" ")[0] if scheme.lower() == "bearer" else ""
+
+
+def _token_of_protocols(headers: Headers) -> str:
+    """The token of a browser, which cannot set other headers of a WebSocket: next to the subprotocol that it wants."""
+    offered = _protocols(headers)
+    found = [each for each in offered if each.startswith(_TOKEN_PROTOCOL)]
+    if not found or not websocket.is_upgrade(headers):
+        return ""
+    if len(found) > 1 or len(offered) == 1:
+        return found[0]  # which no user has as a token
+    text = found[0].removeprefix(_TOKEN_PROTOCOL)
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode()
+    except ValueError:
+        return found[0]
+
+
+def offered_protocols(headers: Headers) -> list[str]:
+    """The subprotocols that the client of a WebSocket offers, without one that is its token."""
+    offered = _protocols(headers)
+    if headers.get("authorization"):
+        return offered
+    return [each for each in offered if not each.startswith(_TOKEN_PROTOCOL)]
+
+
+def _protocols(headers: Headers) -> list[str]:
+    return [part.strip() for line in headers.all("sec-websocket-protocol") for part in line.split(",") if part.strip()]
 
 
 def _digest(token: str) -> bytes:

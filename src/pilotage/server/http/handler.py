@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -15,6 +15,8 @@ from msgspec import structs
 
 from pilotage.errors import ApiError, NotFound, PilotageError
 from pilotage.http import messages as http
+from pilotage.http import websocket
+from pilotage.http.heads import Refusal
 from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.meta.causes import internal_error
 from pilotage.rest import response
@@ -22,7 +24,7 @@ from pilotage.rest.negotiation import JSON, PROTOBUF, ResponseFormat
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.users import ANONYMOUS
 from pilotage.server import routes
-from pilotage.server.access.authentication import ADMIN, Authenticator
+from pilotage.server.access.authentication import ADMIN, Authenticator, offered_protocols
 from pilotage.server.access.impersonation import Impersonation
 from pilotage.server.access.rbac import AccessDenied, Authorizer
 from pilotage.server.access.rules import AccessAttributes
@@ -50,6 +52,8 @@ _NO_SNIFFING = ("x-content-type-options", "nosniff")
 _NO_CACHE = ("cache-control", "no-cache, private")
 _COMPRESSED_FROM = 128 * 1024
 """The minimum size of a body that is compressed."""
+_FRAME_LENGTH = 4
+"""Bytes of the length before an event in protobuf, which a message over WebSocket does not need."""
 _PLAIN = ResponseFormat()
 _STARTED: dict[str, Check] = dict.fromkeys(
     (
@@ -172,7 +176,7 @@ class HTTPHandler:
         info = _printed(asked, info, request)
         renderer = Renderer(asked, info, request, self._registry.context.clock)
         if request.verb is Verb.WATCH:
-            return await self._watch(request, info, asked, renderer)
+            return await self._watch(incoming, request, info, renderer)
         if request.verb in (Verb.LIST, Verb.DELETE_COLLECTION):
             check_shape(asked, info, collection=True)
             page = await self._registry.list(request, info)
@@ -222,23 +226,48 @@ class HTTPHandler:
         return structs.replace(attributes, user=acting.user)
 
     async def _watch(
-        self, request: APIRequest, info: ResourceInfo, asked: ResponseFormat, renderer: Renderer
-    ) -> http.StreamingResponse:
+        self, incoming: http.HTTPRequest, request: APIRequest, info: ResourceInfo, renderer: Renderer
+    ) -> http.HTTPResponse | http.StreamingResponse:
         exits = AsyncExitStack()
         events = await exits.enter_async_context(self._registry.watch(request, info))
-        media = STREAMS[1] if asked.media == PROTOBUF else asked.media
+        is_binary = renderer.media == PROTOBUF
+        if incoming.method == "GET" and websocket.is_upgrade(incoming.headers):
+            written = partial(_message, renderer, binary=is_binary)
+            return await _upgraded(incoming, _chunks(events, renderer, exits, written), exits)
+        media = STREAMS[1] if is_binary else renderer.media
         headers = [("content-type", media), *warning_headers(info.warnings)]
-        return http.StreamingResponse(200, headers, _chunks(events, renderer, exits), endless=True)
+        return http.StreamingResponse(200, headers, _chunks(events, renderer, exits, renderer.event), endless=True)
+
+
+async def _upgraded(
+    incoming: http.HTTPRequest, messages: AsyncIterator[bytes], exits: AsyncExitStack
+) -> http.HTTPResponse | http.StreamingResponse:
+    """The answer to a watch over WebSocket."""
+    try:
+        headers = websocket.accept(incoming.headers, offered_protocols(incoming.headers))
+    except Refusal as refusal:
+        await exits.aclose()
+        return http.HTTPResponse(refusal.status, [("sec-websocket-version", websocket.VERSION)], str(refusal).encode())
+    return http.StreamingResponse(101, headers, messages, endless=True, upgraded=websocket.WebSocket())
+
+
+def _message(renderer: Renderer, event: response.WatchEvent, *, binary: bool) -> bytes:
+    """An event as a message over WebSocket."""
+    data = renderer.event(event)
+    return websocket.message(data[_FRAME_LENGTH:] if binary else data, binary=binary)
 
 
 async def _chunks(
-    events: AsyncIterator[response.WatchEvent], renderer: Renderer, exits: AsyncExitStack
+    events: AsyncIterator[response.WatchEvent],
+    renderer: Renderer,
+    exits: AsyncExitStack,
+    written: Callable[[response.WatchEvent], bytes],
 ) -> AsyncIterator[bytes]:
     async with exits:
         async for event in events:
             if not renderer.has_events:
                 return
-            yield renderer.event(event)
+            yield written(event)
 
 
 def failure(error: ApiError, asked: ResponseFormat = _PLAIN) -> http.HTTPResponse:

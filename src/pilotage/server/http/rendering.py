@@ -59,6 +59,11 @@ class Renderer:
             self._table.check()  # before the stream begins; of others, an error of the request itself comes first
         self._events = 0
 
+    @property
+    def media(self) -> str:
+        """The media type of what is written."""
+        return self._asked.media
+
     def plain(self) -> Renderer:
         """A renderer that writes the same in JSON."""
         return Renderer(replace(self._asked, media=JSON, pretty=False), self._info, self._request, self._clock)
