@@ -106,7 +106,7 @@ async def test_every_write_of_a_former_leader_is_refused(write: str) -> None:
         await hold(api, "other", 4)
         revision = api.registry.context.storage.revision
         with pytest.raises(
-            Forbidden, match="default/leader, held by me since transition 3, and that has ended"
+            Forbidden, match="default/leader, held by me since transition 3, which has ended"
         ) as refused:
             await send(api, WRITES[write])
         assert [cause.reason for cause in refused.value.causes] == [STALE_LEADER]
