@@ -5,108 +5,94 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from pilotage.cli import placeflags
+from pilotage.cli.flagfields import add_flags, flag, shared, switch
 from pilotage.cli.flagtypes import address, bind_address, log_level, names, positive, seconds
 
 LOG_FORMATS = ("text", "json")
 
 
-def _flag(metavar: str, about: str, default: Any = "", *, manager: bool = False, **how: Any) -> Any:
-    """A flag with a value. `manager`: it says what a manager is made of, and a target that is a manager has its own."""
-    return field(default=default, metadata={"manager": manager, "how": {"metavar": metavar, "help": about, **how}})
-
-
-def _switch(about: str, *, default: bool | None = False, manager: bool = False) -> Any:
-    """A flag with its opposite, `--no-…`, which wins over the environment variable."""
-    how = {"action": argparse.BooleanOptionalAction, "help": about}
-    return field(default=default, metadata={"manager": manager, "how": how})
-
-
-def _place(add: Callable[[argparse._ActionsContainer], None] | None, *, default: str = "", manager: bool = True) -> Any:
-    """A flag that other commands have, too, which declare it with this function; None: with the flag before it."""
-    return field(default=default, metadata={"manager": manager, "add": add})
-
-
 def _address(about: str, default: str = "") -> Any:
-    return _flag("ADDR", about, default, manager=True, type=bind_address)
+    return flag("ADDR", about, default, manager=True, type=bind_address)
 
 
 def _folder(about: str) -> Any:
     about = f"the folder of tls.crt and tls.key for {about}"
-    return _flag("DIR", about, None, manager=True, type=Path)
+    return flag("DIR", about, None, manager=True, type=Path)
 
 
 def _seconds(about: str, *, manager: bool = False) -> Any:
-    return _flag("SECONDS", about, None, manager=manager, type=seconds)
+    return flag("SECONDS", about, None, manager=manager, type=seconds)
 
 
 @dataclass(frozen=True)
 class Flags:
     """The flags under their names, with their defaults. None: not given."""
 
-    storage: str = _place(
+    storage: str = shared(
         lambda group: placeflags.add_storage(group, f"an API server in this process: {placeflags.ALL_STORAGES}")
     )
-    tenant: str = _place(placeflags.add_tenant, default="default", manager=False)
-    encryption_keys: str = _place(placeflags.add_encryption_keys)
-    kubeconfig: str = _place(placeflags.add_kubeconfig)
-    context: str = _place(None)
-    serve: tuple[str, int] | None = _flag(
+    tenant: str = shared(placeflags.add_tenant, default="default", manager=False)
+    encryption_keys: str = shared(placeflags.add_encryption_keys)
+    kubeconfig: str = shared(placeflags.add_kubeconfig)
+    context: str = shared(None)
+    serve: tuple[str, int] | None = flag(
         "ADDR",
         "serve the API server of --storage at HOST:PORT over HTTPS, and write a kubeconfig for kubectl",
         None,
         type=address,
     )
-    serve_kubeconfig: Path = _flag(
+    serve_kubeconfig: Path = flag(
         "FILE",
         "where --serve writes the kubeconfig (default: pilotage.kubeconfig)",
         Path("pilotage.kubeconfig"),
         type=Path,
     )
 
-    install: bool | None = _switch(
+    install: bool | None = switch(
         "install the CRDs and webhooks of the program first (default: only with --storage)", default=None
     )
-    filename: tuple[Path, ...] = _flag(
+    filename: tuple[Path, ...] = flag(
         "FILE",
         "apply the objects of a YAML file, of all in a folder, or of standard input (-), once the program runs; "
         "may be repeated",
         (),
         type=Path,
         action="append",
+        short="-f",
     )
-    until_idle: bool = _switch("exit when everything is reconciled: 0, or 5 with a list of what is left")
+    until_idle: bool = switch("exit when everything is reconciled: 0, or 5 with a list of what is left")
     timeout: float | None = _seconds("how long --until-idle waits (default: 60; 0: no limit)")
     horizon: float | None = _seconds("--until-idle waits for what is due again within this time (default: 0)")
-    checkpoint: str = _flag(
+    checkpoint: str = flag(
         "NAME",
         "begin with what was changed or is due since the last run with this name, and leave the rest to the next",
         manager=True,
     )
-    only: str = _flag(
+    only: str = flag(
         "OBJECT",
         "with --until-idle: reconcile one object, TYPE/NAME or TYPE/NAMESPACE/NAME, and what follows from it",
     )
     every: float | None = _seconds("with --until-idle: run again and again at this interval, until Ctrl-C or SIGTERM")
-    reload: bool = _switch("restart when a file of the program changes")
+    reload: bool = switch("restart when a file of the program changes")
     graceful_shutdown_timeout: float | None = _seconds(
         "how long a shutdown waits for running reconciles (default: 30)", manager=True
     )
 
-    namespace: tuple[str, ...] = _flag(
+    namespace: tuple[str, ...] = flag(
         "NAMES",
         "watch only these namespaces, separated by commas; may be repeated (default: all)",
         (),
         manager=True,
         type=names,
         action="extend",
+        short="-n",
     )
-    max_concurrent_reconciles: int | None = _flag(
+    max_concurrent_reconciles: int | None = flag(
         "N",
         "how many objects a controller reconciles at a time (default: 1, or what the program sets)",
         None,
@@ -117,7 +103,7 @@ class Flags:
     metrics_bind_address: str = _address(
         "where /metrics is served: HOST:PORT, or :PORT for every address (default: nowhere)", "0"
     )
-    metrics_secure: bool = _switch(
+    metrics_secure: bool = switch(
         "serve metrics over HTTPS, to clients with a token and the right to read them", manager=True
     )
     metrics_certificates: Path | None = _folder("--metrics-secure (default: a certificate made in memory)")
@@ -128,17 +114,15 @@ class Flags:
     webhook_bind_address: str = _address("where webhooks are served on a cluster (default: :9443; 0: nowhere)")
     webhook_certificates: Path | None = _folder("webhooks (default: a certificate in a Secret, which is rotated)")
 
-    leader_elect: bool = _switch("elect a leader among the replicas; only the leader reconciles", manager=True)
-    leader_election_id: str = _flag("NAME", "the Lease of --leader-elect (default: PROGRAM-leader)", manager=True)
-    leader_election_namespace: str = _flag(
+    leader_elect: bool = switch("elect a leader among the replicas; only the leader reconciles", manager=True)
+    leader_election_id: str = flag("NAME", "the Lease of --leader-elect (default: PROGRAM-leader)", manager=True)
+    leader_election_namespace: str = flag(
         "NAME",
         "the namespace of the Leases (default: that of the Pod or of the kubeconfig, else default)",
         manager=True,
     )
-    shards: str = _flag(
-        "NAME", "all replicas with this name share the work, each object with one of them", manager=True
-    )
-    processes: int | None = _flag(
+    shards: str = flag("NAME", "all replicas with this name share the work, each object with one of them", manager=True)
+    processes: int | None = flag(
         "N",
         "run N processes that share the work, to use several cores; not on memory:",
         None,
@@ -146,11 +130,11 @@ class Flags:
         type=positive,
     )
 
-    log_level: str = _flag("LEVEL", "debug, info, warning, error or v0 to v9 (default: info)", "info", type=log_level)
-    log_format: str = _flag(
+    log_level: str = flag("LEVEL", "debug, info, warning, error or v0 to v9 (default: info)", "info", type=log_level)
+    log_format: str = flag(
         "FORMAT", "text or json (default: text, in columns on a terminal)", "text", choices=LOG_FORMATS
     )
-    traceback: bool = _switch("show the whole traceback of an error")
+    traceback: bool = switch("show the whole traceback of an error")
 
     @property
     def installs(self) -> bool:
@@ -172,28 +156,14 @@ _GROUPS = {
     "log_level": "output",
 }
 """The groups of the help, by their first flag."""
-_SHORT = {"filename": "-f", "namespace": "-n"}
 MANAGER_FLAGS = tuple(each.name for each in fields(Flags) if each.metadata["manager"])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add all flags. A flag that is not given is None: then its environment variable counts, then the default."""
-    group: argparse._ActionsContainer = parser
-    for each in fields(Flags):
-        if each.name in _GROUPS:
-            group = parser.add_argument_group(_GROUPS[each.name])
-        if "how" in each.metadata:
-            short = [_SHORT[each.name]] if each.name in _SHORT else []
-            group.add_argument(*short, written(each.name), default=None, **each.metadata["how"])
-        elif (add := each.metadata["add"]) is not None:
-            add(group)
+    add_flags(parser, Flags, _GROUPS)
 
 
 def variable(destination: str) -> str:
     """The environment variable of a flag: PILOTAGE_LOG_LEVEL of `--log-level`."""
     return f"PILOTAGE_{destination.upper()}"
-
-
-def written(flag: str) -> str:
-    """A flag on the command line: `--log-level` of `log_level`."""
-    return f"--{flag.replace('_', '-')}"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.run.arguments import Flags
-from pilotage.cli.serve.server import ServeOptions, check_servable, serve_cluster
+from pilotage.cli.serve.options import ServeOptions
+from pilotage.cli.serve.server import check_servable, serve_cluster
 from pilotage.cli.terminal import Terminal
 from pilotage.client import config
 from pilotage.cluster import Cluster
@@ -100,5 +101,10 @@ async def serving(cluster: Cluster, flags: Flags, kinds: Sequence[type[Resource]
 
 def _serve_options(flags: Flags) -> ServeOptions:
     assert flags.serve is not None
-    host, port = flags.serve
-    return ServeOptions(flags.storage, flags.tenant, host, port, flags.serve_kubeconfig, flag="--serve")
+    return ServeOptions(
+        storage=flags.storage,
+        tenant=flags.tenant,
+        bind=flags.serve,
+        kubeconfig=flags.serve_kubeconfig,
+        address_flag="--serve",
+    )

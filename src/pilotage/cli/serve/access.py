@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
-from pathlib import Path
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.serve.options import ServeOptions
 from pilotage.errors import InvalidDefinition
 from pilotage.server.access.authentication import ADMIN, Authenticator, read_token_file
 from pilotage.server.context import RegistryContext
 
 
-@dataclass(frozen=True, slots=True)
-class AccessOptions:
-    """The users besides the one of the kubeconfig."""
-
-    token_file: Path | None = None
-    """Users by their tokens, in kube-apiserver's format."""
-    client_ca_file: Path | None = None
-    """The authorities of client certificates, in PEM."""
-    anonymous: bool = False
-    """Whether requests without credentials are those of `system:anonymous`."""
-
-
-def authenticator(options: AccessOptions, token: str, context: RegistryContext) -> Authenticator:
+def authenticator(options: ServeOptions, token: str, context: RegistryContext) -> Authenticator:
     """Identifies the users of requests. `token` is that of the kubeconfig."""
     users = {token: ADMIN}
-    if options.token_file is not None:
+    if options.token_auth_file is not None:
         try:
-            users |= read_token_file(options.token_file)
+            users |= read_token_file(options.token_auth_file)
         except (OSError, UnicodeDecodeError, InvalidDefinition) as error:
             reason = error.strerror if isinstance(error, OSError) else error
-            raise CommandError(f"cannot read the token file {options.token_file}: {reason}") from error
-    return Authenticator(users, context.service_accounts, anonymous=options.anonymous)
+            raise CommandError(f"cannot read the token file {options.token_auth_file}: {reason}") from error
+    return Authenticator(users, context.service_accounts, anonymous=options.anonymous_auth)
 
 
-def trust_clients(context: ssl.SSLContext, options: AccessOptions) -> None:
+def trust_clients(context: ssl.SSLContext, options: ServeOptions) -> None:
     """Accept client certificates of the authorities in the options; a client may still connect without one."""
     if options.client_ca_file is None:
         return

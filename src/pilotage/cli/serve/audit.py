@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.serve.options import ServeOptions
 from pilotage.errors import DecodeError, InvalidDefinition
 from pilotage.server.audit.log import AuditLog, AuditLogOptions
 from pilotage.server.audit.policy import AuditPolicy, everything
@@ -16,31 +16,17 @@ from pilotage.server.http.auditing import Auditor
 MEGABYTE = 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class AuditOptions:
-    """Where requests are logged, and which."""
-
-    path: str = ""
-    """The file of the log; `-` is the standard output, and empty: there is no log."""
-    policy_file: Path | None = None
-    """The file of the audit policy. None: all requests at the level Metadata."""
-    max_size: int = 100
-    """Megabytes of a file before it is rotated; 0: it is not rotated."""
-    max_backup: int = 0
-    """How many rotated files are kept; 0: all."""
-
-
-def check_audit(options: AuditOptions) -> AuditPolicy | None:
+def check_audit(options: ServeOptions) -> AuditPolicy | None:
     """The policy of the log; None if there is no log. Raises CommandError."""
-    if not options.path:
-        if options.policy_file is not None:
+    if not options.audit_log_path:
+        if options.audit_policy_file is not None:
             raise CommandError("--audit-policy-file needs --audit-log-path: give the file of the log, or - for stdout")
         return None
-    return everything() if options.policy_file is None else _policy(options.policy_file)
+    return everything() if options.audit_policy_file is None else _policy(options.audit_policy_file)
 
 
 @contextmanager
-def audited(options: AuditOptions) -> Iterator[Auditor | None]:
+def audited(options: ServeOptions) -> Iterator[Auditor | None]:
     """Logs requests inside the block. Raises CommandError."""
     policy = check_audit(options)
     if policy is None:
@@ -48,10 +34,16 @@ def audited(options: AuditOptions) -> Iterator[Auditor | None]:
         return
     with ExitStack() as exits:
         try:
-            log = AuditLog(AuditLogOptions(options.path, options.max_size * MEGABYTE, options.max_backup))
+            log = AuditLog(
+                AuditLogOptions(
+                    options.audit_log_path, options.audit_log_maxsize * MEGABYTE, options.audit_log_maxbackup
+                )
+            )
             exits.enter_context(log)
         except OSError as error:
-            raise CommandError(f"cannot open the audit log {options.path}: {error.strerror or error}") from error
+            raise CommandError(
+                f"cannot open the audit log {options.audit_log_path}: {error.strerror or error}"
+            ) from error
         yield Auditor(policy, log.write)
 
 

@@ -5,55 +5,22 @@ from __future__ import annotations
 import errno
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.serve.access import AccessOptions, authenticator, trust_clients
-from pilotage.cli.serve.audit import AuditOptions, audited, check_audit
+from pilotage.cli.serve.access import authenticator, trust_clients
+from pilotage.cli.serve.audit import audited, check_audit
 from pilotage.cli.serve.certificate import ServingCertificate
 from pilotage.cli.serve.credentials import ServerCredentials, default_path, load_or_create
 from pilotage.cli.serve.kubeconfig import check_kubeconfig, kubeconfig_text, write_kubeconfig
+from pilotage.cli.serve.options import ServeOptions
 from pilotage.cli.stop import Stop
 from pilotage.cli.terminal import BOLD, DIM, GREEN, standard_error, standard_output
 from pilotage.cluster import Cluster
 from pilotage.errors import InvalidDefinition
 from pilotage.http import certificates, server
+from pilotage.net.sockets import address_text
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage import open_served_storage, url_without_password
-from pilotage.storage.history import MAX_HISTORY_BYTES
-
-
-@dataclass(frozen=True)
-class ServeOptions:
-    """The storage to serve, the address, and the files to write."""
-
-    storage: str
-    """`memory:`, `sqlite:PATH` or `etcd://HOST:PORT`."""
-    tenant: str
-    """The tenant of the storage to serve."""
-    host: str
-    """The address to listen on."""
-    port: int
-    """The port to listen on. 0 selects a free port."""
-    kubeconfig: Path
-    """Where to write the kubeconfig."""
-    credentials: Path | None = None
-    """The file of the certificate authority and the token. None selects the file beside the storage."""
-    max_history_bytes: int = MAX_HISTORY_BYTES
-    """How many bytes of replaced and deleted objects to keep for watches."""
-    enable_admission_plugins: tuple[str, ...] = ()
-    """Admission plugins to run besides kube-apiserver's default ones."""
-    disable_admission_plugins: tuple[str, ...] = ()
-    """Default admission plugins not to run."""
-    access: AccessOptions = field(default_factory=AccessOptions)
-    """The users besides the one of the kubeconfig."""
-    audit: AuditOptions = field(default_factory=AuditOptions)
-    """The log of requests."""
-    encryption_keys: str = ""
-    """The keys that Secrets are encrypted with: a file, or `exec:COMMAND`. Empty: they are not encrypted."""
-    flag: str = "--bind"
-    """The flag of the address, for messages."""
 
 
 async def serve(options: ServeOptions) -> None:
@@ -68,7 +35,7 @@ async def serve(options: ServeOptions) -> None:
         async with AsyncExitStack() as exits:
             shown = url_without_password(options.storage)
             with progress.working(f"Opening {shown}"):
-                storage = await open_served_storage(options.storage, max_history_bytes=options.max_history_bytes)
+                storage = await open_served_storage(options.storage, max_history_bytes=options.max_history)
             exits.push_async_callback(storage.close)
             cluster = await exits.enter_async_context(
                 Cluster.embedded(
@@ -90,7 +57,7 @@ async def serve(options: ServeOptions) -> None:
 
 def check_servable(options: ServeOptions) -> None:
     """Raise CommandError if the kubeconfig or certificates cannot be written, or the audit policy cannot be used."""
-    check_audit(options.audit)
+    check_audit(options)
     check_kubeconfig(options.kubeconfig)
     certificates.check_available()
 
@@ -100,11 +67,11 @@ async def serve_cluster(cluster: Cluster, options: ServeOptions) -> AsyncIterato
     """Serve an embedded cluster over HTTPS inside the block, at the URL, and write the kubeconfig for it."""
     async with AsyncExitStack() as exits:
         credentials = load_or_create(options.credentials or default_path(options.storage, options.tenant))
-        users = authenticator(options.access, credentials.token, cluster.registry.context)
-        handler = HTTPHandler(cluster.registry, users, exits.enter_context(audited(options.audit)))
+        users = authenticator(options, credentials.token, cluster.registry.context)
+        handler = HTTPHandler(cluster.registry, users, exits.enter_context(audited(options)))
         await cluster.registry.publish_root_ca(credentials.authority.certificate.decode())
         running = await _start_server(options, handler, credentials, exits)
-        url = f"https://{bracketed(options.host)}:{running.port}"
+        url = f"https://{address_text(options.bind[0], running.port)}"
         authority = credentials.authority.certificate
         write_kubeconfig(options.kubeconfig, kubeconfig_text(url, authority, credentials.token))
         yield url
@@ -126,13 +93,12 @@ async def _start_server(
     options: ServeOptions, handler: HTTPHandler, credentials: ServerCredentials, exits: AsyncExitStack
 ) -> server.Server:
     """Start to listen. The certificate is renewed until `exits` closes."""
-    certificate = ServingCertificate(credentials, options.host)
-    trust_clients(certificate.context, options.access)
+    certificate = ServingCertificate(credentials, options.bind[0])
+    trust_clients(certificate.context, options)
     await exits.enter_async_context(certificate.renewal())
     listening = server.serve(
         handler,
-        options.host,
-        options.port,
+        *options.bind,
         ssl=certificate.context,
         authenticate=handler.authenticate,
         answers_too_large=True,
@@ -146,14 +112,8 @@ async def _start_server(
 def listen_failure(options: ServeOptions, error: OSError) -> str:
     """The message for an address that cannot be used, and what to do."""
     reason = (error.strerror or str(error)).partition(" (while")[0]
-    text = f"cannot listen on {bracketed(options.host)}:{options.port}: {reason}"
+    text = f"cannot listen on {address_text(*options.bind)}: {reason}"
     if error.errno == errno.EADDRINUSE:
-        text += (
-            f"; stop the process that uses it, or give another address with {options.flag} (port 0 selects a free port)"
-        )
+        text += f"; stop the process that uses it, or give another address with {options.address_flag}"
+        text += " (port 0 selects a free port)"
     return text
-
-
-def bracketed(host: str) -> str:
-    """The host as it is written in a URL."""
-    return f"[{host}]" if ":" in host else host
