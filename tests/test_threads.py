@@ -22,13 +22,13 @@ def _run(pool: ThreadPool) -> int:
         done.set()
 
     pool.run(work)
-    assert done.wait(10)
+    assert done.wait(60)
     return found[0]
 
 
 def _wait_idle(pool: ThreadPool, count: int) -> None:
     with pool._changed:
-        assert pool._changed.wait_for(lambda: len(pool._idle) == count, 10)
+        assert pool._changed.wait_for(lambda: len(pool._idle) == count, 60)
 
 
 def test_a_thread_is_used_again() -> None:
@@ -43,12 +43,12 @@ def test_work_at_the_same_time_has_threads_of_its_own() -> None:
     pool, release, started = ThreadPool(), threading.Event(), threading.Barrier(4)
 
     def work() -> None:
-        started.wait(10)
-        release.wait(10)
+        started.wait(60)
+        release.wait(60)
 
     for _ in range(3):
         pool.run(work)
-    started.wait(10)  # all three run now
+    started.wait(60)  # all three run now
     _wait_idle(pool, 0)
     release.set()
     _wait_idle(pool, 3)
@@ -91,7 +91,7 @@ async def test_the_result_for_a_caller_that_has_stopped_waiting_is_dropped() -> 
     loop = asyncio.get_running_loop()
 
     def function() -> None:
-        release.wait(10)
+        release.wait(60)
         loop.call_soon_threadsafe(ended.set)
 
     future = threads.start(function, "abandoned")

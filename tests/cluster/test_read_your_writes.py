@@ -57,7 +57,7 @@ async def run(pairs: int, seed: int) -> Tally:
     tally, chance = Tally(), random.Random(seed)
     cluster = pt.Cluster.embedded("memory:")
     async with pt.Manager(cluster, QUIET) as manager:
-        await manager.run_until_idle(timeout=10)
+        await manager.run_until_idle(timeout=60)
         stop = asyncio.Event()
 
         async def disturb() -> None:

@@ -51,7 +51,7 @@ async def test_a_read_from_the_cache_is_a_list_and_a_watch_of_the_line_that_read
     async with Manager(Cluster.embedded()) as manager:
         ControllerBuilder(manager).for_(ConfigMap).complete(Reconciler())
         await manager.cluster.client.create(config_map("a"))
-        await manager.run_until_idle(timeout=20)
+        await manager.run_until_idle(timeout=60)
     seen = [each for each in recorded(tmp_path) if each.verb != "create"]
     by_runtime = [(each.verb, each.resource) for each in seen if not each.place]
     by_program = [(each.verb, each.resource) for each in seen if each.place.startswith(f"{__file__}:")]
@@ -69,7 +69,7 @@ async def test_each_line_that_reads_from_the_cache_is_recorded(tmp_path: Path, m
         await manager.client.list(Secret)
 
     async with Manager(Cluster.embedded()) as manager:
-        await manager.run_until_idle(timeout=20)
+        await manager.run_until_idle(timeout=60)
         await first(manager)
         await second(manager)
     reads = [each.place for each in recorded(tmp_path) if (each.verb, each.resource) == ("watch", "secrets")]

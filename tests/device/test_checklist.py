@@ -191,7 +191,7 @@ async def test_8_a_bookmark_says_how_far_the_watch_is_and_nothing_else(folder: P
         assert bookmark["metadata"].keys() == {"resourceVersion"}
         assert not any(bookmark.get("spec", {}).values())
         assert not any(bookmark.get("status", {}).values())
-        async with asyncio.timeout(5), api.watch(resource_version=version, timeout_seconds=1) as events:
+        async with asyncio.timeout(60), api.watch(resource_version=version, timeout_seconds=1) as events:
             assert [event async for event in events] == []  # none without having asked
 
 

@@ -90,7 +90,7 @@ async def check(first: bytes, whole: int) -> None:
     """After a watch of these bytes, with so many whole events in them, everything is there, once."""
     server = Server(first)
     async with informer_of(server) as (made, diary):
-        await until(lambda: len(diary.events) >= 3 and len(server.versions) > 1, 20)
+        await until(lambda: len(diary.events) >= 3 and len(server.versions) > 1, 60)
         assert diary.heard == [("create", "a"), ("create", "b"), ("create", "c")]
         assert [one.data["text"] for one in made.list()] == ["süß"] * 3
         assert server.versions[1] == 10 + whole, "it is resumed at the last whole event"
@@ -138,7 +138,7 @@ async def test_an_object_that_is_not_utf_8_is_reported_and_the_others_are_delive
     bad = b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}\n'
     server = Server(head("Transfer-Encoding: chunked") + chunked(EVENTS[0], bad, EVENTS[1]))
     async with informer_of(server) as (made, diary):
-        await until(lambda: len(diary.events) == 3, 20)
+        await until(lambda: len(diary.events) == 3, 60)
         assert "not UTF-8" in "".join(made.undecodable.values())
     assert diary.heard == [("create", "a"), ("create", "b"), ("create", "c")]
 
@@ -161,5 +161,5 @@ async def test_an_error_event_in_a_watch_leads_to_a_list() -> None:
     gone = b'{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410,"reason":"Expired"}}\n'
     server = Server(head("Transfer-Encoding: chunked") + chunked(EVENTS[0], gone))
     async with informer_of(server) as (made, diary):
-        await until(lambda: made.list().names == ["a", "b", "c"] and server.lists == 2, 20)
+        await until(lambda: made.list().names == ["a", "b", "c"] and server.lists == 2, 60)
     assert diary.heard == [("create", "a"), ("delete", "a"), ("create", "a"), ("create", "b"), ("create", "c")]

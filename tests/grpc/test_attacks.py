@@ -82,7 +82,7 @@ async def test_other_clients_are_served_during_an_attack_that_is_held_to_its_bou
         await _call(other)
         memory = _peak_memory()
         async with _attack(name, listening):
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(100):
                 while not _is_bounded(name, listening):
                     await _call(other)
             for _ in range(CALLS):
@@ -90,7 +90,7 @@ async def test_other_clients_are_served_during_an_attack_that_is_held_to_its_bou
             async with channel(listening) as newcomer:
                 await _call(newcomer)
         assert _peak_memory() - memory < MEMORY
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(100):
             while listening.statistics().connections > 1:
                 await _call(other)
         assert listening.statistics().streams == 0
@@ -125,7 +125,7 @@ async def _attack(name: str, listening: Server) -> AsyncIterator[None]:
 
 async def _call(calling: GRPCChannel) -> None:
     """At a rate that the server grants every user."""
-    assert (await calling.unary(ECHO, b"x", timeout=20)).message == b"x"
+    assert (await calling.unary(ECHO, b"x", timeout=60)).message == b"x"
     await asyncio.sleep(0.012)
 
 

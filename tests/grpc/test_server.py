@@ -166,7 +166,7 @@ async def test_a_connection_without_calls_is_asked_to_go_after_a_while_and_the_c
         await calling.unary(ECHO, b"")
         await _until(listening, connections=0)
         await calling.unary(ECHO, b"")
-        assert listening.statistics().accepted == 2
+        assert listening.statistics().accepted >= 2  # on a busy machine, a new one may be asked to go before its call
         assert listening.statistics().cut == 0
 
 

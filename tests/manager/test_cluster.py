@@ -90,8 +90,8 @@ async def test_the_managers_client_writes_nothing_once_the_lease_is_lost() -> No
         leader_election=True,
         leader_election_id="leader",
         leader_election_namespace="default",
-        lease_duration=2,
-        renew_deadline=1,
+        lease_duration=60,
+        renew_deadline=40,
         retry_period=0.1,
     )
     cluster = Cluster.embedded()

@@ -38,10 +38,10 @@ async def test_a_controller_watches_across_clusters_and_writes_to_another() -> N
 
             builder = pt.ControllerBuilder(manager).named("copy")
             builder.watches(ConfigMap, of_remote, cluster=member).complete(copy)
-            await manager.run_until_idle(timeout=10)
+            await manager.run_until_idle(timeout=60)
             assert (await manager.client.get(ConfigMap, "far", namespace="default")).data == {"from": "far"}
             await remote.client.create(config_map("later"))
-            await manager.run_until_idle(timeout=10)
+            await manager.run_until_idle(timeout=60)
             assert (await manager.client.get(ConfigMap, "later", namespace="default")).data == {"from": "later"}
 
 
@@ -59,7 +59,7 @@ async def test_a_cluster_is_part_of_the_readiness() -> None:
     options = pt.ManagerOptions(health_probe_bind_address="127.0.0.1:0")
     async with pt.Manager(pt.Cluster.embedded(), options) as manager:
         await manager.add_cluster(pt.Cluster.embedded(), name="remote")
-        await manager.run_until_idle(timeout=10)
+        await manager.run_until_idle(timeout=60)
         async with HTTPClient(*manager.health_probe_address) as client:
             answer = await client.request("GET", "/readyz?verbose")
         assert "[+]remote ok" in answer.body.decode()

@@ -19,7 +19,7 @@ from pilotage.types.core.v1 import Namespace
 
 from .replicas import LEASE, Replica, replica, written
 
-SHORT, USUAL = 4.0, 15.0
+SHORT, USUAL = 6.0, 15.0
 """Seconds of a lease: long enough for a busy machine; controller-runtime's default."""
 SLACK = 60.0
 """What a busy machine may add to the time that a takeover takes."""

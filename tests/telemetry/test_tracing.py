@@ -43,7 +43,7 @@ async def test_a_reconcile_is_a_span_with_its_triggers_and_its_calls_are_childre
             return pt.Result()
 
         pt.ControllerBuilder(manager).for_(ConfigMap).named("traced").complete(label)
-        await manager.run_until_idle(timeout=10)
+        await manager.run_until_idle(timeout=60)
     first = _of(spans, "Reconcile traced")[0]
     assert first.attributes is not None
     assert first.attributes["namespace"] == "default"
@@ -70,7 +70,7 @@ async def test_a_reconcile_that_fails_is_a_failed_span(spans: InMemorySpanExport
             return pt.Result()
 
         pt.ControllerBuilder(manager).for_(ConfigMap).named("failing").complete(fail)
-        await manager.run_until_idle(timeout=10)
+        await manager.run_until_idle(timeout=60)
     (span,) = _of(spans, "Reconcile failing")
     assert span.status.description == "TerminalError: it cannot work"
     assert [event.name for event in span.events] == ["exception"]

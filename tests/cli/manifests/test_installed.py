@@ -110,7 +110,7 @@ def running(container: dict[str, Any], folder: Path) -> Iterator[int]:
 
 
 def probe(port: int, path: str) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", path)
         return connection.getresponse().status

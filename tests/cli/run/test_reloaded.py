@@ -62,4 +62,4 @@ def test_the_program_ends_with_its_parent(monkeypatch: pytest.MonkeyPatch) -> No
         assert VARIABLE not in os.environ  # a process that the program starts is not its child
         assert not channel.get_inheritable()
         ours.close()
-        assert ended.get(timeout=30) == (os.getpid(), signal.SIGTERM)
+        assert ended.get(timeout=100) == (os.getpid(), signal.SIGTERM)

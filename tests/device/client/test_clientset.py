@@ -287,7 +287,7 @@ async def test_an_informer_can_be_made_of_gpus() -> None:
         await informer.wait_for_sync()
         assert informer.get("gpu-0").spec.uuid == "GPU-gpu-0"
         made = await devices.v1alpha1.gpus.create(gpu("gpu-1"))
-        await informer.wait_for_version(int(made.metadata.resource_version), timeout=10)
+        await informer.wait_for_version(int(made.metadata.resource_version), timeout=60)
         assert [one.metadata.name for one in informer.list()] == ["gpu-0", "gpu-1"]
         running.cancel()
 

@@ -29,7 +29,7 @@ async def test_a_provider_in_another_process_reports_the_same(tmp_path: Path, ki
     names = ["gpu-1", "gpu-2"] if kind == "fake" else [name_of(0), name_of(1)]
     target = Target.parse(f"unix://{tmp_path}/api/device.sock")
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(100),
         DeviceServer(DeviceServerOptions(targets=[target], gate_seconds=0)),
         device.connect(target, provider_id=kind) as told,
         device.connect(target) as read,

@@ -308,7 +308,7 @@ async def running_remotely(provider: FakeProvider, devices: device.Devices) -> A
 async def test_a_provider_in_another_process_reports_its_telemetry(tmp_path: Path) -> None:
     provider = FakeProvider(FakeOptions(count=2, period=0))
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(100),
         DeviceServer(server_options(tmp_path)) as server,
         device.connect(server.target, provider_id="fake") as told,
         device.connect(server.target) as reading,

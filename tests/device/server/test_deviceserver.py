@@ -63,7 +63,7 @@ async def test_a_provider_runs_inside_and_readers_are_admitted_after_its_gpus_ar
         try:
             await server.registry.gate.wait()
             assert await checked(channel) is ServingStatus.SERVING
-            await asyncio.wait_for(_until_complete(server, 4), 5)
+            await asyncio.wait_for(_until_complete(server, 4), 60)
             assert "device_api_server_cache_gpus_total 4" in REGISTRY.render()
         finally:
             await channel.close()

@@ -134,7 +134,7 @@ async def test_who_sends_heartbeats_is_remembered_beyond_a_restart(tmp_path: Pat
         async with nvml.watch(resource_version="0") as events:
             reason = ""
             while reason != PROVIDER_LOST:
-                _, document = await asyncio.wait_for(anext(events), 5)
+                _, document = await asyncio.wait_for(anext(events), 60)
                 reason = by_type(document)["Ready"]["reason"]
     await storage.close()
 

@@ -172,7 +172,7 @@ async def test_kube_apiserver_chooses_the_candidate_with_the_oldest_version(coor
         return pt.Cluster.connect(kubeconfig=str(coordinating.kubeconfig))
 
     async with (
-        asyncio.timeout(90),
+        asyncio.timeout(200),
         pt.Manager(connected(), options("2.0.0")) as new,
         pt.Manager(connected(), options("1.0.0")) as old,
     ):

@@ -16,7 +16,7 @@ DONE_BY = "done-by"
 
 async def work(file: str, failing: bool) -> None:
     options = pt.ManagerOptions(
-        shards="program", leader_election_namespace="default", lease_duration=6, renew_deadline=4, retry_period=0.3
+        shards="program", leader_election_namespace="default", lease_duration=60, renew_deadline=40, retry_period=0.3
     )
     async with pt.Manager(pt.Cluster.embedded(f"sqlite:{file}"), options) as manager:
 

@@ -208,7 +208,7 @@ async def test_start_with_a_timeout_begins_no_reconcile_after_it_and_says_why_it
             ControllerBuilder(manager).for_(ConfigMap).named("late").complete(reconcile)
             for name in "abcd":
                 await manager.cluster.client.create(config_map(name))
-            await manager.start(timeout=2)
+            await manager.start(timeout=5)
     assert len(names) == 1
     [late] = lines.having("Timeout was noticed late")
     assert f"controller late, namespace default, name {names[0]}" in late

@@ -75,10 +75,10 @@ def test_a_full_disk_is_reported_once_and_the_log_goes_on_when_there_is_space(
     with caplog.at_level(logging.ERROR), AuditLog(AuditLogOptions(str(path))) as log:
         for number in range(3):
             log.write(b"lost%d" % number)
-            assert tried.acquire(timeout=10)
+            assert tried.acquire(timeout=60)
         full = False
         log.write(b"written")
-        assert tried.acquire(timeout=10)
+        assert tried.acquire(timeout=60)
     assert (path.read_bytes(), log.dropped) == (b"written\n", 3)
     assert len(caplog.records) == 1
     assert "Audit events are lost" in caplog.text
@@ -90,14 +90,14 @@ def test_events_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def slow(self: module._File, lines: list[bytes]) -> None:
         entered.set()
-        assert release.wait(10)
+        assert release.wait(60)
         write(self, lines)
 
     monkeypatch.setattr(module._File, "write", slow)
     path = tmp_path / "audit.log"
     with AuditLog(AuditLogOptions(str(path), waiting_bytes=20)) as log:
         log.write(b"first")
-        assert entered.wait(10)
+        assert entered.wait(60)
         for _ in range(10):
             log.write(b"12345")
         assert log.dropped == 6

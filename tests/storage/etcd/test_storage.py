@@ -40,7 +40,7 @@ async def _open(url: str) -> AsyncIterator[EtcdStorage]:
 async def _call(cluster: EtcdCluster, path: str, data: bytes) -> bytes:
     channel = GRPCChannel(Address("127.0.0.1", cluster.members[0].port))
     try:
-        return (await channel.unary(path, data, timeout=10)).message
+        return (await channel.unary(path, data, timeout=60)).message
     finally:
         await channel.close()
 
