@@ -64,10 +64,10 @@ class Cache:
         self._informers: dict[_Slot, AnyInformer] = {}
         self._making: dict[_Slot, asyncio.Lock] = {}
         self._indexes: dict[GroupVersionKind, dict[str, tuple[Kind, IndexFunction]]] = {}
-        self._listers: dict[Kind, Lister[Any]] = {}  # of informers that have synced: the fast path of a read
+        self._listers: dict[Kind, Lister[Any]] = {}  # listers of informers that have synced: the fast path of a read
         self._tasks: dict[Informer[Any], asyncio.Task[None]] = {}
-        self._namespaces: dict[str, NamespaceConfig] | None = None  # those that were set; None: those of the options
-        self._everywhere: set[_Slot] = set()  # kinds of all namespaces to which the set of namespaces would apply
+        self._namespaces: dict[str, NamespaceConfig] | None = None  # None: those of the options
+        self._everywhere: set[_Slot] = set()  # kinds with one informer for all namespaces, for which no set applies
         self._retiring: dict[tuple[_Slot, str], asyncio.Task[None]] = {}  # by kind and namespace
         self._group: OwnedTasks | None = None
         self._context = contextvars.copy_context()

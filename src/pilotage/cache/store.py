@@ -214,7 +214,7 @@ class Store:
         """Compute something from all objects and keep it; later writes keep it up to date."""
         seen, made = self._changes, make()
         with self._lock:
-            if self._changes != seen:  # a write came in between: again, with the lock held
+            if self._changes != seen:  # a write happened in between: repeat it with the lock held
                 made = make()
             keep(made)
         return made
