@@ -90,7 +90,7 @@ def _exit_after(pool: ThreadPoolExecutor, worker: threading.Thread, code: int) -
     worker.join()
     time.sleep(EXIT_SECONDS)
     try:
-        _call(_nothing)  # what was printed is written
+        _call(_nothing)  # flush what was printed
     finally:  # no thread can be started any more
         os._exit(code)
 

@@ -135,7 +135,7 @@ async def watch(config: Config, name: str, *, clock: _Clock = lambda: datetime.n
     async with Devices(config) as devices:
         try:
             await devices.v1alpha1.gpus.list()  # fails at once where the reflector would retry
-        except ServiceUnavailable as error:  # it is there, and will know its GPUs in a while
+        except ServiceUnavailable as error:  # the server is starting, and will list its GPUs soon
             print(f"pilotage: waiting: {error}", file=sys.stderr, flush=True)
         options = ReflectorOptions(gvk=GPU.__resource__.gvk)
         stream = watch_events(devices.v1alpha1.gpus.lister_watcher(), options, logger("pilotage.device"))

@@ -66,9 +66,9 @@ async def edit_text(file: EditedFile, text: str) -> str:
     with _uninterrupted():
         process = _open(editor, file, text)
         try:
-            code = await asyncio.to_thread(process.wait)  # watches and reconcilers go on in the meantime
+            code = await asyncio.to_thread(process.wait)  # watches and reconcilers continue in the meantime
         except asyncio.CancelledError:
-            process.terminate()  # else it would go on in a terminal that is the shell's again
+            process.terminate()  # otherwise it would keep running in a terminal that the shell uses again
             raise
     if code != 0:
         how = f"exit code {code}" if code > 0 else f"ended by {signal.Signals(-code).name}"

@@ -26,7 +26,7 @@ def rules(permissions: Iterable[Permission]) -> list[Document]:
     for each in permissions:
         verbs.setdefault((each.group, each.resource, each.name), set()).add(each.verb)
     for (group, resource, name), allowed in verbs.items():
-        if name:  # what is allowed for all objects need not be said for one of them
+        if name:  # a rule for all objects includes single objects
             allowed -= verbs.get((group, resource, ""), set())
     # Equal verbs first join the names of a resource, then resources, then groups.
     named = _joined(((group, resource, _ordered(allowed)), name) for (group, resource, name), allowed in verbs.items())

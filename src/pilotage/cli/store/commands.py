@@ -38,7 +38,7 @@ async def backup(options: argparse.Namespace) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         except BaseException as error:
-            options.file.unlink()  # a part of a backup is none
+            options.file.unlink()  # an incomplete backup is removed
             if not isinstance(error, OSError):
                 raise
             raise CommandError(f"cannot write {options.file}: {error.strerror}") from error

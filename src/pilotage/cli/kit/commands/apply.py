@@ -68,7 +68,8 @@ async def _apply(
     except Conflict as error:
         if force or not _is_own(error, session.field_manager):
             raise _with_advice(error) from None
-        # What this tool has set before by create, edit or patch is its own: no other program is overruled.
+        # Fields that this tool has set before by create, edit or patch belong to it: forcing overrides no other
+        # program.
         new, code = await _send(session, options, mapping, document, key, force=True)
     if options.server_side:
         return new, "serverside-applied"

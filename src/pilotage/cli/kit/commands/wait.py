@@ -40,7 +40,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
             errors.append(timed_out(each) if isinstance(error, TimeoutError) else error)
             continue
         if document is None and not existed:
-            continue  # there was nothing to wait for
+            continue  # nothing had to be waited for
         shown = document or {"metadata": {"name": each.name}}
         report.add(each.mapping, shown, "condition met")
     raise_all(errors)
