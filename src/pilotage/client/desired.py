@@ -123,7 +123,7 @@ def _same_to(kind: type[Resource], before: Document, after: Document) -> bool:
     try:
         one, other = (objects.decode(kind, objects.encode(Unstructured(each))) for each in (before, after))
     except DecodeError:
-        return False  # the server reports what is wrong with it
+        return False  # the server reports the error
     return bool(one == other)
 
 

@@ -93,7 +93,7 @@ class _Task:
     def __init__(self, client: Client, desired: Any, mutate: Mutate[Any] | None, owner: Owner | None) -> None:
         self._client = client
         self._desired = desired
-        self._given = objects.updated(desired)  # what is tried again must not be what the last try has left
+        self._given = objects.updated(desired)  # a retry must not start from the state that the last attempt has left
         self._mutate = mutate
         self._owner = owner
         self._name, self._namespace = desired.metadata.name, desired.metadata.namespace

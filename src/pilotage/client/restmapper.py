@@ -39,7 +39,7 @@ class DynamicRESTMapper(RESTMapper):
         self._given_limiter = limiter
         self._limiter = limiter or BucketRateLimiter(RATE, BURST)
         self._lock = asyncio.Lock()
-        self._begun = 0  # discoveries are numbered: what began earlier must not replace what began later
+        self._begun = 0  # discoveries are numbered: the result of an earlier one must not replace that of a later one
         self._applied = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._immediate = False
@@ -69,7 +69,7 @@ class DynamicRESTMapper(RESTMapper):
         if known:
             return await super().lookup(what)
         await self._discover(limited=True)
-        return await self.snapshot().lookup(what)  # what is not there now is not served
+        return await self.snapshot().lookup(what)  # still unknown after discovery: not served
 
     async def discover(self) -> None:
         """Ask the server now what it serves. Calls at the same time share one discovery that began after them."""
@@ -94,7 +94,7 @@ class DynamicRESTMapper(RESTMapper):
         if running is loop:
             return self._ask_on_loop()
         if running is not None:
-            return False  # another loop's thread: waiting here would hold that loop up
+            return False  # the thread of another event loop: waiting here would block that loop
         before = self._applied
         asked = asyncio.run_coroutine_threadsafe(self._discover(limited=True), loop)
         try:

@@ -36,7 +36,7 @@ class Retries:
         if attempt >= self.tries or not retry_after or not (code == 429 or 500 <= code <= 599):
             return None
         if method not in _SAFE and code not in (429, 503):
-            return None  # it may have been done
+            return None  # the write may have taken effect
         return self._spread(max(retry_after, min(self.longest, 2.0 ** (attempt - 1))), random)
 
     def after_loss(self, method: str, error: ConnectionLost, attempt: int, random: Random) -> float | None:

@@ -203,7 +203,7 @@ class Session(Value, frozen=True):
                 events = await stack.enter_async_context(self.transport.watch(request))
             except ApiError as error:
                 raise await self._explained(error, place) from error.__cause__
-            yield events  # what the caller's block raises is not ours to explain
+            yield events  # errors of the caller's block are not errors of this call
 
     def request(self, place: CallTarget, **parts: Any) -> APIRequest:
         target = place.target

@@ -63,7 +63,7 @@ class StaticCredentials:
         return self._material
 
     def invalidate(self, material: Material) -> None:
-        pass  # there is nothing else
+        pass  # there are no other credentials
 
 
 class TokenFile:
