@@ -97,7 +97,7 @@ class FullServer:
     async def _needs_loop(self, request: APIRequest) -> bool:
         """Whether a request waits for something, or leaves work for the loops of a server."""
         configured = await self._registry.context.configurations.fix()
-        if request.options.resource_version not in ("", "0"):  # it may not have happened yet
+        if request.options.resource_version not in ("", "0"):  # the storage may not have reached the version yet
             return True
         if request.verb not in _READS and configured:
             return True

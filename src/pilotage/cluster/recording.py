@@ -60,7 +60,7 @@ class Recorder:
         seen = RecordedPermission(needed.verb, needed.group, needed.resource, namespace, place)
         if seen not in self._seen:
             self._seen.add(seen)
-            with self._file.open("ab") as file:  # at once, so that it is there however the process ends
+            with self._file.open("ab") as file:  # written at once, so that it is not lost if the process is killed
                 file.write(msgspec.json.encode(seen) + b"\n")
 
 
@@ -102,6 +102,6 @@ def _place() -> str | None:
             return None
         if stack.is_of_the_program(frame):
             return f"{file}:{frame.f_lineno}"
-        if file.startswith(_OUTSIDE):  # perhaps it only stands between the program and the client
+        if file.startswith(_OUTSIDE):  # it may be only a wrapper between the program and the client
             outside = f"{file}:{frame.f_lineno}"
     return outside

@@ -29,7 +29,9 @@ class Refusals:
     """
 
     def __init__(self) -> None:
-        self._missing: dict[MissingPermission, MissingPermission] = {}  # by what was refused, with all that is needed
+        self._missing: dict[
+            MissingPermission, MissingPermission
+        ] = {}  # by the refused permission, with all verbs that are needed
         self._observers: list[Observer] = []
         self._reviewed_at = float("-inf")
 
@@ -75,7 +77,7 @@ class Refusals:
                 if is_allowed(bytes(answer.body)):
                     self._grant(permission)
             except PilotageError:
-                return  # it is not known: the next request decides
+                return  # unknown: the next request decides
 
     def _grant(self, permission: MissingPermission) -> None:
         if permission in self._missing:

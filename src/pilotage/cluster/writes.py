@@ -73,7 +73,7 @@ class WriteTracker:
             key = request.resource.group, request.resource.resource
             if not self._subscribers.get(key):
                 self._highest[key] = max(int(head[1]), self._highest.get(key, 0))
-                return  # all else is for those who are notified
+                return  # the rest is only for subscribers and observers
         try:
             answer = _ANSWER.decode(data)
         except msgspec.DecodeError:
