@@ -69,7 +69,7 @@ class Debouncer:
 
     def _release(self, request: Request) -> None:
         loop, waiting = asyncio.get_running_loop(), self._waiting[request]
-        if loop.time() < waiting.due:  # there was another event: it is looked at again, not at every event
+        if loop.time() < waiting.due:  # another event has moved the time: wait for the rest with one more timer
             waiting.timer = loop.call_at(waiting.due, self._release, request)
             return
         del self._waiting[request]

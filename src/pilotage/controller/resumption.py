@@ -83,7 +83,7 @@ class Resumption:
 
     def mark_idle(self) -> None:
         if self._beginning.only:
-            return  # of the other objects, nothing was seen
+            return  # the other objects were not read
         self._seen, self._was_idle = {}, True
         for source in self._sources:
             key, headers, version = self._key(source), list(_headers(source)), _version(source)

@@ -152,7 +152,8 @@ class RunningSources:
             except CacheSyncTimeout:
                 if source.missing_permission is None:
                     raise
-                # It is logged and in readiness, and a restart would not help: it starts when the rule is there.
+                # It is logged and fails readiness, and a restart would not help: the source starts when the permission
+                # is granted.
                 deadline += max(self._feeding.timeout, _PERMISSION_SECONDS)
             else:
                 return
