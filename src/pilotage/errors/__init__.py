@@ -188,7 +188,7 @@ class Invalid(ApiError):
         """The error for an object of a kind, with all causes in one message."""
         found = tuple(causes)
         lines = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in found]
-        lines = list(dict.fromkeys(lines))  # a cause may be there several times, but is named once
+        lines = list(dict.fromkeys(lines))  # a cause may occur several times, but is listed once
         reasons = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
         shown = f"{kind}.{group}" if group else kind
         return cls(
