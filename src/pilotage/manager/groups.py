@@ -105,7 +105,7 @@ class RunnableGroup:
 
     async def _run_reported(self, entry: GroupMember, begun: asyncio.Event) -> None:
         """Run a runnable to its end; a failure is reported, once, and never lost."""
-        begun.set()  # the waiter runs when the runnable first awaits
+        begun.set()  # runs when the runnable awaits for the first time
         try:
             with self.around():
                 await entry.run()

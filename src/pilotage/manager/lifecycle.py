@@ -234,7 +234,7 @@ class Lifecycle:
             await shards.run()
         except LeaderElectionLost as error:
             self.groups[Group.OTHERS].cancel()  # the controllers among them
-            self.shards = None  # there is nothing to leave
+            self.shards = None  # the shards were never joined
             self._lose(error)
         except Exception as error:
             self._fail("shards", error)

@@ -43,7 +43,7 @@ def run(main: Main, number: int, channel: socket.socket, others: list[socket.soc
     global _number
     _number = number
     for other in others:
-        other.close()  # else the end of the parent would not be noticed
+        other.close()  # otherwise this process would not notice the end of the parent
     os.setpgrp()  # a Ctrl-C goes to the parent, which passes it on
     _probes.clear()
     process.register()

@@ -212,7 +212,7 @@ class ShardMember:
         with self._lock:
             self._ownership = self._ownership.after_publishing(view)
         if was_late:
-            self.changed()  # workers were refused in the last moment
+            self.changed()  # workers may have been refused a moment ago
 
     async def _read(self) -> None:
         members = list(await self._store.members())
