@@ -197,7 +197,7 @@ def read(data: Bytes) -> dict[str, Any]:
         return _OBJECT.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = reason_of(error)
-    # Out here, because the error may hold the whole object, which may be a Secret.
+    # Raised outside of the handler, because the original error may contain the whole object, which may be a Secret.
     raise DecodeError(f"an object cannot be read: {reason}; it must be a JSON object")
 
 

@@ -92,7 +92,7 @@ class Unstructured(MutableMapping[str, Any]):
         content = self._read()
         if self._metadata is None:
             self._metadata = _TypedMetadata(content)
-        self._metadata.typed = value  # the next look at the document carries the difference over
+        self._metadata.typed = value  # the next access to the document applies the difference
 
     def nested(self, *path: str | int, default: Any = None) -> Any:
         """The value at a path of keys and indexes; `default` if it is absent or null. TypeError if a value on the way

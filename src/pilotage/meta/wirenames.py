@@ -67,7 +67,7 @@ def _in_operation(operation: Mapping[str, Any], model: type[Model]) -> Iterator[
         try:
             steps = pointer(text)
         except ValueError:
-            return  # the server refuses it, with its reason
+            return  # the server rejects it, with a reason
         written, inner = _renamed(steps, model)
         if written != steps:
             yield Misnamed(text, pointer_text(written))

@@ -37,11 +37,11 @@ def carry(base: Any, before: Any, after: Any, model: type[Model] | None) -> Any:
 
 
 def _applied(base: Any, before: Any, after: Any, place: Place, path: str) -> Any:
-    # `before` is absent where the class knows the field only from now on (it left out an empty value, for example).
-    # `base` may have unknown fields there all the same, so the objects are merged and not replaced.
+    # `before` is absent if the class did not encode the field before (it omits an empty value, for example). `base` may
+    # still have unknown fields there, so the objects are merged and not replaced.
     if isinstance(base, dict) and isinstance(after, dict) and (isinstance(before, dict) or before is _ABSENT):
         return _fields(base, before if isinstance(before, dict) else {}, after, place, path)
-    # With another length the class has dropped items when it decoded them, and `before` does not show which.
+    # If the lengths differ, the class has dropped items when it decoded them, and `before` does not show which ones.
     if isinstance(base, list) and isinstance(before, list) and isinstance(after, list) and len(base) == len(before):
         return _items(base, before, after, place, path)
     return after
@@ -49,7 +49,7 @@ def _applied(base: Any, before: Any, after: Any, place: Place, path: str) -> Any
 
 def _fields(base: dict[str, Any], before: dict[str, Any], after: dict[str, Any], place: Place, path: str) -> Any:
     if place is None and same(base, before):
-        return after  # untyped data is known as a whole: nothing can be lost, and the comparison ends here
+        return after  # the class knows untyped data completely: nothing can be lost, and the comparison ends here
     # A key of `base` that is in neither is unknown to the class, and stays; one in `before` alone was removed.
     result = {key: value for key, value in base.items() if key in after or key not in before}
     for key, value in after.items():

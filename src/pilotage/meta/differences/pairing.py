@@ -100,7 +100,7 @@ def _fill_gaps(origins: Origins, unknown: list[bool]) -> list[int]:
     gone: list[int] = []
     fresh: list[int] = []
     last = -1
-    # The pair behind both ends closes the last gap.
+    # A sentinel pair after both ends closes the last gap.
     for new, old in [*enumerate(origins), (len(origins), len(unknown))]:
         if old is None:
             fresh.append(new)
@@ -110,7 +110,7 @@ def _fill_gaps(origins: Origins, unknown: list[bool]) -> list[int]:
             for place, index in zip(fresh, missing, strict=True):
                 origins[place] = index
         elif fresh and any(unknown[index] for index in missing):
-            raise Ambiguous  # one of them may be one of the new ones, changed; its unknown fields would be lost
+            raise Ambiguous  # a removed item may be a new item that was changed; its unknown fields would be lost
         else:
             gone += missing
         fresh, last = [], old
@@ -126,7 +126,7 @@ def _fill_indexes(origins: Origins, kept: dict[int, int], lists: Lists) -> list[
         else:
             gone.append(old)
     if None in origins and any(lists.unknown[old] for old in gone):
-        raise Ambiguous  # as in a gap: what seems removed may be what seems new, changed
+        raise Ambiguous  # as in a gap: an item that seems removed may be one that seems new, but changed
     return gone
 
 

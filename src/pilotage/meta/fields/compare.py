@@ -49,7 +49,7 @@ def _compare(field_type: FieldType, old: Any, new: Any, out: FieldChanges) -> bo
             return not equal(old, new)
         _compare_lists(field_type, rule, old, new, out)
         return False
-    # Values of two kinds, such as a scalar and a map, or null and a list: all below them differs.
+    # Values of different kinds, such as a scalar and a map, or null and a list: everything below them differs.
     removed, written = below(field_type, old), below(field_type, new)
     out.removed.update(removed)
     out.written.update(written)

@@ -112,7 +112,7 @@ class ListMerge:
 
 def _object(original: dict[str, Any], patch: dict[str, Any], schema: MergeSchema | None, path: str) -> dict[str, Any]:
     directive = _directive(patch, path)
-    if patch.get(PATCH) == "merge":  # it is what an object does anyway, and Kubernetes does not know it
+    if patch.get(PATCH) == "merge":  # merging is the default of an object, and Kubernetes rejects the directive
         raise _unknown_directive(patch, path)
     if directive == "delete":
         return {}
@@ -148,7 +148,7 @@ class _Field:
         if wanted is _ABSENT:
             return original
         if original is _ABSENT and isinstance(wanted, dict) and PATCH in wanted:
-            return _ABSENT  # Kubernetes drops what has a directive but meets nothing
+            return _ABSENT  # Kubernetes drops a value with a directive that has nothing to merge with
         if _is_deletion(wanted, self.path):
             return {} if isinstance(original, dict) else original
         made = _plain(wanted, self.path)

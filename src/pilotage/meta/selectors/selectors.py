@@ -95,7 +95,7 @@ class Selector:
     def from_label_selector(cls, selector: Mapping[str, Any]) -> Selector:
         """From the form in objects: a mapping with `matchLabels` and `matchExpressions`."""
         if unknown := sorted(map(str, selector.keys() - {"matchLabels", "matchExpressions"})):
-            # Passed over, a misspelt one would select everything.
+            # If it were ignored, a misspelt key would select everything.
             raise bad(f"a label selector has matchLabels and matchExpressions, not {_quoted(unknown[0])}")
         labels, expressions = selector.get("matchLabels") or {}, selector.get("matchExpressions") or []
         if not isinstance(labels, Mapping) or not isinstance(expressions, list):

@@ -240,7 +240,7 @@ def field_manager_causes(manager: Any, field: str = "fieldManager") -> list[Caus
 
 
 def _type_causes(metadata: Mapping[str, Any]) -> list[Cause]:
-    # A null counts as absent, as in Kubernetes. What is not known here is pruned or kept by others.
+    # A null counts as absent, as in Kubernetes. Unknown fields are pruned or kept elsewhere.
     found: list[Cause] = []
     if list(map(type, metadata.values())) == list(map(_TYPES.get, metadata)):
         return found  # as most are
