@@ -81,7 +81,7 @@ async def changes(
                 async for change in watch:
                     yield change
         except Exception as error:
-            version = state.version  # before the reaction drops it
+            version = state.version  # read before the reaction resets it
             reaction = reflector.react(error)
             wait = reflector.wait_after(error) if reaction.wait else 0.0
             if reaction.report:
