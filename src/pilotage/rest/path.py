@@ -357,7 +357,7 @@ def _read_delete_options(body: bytes, media: str) -> _DeleteOptions:
 
             document = protobuf.decode(protobuf.unwrap(body, _DELETE_OPTIONS))
         elif media == YAML:
-            from pilotage.meta.text import yamltext  # few bodies are: not worth an import
+            from pilotage.meta.text import yamltext  # imported on use: few bodies are protobuf
 
             document = yamltext.read(body)
         else:

@@ -61,7 +61,7 @@ def refused(error: BaseException | None) -> MissingPermission | None:
 def granted(request: APIRequest) -> Iterator[MissingPermission]:
     """The permissions that are not missing if a request succeeds."""
     is_namespace = not request.resource.group and request.resource.resource == "namespaces"
-    namespace = request.name if is_namespace else request.namespace  # a namespace is in itself
+    namespace = request.name if is_namespace else request.namespace  # the namespace of a Namespace is itself
     for one in permissions_of(request):
         yield MissingPermission((one.verb,), one.group, one.resource, namespace)
 
