@@ -191,7 +191,7 @@ def _origin(document: Document, info: ResourceInfo) -> ResourceInfo:
 def _fit_leniently(document: Document, info: ResourceInfo) -> None:
     from pilotage.schema.structural import DefaultsTooLargeError
 
-    with suppress(DefaultsTooLargeError):  # a schema that came later asks for more than there is room: as many as fit
+    with suppress(DefaultsTooLargeError):  # the defaults of a newer schema exceed the size limit: set as many as fit
         _fit(document, info)
 
 

@@ -141,8 +141,8 @@ class Registry:
         """Raise StorageError if nothing can be written now: the readiness check."""
         await self.context.storage.check()
 
-    # Who has resolved a request already, as the HTTP handler has, passes what it is about: it is not authorized again,
-    # and is in the block of `context.request()`.
+    # A caller that has resolved the request already, such as the HTTP handler, passes its resource info: the request is
+    # not authorized again, and is inside the block of `context.request()`.
 
     async def call(self, request: APIRequest, info: ResourceInfo | None = None) -> Response:
         request = self._limited(request)

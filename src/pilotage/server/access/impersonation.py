@@ -133,7 +133,7 @@ def _name_attributes(mode: Mode, user: User, name: str) -> AccessAttributes:
     if account := service_account_of(name):
         return AccessAttributes(user, mode.verb, group, "serviceaccounts", namespace=account[0], name=account[1])
     if mode.constrained and (node := _node(name)):
-        shown = ALL if mode.name == "associated-node" else node  # an account may run on any node
+        shown = ALL if mode.name == "associated-node" else node  # a service account may run on any node
         return AccessAttributes(user, mode.verb, group, "nodes", name=shown)
     return AccessAttributes(user, mode.verb, group, "users", name=name)
 

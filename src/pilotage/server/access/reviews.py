@@ -69,7 +69,7 @@ class Reviewer:
         warnings = await offload(size, steps.default, info, request, document, problems)
         if info.gvr.resource not in _UNTRACKED:
             track_create(info, request, document, now=self._context.now())
-        document.pop("status", None)  # it is in the managed fields, though the answer has another one
+        document.pop("status", None)  # the managed fields have this version, although the answer has another one
         attributes = Attributes(Operation.CREATE, request, document, None, warnings, info)
         admission = self._context.chain.of(info.group_resource)
         with with_warnings(warnings):

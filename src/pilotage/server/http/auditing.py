@@ -159,7 +159,7 @@ async def _user(incoming: http.HTTPRequest, authenticator: Authenticator) -> tup
     except Unauthorized:
         return User(), False
     except StorageError:
-        return User(), True  # the answer says what is wrong
+        return User(), True  # the answer reports the error
 
 
 async def _authorization(audit: Audit, context: RegistryContext) -> None:

@@ -47,7 +47,7 @@ class Flows:
         now = self._clock()
         if self._read_at is None or now - self._read_at > REFRESH_SECONDS:
             self._read_at = now
-            with suppress(PilotageError):  # the answer itself says what is wrong with the storage
+            with suppress(PilotageError):  # the answer itself reports the error of the storage
                 self._schemas = await self._read()
                 self._found.clear()
         user, resource = attributes.user, attributes.full_resource

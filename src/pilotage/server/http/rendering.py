@@ -26,7 +26,7 @@ def write(data: bytes, media: str, *, pretty: bool = False) -> bytes:
     if media == PROTOBUF:
         return encoded(_decode(data))
     if media == YAML:
-        from pilotage.meta.text import yamltext  # few answers are: not worth an import
+        from pilotage.meta.text import yamltext  # imported on use: few answers are YAML
 
         return yamltext.write_as_kubernetes(_decode(data))
     return msgspec.json.format(data, indent=2) if pretty else data + b"\n"

@@ -55,7 +55,7 @@ def _parameters(text: str) -> Mapping[str, str]:
     try:
         return query.parse(text)
     except BadRequest:
-        return {}  # the answer says what is wrong
+        return {}  # the answer reports the error
 
 
 def requested_seconds(incoming: http.HTTPRequest) -> float | None:

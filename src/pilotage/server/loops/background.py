@@ -80,7 +80,7 @@ class BackgroundLoops:
             try:
                 await loop()
             except Compacted:
-                continue  # overtaken: begin again from what is there now
+                continue  # compacted past the reader: start again from the current state
             except StorageError as error:
                 _log.warning("Background loop failed, retrying", loop=name, seconds=_RETRY_SECONDS, error=error)
             except Exception:

@@ -93,7 +93,7 @@ class Terminator(LogLoop):
                 else:
                     await self._empty_definition(entry)
             except RevisionConflict:
-                continue  # it has changed: the log brings us back to it
+                continue  # it has changed: its event in the log starts another attempt
             except PilotageError as error:
                 failure = error
         if failure is not None:

@@ -73,10 +73,10 @@ class CurrentObjects(Generic[T]):
         found = self.current()
         if found is not None:
             return found
-        # Before the list: a change during it is noted, and a list that fails makes nothing current.
+        # Read before the list: a change during the list is detected, and a failed list is never used as current.
         changes = self._changes
         snapshot = await self._storage.list(self._prefix, limit=self._limit)
-        if snapshot.revision < self._revision:  # a later list was faster
+        if snapshot.revision < self._revision:  # a later list has finished first
             return self._listed
         self._listed, self._revision, self._fresh = self._read(snapshot.entries), snapshot.revision, changes
         return self._listed

@@ -40,7 +40,7 @@ def read(body: bytes) -> tuple[Document, list[str]]:
 
 
 def _decoded(body: bytes) -> tuple[Any, list[str]]:
-    if body[:1] == b"{":  # most are JSON, which is read faster, unless a key is there twice
+    if body[:1] == b"{":  # most are JSON, which is decoded faster, unless a key is duplicated
         try:
             document = jsontext.read(body)
         except DecodeError:

@@ -118,7 +118,7 @@ def _versions(info: ResourceInfo, subresource: str) -> Versions:
         if version == info.gvk.api_version:
             return info
         found = info.versions.get(version)
-        # Events are in two groups: for kube-apiserver, a manager of the other one has a version that is gone.
+        # Events are in two groups: for kube-apiserver, a manager of the other group has a version that does not exist.
         return found if found is not None and found.gvk.group == info.gvk.group else None
 
     def convert(document: Document, version: str) -> Document | None:

@@ -32,7 +32,7 @@ def track_create(info: ResourceInfo, request: APIRequest, document: Document, *,
     """Set the managed fields of a new object, in place: the writer owns all its fields."""
     metadata = document["metadata"]
     given = metadata.pop(MANAGED_FIELDS, None)
-    if not info.strategy.managed_fields or len(request.body) > MAX_VALUE_BYTES:  # there would be no room for them
+    if not info.strategy.managed_fields or len(request.body) > MAX_VALUE_BYTES:  # too large with managed fields
         return
     if _untyped(info, document, {}, request.subresource):
         return
@@ -51,7 +51,7 @@ def track_create(info: ResourceInfo, request: APIRequest, document: Document, *,
 
 def _known_fields(ownership: kinds.FieldOwnership, empty: Document, document: Document) -> FieldSet:
     """The fields of a new object, found by its outline if one of the last few objects had the same."""
-    if not empty.keys() <= {"metadata"}:  # then values decide, too
+    if not empty.keys() <= {"metadata"}:  # then the values matter, too
         return _created_fields(ownership, empty, document)
     found_outline = outlines.outline(ownership.field_type, document)
     found = ownership.created.get(found_outline)
@@ -103,7 +103,7 @@ def track_update(info: ResourceInfo, request: APIRequest, document: Document, ol
     if request.subresource == "scale" and not replicas_owned(info, before):
         metadata[MANAGED_FIELDS] = before  # a Scale has the entries about its replicas: without any it is not tracked
         return
-    metadata[MANAGED_FIELDS] = before  # the same in both, which is seen at once
+    metadata[MANAGED_FIELDS] = before  # the same object in both
     write = _Write(info, request, old, document, now)
     if not sets_them:
         entries = write.renewed(before) or write.entries(managing.read(before, trusted=True))

@@ -61,7 +61,7 @@ class PodSecurity(Plugin):
     async def _validate_pods(self, attributes: Attributes, new: Document) -> None:
         is_pod = attributes.resource.resource == "pods"
         if is_pod and attributes.operation is Operation.UPDATE and not attributes.subresource:
-            return  # what an update may change about a Pod, the standards do not mention
+            return  # the standards do not restrict the fields that an update of a Pod may change
         namespace = await self.context.get(_NAMESPACES, "", attributes.request.namespace)
         labels = _labels(namespace or {})
         if is_pod:
@@ -85,7 +85,7 @@ def _labels(namespace: Document) -> Document:
 
 def _level(labels: Document, mode: str) -> str:
     level = str(labels.get(_PREFIX + mode, "privileged"))
-    return level if level in _LEVELS else "restricted"  # as strict as can be, if it is not known
+    return level if level in _LEVELS else "restricted"  # an unknown level is the strictest
 
 
 def _version(labels: Document, mode: str) -> str:

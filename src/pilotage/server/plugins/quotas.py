@@ -28,7 +28,7 @@ class ResourceQuota(Plugin):
         if not namespace or attributes.new is None or not _is_charged(attributes, resource):
             return
         if (quotas := self.context.quotas) is not None and not await quotas.list():
-            return  # from now on it is known that there are none, and writes do not come here
+            return  # from now on it is known that there are no quotas, and the plugin is skipped
         while entries := await self.context.entries(QUOTAS, namespace):
             charges = [await self._charge(attributes, resource, entry) for entry in entries]
             puts = [charge for charge in charges if charge is not None]
@@ -121,4 +121,4 @@ class QuotaStatus:
             try:
                 await self.context.storage.commit(Put(entry.key, value, expected=entry.revision))
             except RevisionConflict:
-                continue  # the log brings it back
+                continue  # its event in the log starts another attempt

@@ -57,7 +57,7 @@ class Evaluation:
         try:
             return await self._evaluator.evaluate(expression, {**self._variables, "variables": self._values})
         except EvaluationError:
-            # A variable that fails does not matter where an expression does not need its value after all.
+            # The failure of a variable is ignored if the expression does not need its value.
             if not failed:
                 raise
             raise EvaluationError(self._errors[failed[0]]) from None

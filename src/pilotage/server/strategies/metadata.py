@@ -93,7 +93,7 @@ def update_causes(
     changes = object_meta_update_causes(metadata, old, valid=not whole)
     found = whole + changes + (changes + _finalizer_causes(metadata, strategy)) * checks.changes
     if checks.whole and not whole and metadata.get("name") == old.get("name"):
-        # The same checks once more, but for the name, which has passed them when the object was created.
+        # The same checks once more, except for the name, which was checked when the object was created.
         found += _finalizer_causes(metadata, strategy) * checks.whole
     elif checks.whole:
         found += create_causes(metadata, strategy, namespaced=namespaced) * checks.whole

@@ -41,7 +41,7 @@ class Applier:
             document, problems, changed = _next_state(info, request, live, config, self.context.now())
             warnings = configuration.report_duplicates(request, duplicates)
             check_version(info, document, old, request.name)
-            if info.custom and not changed:  # nor gets it the defaults of a version that is not stored
+            if info.custom and not changed:  # nor does it get the defaults of a version that is not stored
                 return document, warnings
             return document, warnings + steps.default(info, request, document, problems)
 
@@ -54,7 +54,7 @@ class Applier:
             try:
                 return await self._create(info, request, config, duplicates)
             except AlreadyExists:
-                continue  # another writer was faster: apply to what is there now
+                continue  # a conflict with another writer: apply to the current object
 
     async def _create(
         self, info: ResourceInfo, request: APIRequest, config: Document, duplicates: list[str]

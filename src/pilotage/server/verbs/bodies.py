@@ -181,7 +181,7 @@ def _decoded(request: APIRequest, info: ResourceInfo, problems: FieldProblems) -
         # A struct or a map of Go that is decoded twice has what is in both.
         return gojson.read_merged(request.body) if problems.duplicate and not info.custom else document
     if media == YAML:
-        from pilotage.meta.text import yamltext  # few bodies are: not worth an import
+        from pilotage.meta.text import yamltext  # imported on use: few bodies are YAML
 
         try:
             document, problems.repeated = yamltext.read_lenient(request.body)
@@ -327,7 +327,7 @@ def _drop_empty_and_unknown(metadata: Document, problems: FieldProblems) -> None
     for key in [key for key, value in metadata.items() if not value or key not in _METADATA_FIELDS]:
         if key == "managedFields" and metadata[key] is not None:
             continue  # an empty list resets them
-        del metadata[key]  # what is empty is the same as absent
+        del metadata[key]  # an empty value is equivalent to an absent one
         if key not in _METADATA_FIELDS:
             problems.unknown.append(f"metadata.{key}")
 

@@ -49,7 +49,7 @@ class Deleter:
                     try:
                         found, removed = await self._delete(info, attributes, entry, admitted=admitted)
                     except RevisionConflict:
-                        continue  # another writer was faster: decide again on what is stored now
+                        continue  # a conflict with another writer: decide again for the current object
             code = 202 if request.delete.orphan_dependents is False and not removed else 200
             return Response(
                 info.strategy.decorate(found or data), code, (*info.warnings, *warnings, *attributes.warnings)

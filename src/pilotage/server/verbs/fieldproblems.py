@@ -77,8 +77,8 @@ def _duplicate(path: str) -> str:
 
 def duplicate_fields(body: bytes, document: Any) -> list[str]:
     """Paths of duplicate keys. The slow scan runs only if nothing cheaper can rule them out."""
-    # A key is what stands before `":`. Encoded again, a document has as many of them, unless one was given twice; text
-    # may look like a key, too, but does so in both, unless it is escaped in two ways.
+    # A key ends with `":`. Encoded again, a document has the same number of these, unless a key was duplicated. Strings
+    # may contain the same characters, but then both texts have them, unless they are escaped in different ways.
     written = _encode(document)
     if written == body:  # as our own client writes
         return []

@@ -68,7 +68,7 @@ def check_version(info: ResourceInfo, document: Document, current: Document, nam
         return
     if given == current["metadata"]["resourceVersion"]:
         return
-    from pilotage.rest.query import parse_int  # a read that names no version does without it
+    from pilotage.rest.query import parse_int  # imported on use: a read without a version does not need it
 
     try:
         parse_int(given, "ParseUint", _UINT64)
@@ -79,7 +79,7 @@ def check_version(info: ResourceInfo, document: Document, current: Document, nam
 
 def version_number(text: str) -> int:
     """The resource version of a query as the revision that it is; anything but a number is a 500, as in Kubernetes."""
-    from pilotage.rest.query import parse_int  # a read that names no version does without it
+    from pilotage.rest.query import parse_int  # imported on use: a read without a version does not need it
 
     try:
         return min(parse_int(text, "ParseUint", _UINT64), _LAST_REVISION)

@@ -129,7 +129,7 @@ class ObjectReader(Value, frozen=True):
             chunk = max(limit, _CHUNK) if limit else 0
             snapshot = await storage.list(prefix, start=start, limit=chunk, revision=revision)
             revision, entries = snapshot.revision, snapshot.entries
-            if selection.info.conversion is not None:  # what is selected may depend on the version
+            if selection.info.conversion is not None:  # the selection may depend on the version
                 entries = await self.context.converter.entries(entries, selection.info)
             for index, entry in enumerate(entries, 1):
                 if selection.matches(entry):

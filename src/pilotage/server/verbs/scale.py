@@ -71,7 +71,7 @@ class Scaler:
             document = _next_object(info, old, scale, paths)
             if not info.custom:  # an invalid Scale of a built-in kind is refused as such, of whatever version
                 check_version(of_scale, scale, old, request.name)
-            elif info.stored is info:  # what the path of the replicas leads through may be new, and has defaults
+            elif info.stored is info:  # objects on the path of the replicas may be new, and get defaults
                 steps.default(info, request, document, FieldProblems())
             return document, warnings
 

@@ -164,7 +164,7 @@ class Updater:
                         dry_run, fences = request.write.dry_run, request.fences
                         data = await store.update(self.context, info, document, entry, dry_run=dry_run, fences=fences)
                     except RevisionConflict:
-                        continue  # another writer was faster: decide again on what is stored now
+                        continue  # a conflict with another writer: decide again for the current object
             except ApiError as error:
                 error.warnings = (*warnings, *error.warnings)
                 raise
@@ -252,7 +252,7 @@ def _unchanged(info: ResourceInfo, document: Document, old: Document, entry: Ent
     unchanged = _keep_times(document, old)
     if info.stored is info and records.current(entry, info):
         return unchanged
-    if info.stored is not info and info.conversion is not None:  # what is the same here is the same when it is stored
+    if info.stored is not info and info.conversion is not None:  # equal documents have equal stored forms
         return unchanged and records.current(entry, info.stored)
     return same(records.storable(document, info), records.decode(records.stamp(entry.value, entry.revision)))
 

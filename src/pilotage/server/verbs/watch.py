@@ -109,7 +109,7 @@ class _Stream:
             gone = Gone(f"too old resource version: {self._since} ({error.oldest - 1})")
             yield WatchEvent("ERROR", msgspec.json.encode(gone.status.document()))
         except StorageError:
-            return  # the server is closing: the stream ends, and the reader comes back
+            return  # the server is closing: the stream ends, and the reader reconnects
 
     async def _existing(self) -> AsyncIterator[WatchEvent]:
         """The initial state."""
@@ -199,7 +199,7 @@ class _BookmarkTimes:
     def __init__(self, options: ListOptions, interval: float, deadline: float | None, now: float) -> None:
         self._interval = interval
         self._end = math.inf if deadline is None else deadline
-        # As in kube-apiserver, so that a client that comes back begins at a recent version.
+        # As in kube-apiserver, so that a client that reconnects begins at a recent version.
         last = self._end - LAST_BOOKMARK_SECONDS
         self._last = last if options.allow_watch_bookmarks and last > now else math.inf
         self._due = now + interval

@@ -18,7 +18,7 @@ async def apply_patch(
 ) -> bool:
     """Apply the patch of a webhook, and set defaults. Returns whether it changed anything.
 
-    Raises CallFailed for what is no patch, and InternalError for one that does not apply.
+    Raises CallFailed for an invalid patch, and InternalError for one that does not apply.
     """
     name, match = invocation.hook.name, invocation.match
     operations = _operations(name, verdict.patch)
@@ -38,7 +38,7 @@ async def apply_patch(
 
 
 def _operations(name: str, patch: bytes) -> list[Document]:
-    """The operations of a patch, as far as they can be read without looking at what they do."""
+    """The operations of a patch, decoded but not checked."""
     reason = ""
     try:
         operations = gojson.read(patch)

@@ -27,9 +27,9 @@ from pilotage.storage.interface import Entry, Operation, Put
 CLAIM = "allocations/services"
 """Every commit that allocates writes this key, so that no two allocate the same."""
 _RESERVED_ADDRESSES, _RESERVED_PORTS = 16, 86
-"""The first of each range are for those who ask for a certain one; they are allocated last."""
+"""The first ones of each range are meant for Services that request a certain one; they are allocated last."""
 _DRY_ADDRESS = CLUSTER_NETWORK.network_address
-"""What a dry run is given; ports are those after the range. Neither can be allocated."""
+"""The address of a dry run; its ports are those after the range. Neither can be allocated."""
 _ALLOCATED_PORT = "provided port is already allocated"
 _PORT_RANGE = (
     f"provided port is not in the valid range. The range of valid ports is {NODE_PORTS.start}-{NODE_PORTS.stop - 1}"
@@ -56,20 +56,20 @@ _decode = msgspec.json.Decoder(_Service).decode
 
 @dataclass(slots=True)
 class _Taken:
-    """What other Services have."""
+    """The addresses and ports of other Services."""
 
     addresses: set[str] = field(default_factory=set)
     ports: set[int] = field(default_factory=set)
 
     @classmethod
     def of(cls, value: bytes) -> _Taken:
-        """What one Service has."""
+        """The addresses and ports of one Service."""
         taken = cls()
         taken.add(value)
         return taken
 
     def add(self, value: bytes) -> None:
-        """Add what a stored Service has."""
+        """Add the addresses and ports of a stored Service."""
         spec = _decode(value).spec
         self.addresses.update(spec.cluster_ips or ())
         self.ports.update(port.node_port for port in spec.ports or ())
@@ -78,7 +78,7 @@ class _Taken:
 
 @dataclass(frozen=True, slots=True)
 class ServiceAllocations:
-    """Allocates what a Service needs and does not have."""
+    """Allocates the missing addresses and ports of a Service."""
 
     context: RegistryContext
 
@@ -87,7 +87,8 @@ class ServiceAllocations:
     ) -> tuple[Document, list[Operation]]:
         """A Service that is about to be stored, with its addresses and ports; `own` is the stored one that it replaces.
 
-        The operations belong into the same commit: it fails if another Service was given something meanwhile.
+        The returned operations must be in the same commit, which fails if another Service has allocated something
+        meanwhile.
         """
         name = document["metadata"]["name"]
         had = _Taken.of(own.value) if own is not None else None
@@ -96,7 +97,7 @@ class ServiceAllocations:
         key = f"{self.context.prefix}{CLAIM}"
         entry = await self.context.storage.get(key)  # read before the Services, so that it fails if they change
         taken = await self._taken(info, own)
-        document = copied(document)  # the caller may have to try again with its own
+        document = copied(document)  # a copy: the caller may have to retry with the original
         choice = _Choice(taken, had, self.context.chance, dry_run)
         causes = choice.fill(document["spec"])
         if causes:
@@ -104,7 +105,7 @@ class ServiceAllocations:
         return document, [Put(key, b"", expected=entry.revision if entry is not None else 0)]
 
     async def _taken(self, info: ResourceInfo, own: Entry | None) -> _Taken:
-        """What other Services have."""
+        """The addresses and ports of other Services."""
         taken = _Taken()
         for entry in (await self.context.storage.list(self.context.prefix + info.collection)).entries:
             if own is None or entry.key != own.key:
@@ -113,7 +114,7 @@ class ServiceAllocations:
 
 
 def _lacks(spec: Document, had: _Taken | None) -> bool:
-    """Whether a Service needs an address or a port that it had not before."""
+    """Whether a Service needs a new address or port."""
     known = had or _Taken()
     addresses, ports = spec.get("clusterIPs") or [], spec.get("ports") or []
     if needs_cluster_ip(spec) and not is_headless(spec) and not (addresses and known.addresses.issuperset(addresses)):
@@ -136,7 +137,7 @@ class _Choice:
     """How many ports a dry run has been given."""
 
     def fill(self, spec: Document) -> list[Cause]:
-        """Set the addresses and ports that are absent, in place. What is wrong with those that are there."""
+        """Set the missing addresses and ports, in place. Returns what is wrong with the given ones."""
         causes: list[Cause] = []
         if needs_cluster_ip(spec) and not is_headless(spec):
             causes = self._fill_addresses(spec)
@@ -193,7 +194,7 @@ class _Choice:
         spec["healthCheckNodePort"] = number or self._next_port()
 
     def _problem(self, port: int) -> str:
-        """Why a port that a writer asks for cannot be given; a dry run does not look at the range."""
+        """Why a requested port cannot be allocated; a dry run does not check the range."""
         if self.had is not None and port in self.had.ports:
             return ""
         if port in self.taken.ports:

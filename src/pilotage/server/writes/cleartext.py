@@ -1,4 +1,4 @@
-"""Secrets that would be stored in clear beside encrypted ones: a program that was not given the keys."""
+"""Detects a program without the keys that would store unencrypted Secrets beside encrypted ones."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ _FIRST = 100
 
 
 class CleartextCheck:
-    """Refuses a Secret of a program without keys where the tenant has encrypted ones.
-
-    The first look is at all Secrets, later ones at a few: another program may have encrypted them since.
+    """Rejects a Secret of a program without keys if the tenant has encrypted ones. The first check reads all Secrets,
+    later ones a few: another program may have encrypted them since.
     """
 
     def __init__(self, storage: Storage, prefix: str) -> None:

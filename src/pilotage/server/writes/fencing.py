@@ -1,4 +1,4 @@
-"""The commit of a request: that of a leader only if its term as the holder of a Lease has not ended."""
+"""Commits the operations of a request: those of a leader only while its term as the holder of a Lease lasts."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ async def _commit_fenced(context: RegistryContext, fences: Sequence[Fence], oper
         except RevisionConflict as conflict:
             if conflict.key not in checks:
                 raise
-            # The lease was renewed in this moment, or it was taken: look again.
+            # The lease was renewed or taken over meanwhile: read it again.
 
 
 async def _unchanged(context: RegistryContext, term: LeaderTerm) -> Check:
-    """The condition that the lease is still as it was when the term was found valid. Raises Forbidden."""
+    """The condition that the lease has not changed since the term was found valid. Raises Forbidden."""
     leases = await context.catalogue.find(_LEASES)
     key = context.key(leases, term.namespace, term.name)
     entry = await context.storage.get(key)

@@ -31,9 +31,8 @@ _FLOAT = re.compile(rb"[0-9](?:\.[0-9]|[eE]|[0-9]{18})")  # an integer beyond 64
 def default(
     info: ResourceInfo, request: APIRequest, document: Document, problems: FieldProblems, *, complete: bool = False
 ) -> list[str]:
-    """Prune and default by the schema of a CRD, then by the strategy, in place. The warnings about dropped fields.
-
-    For a document that is known to be `complete` the schema has nothing to do.
+    """Prune and default by the schema of a CRD, then by the strategy, in place. Returns the warnings about dropped
+    fields. A document that is known to be `complete` needs no work by the schema.
     """
     schema = info.schema
     complete = complete or (schema is not None and schema.is_complete(document))
@@ -56,7 +55,7 @@ def default(
 
 
 def prepare_create(info: ResourceInfo, document: Document, *, now: str, uid: str) -> list[str]:
-    """Make a document a new object, in place, except for a name to be generated. The warnings."""
+    """Turn a document into a new object, in place, except for a name to be generated. Returns the warnings."""
     metadata = document["metadata"]
     meta.reset(metadata, now=now, uid=uid)
     _drop_empty_lists(info, document)
@@ -69,7 +68,8 @@ def prepare_create(info: ResourceInfo, document: Document, *, now: str, uid: str
 def prepare_update(
     info: ResourceInfo, request: APIRequest, document: Document, old: Document
 ) -> tuple[Document, list[str]]:
-    """The next state of `old`: a subresource sets its part, and what only the server sets stays. The warnings."""
+    """The next state of `old`: a subresource sets its part, and fields that only the server sets are kept. Also the
+    warnings."""
     strategy, metadata = info.strategy, document["metadata"]
     warnings: list[str] = []
     meta.carry_over(metadata, old["metadata"], namespaced=info.namespaced)
@@ -141,14 +141,13 @@ def validate_update(
 
 
 def _first(causes: Iterable[Cause]) -> Iterator[Cause]:
-    """As many causes as an answer has, and one more, by which it says so."""
+    """The maximum number of causes of an answer, and one more cause that states that there are others."""
     return islice(causes, MAX_CAUSES + 1)
 
 
 def drop_unknown(info: ResourceInfo, document: Document) -> None:
-    """Drop what webhooks have added to a custom resource and its schema does not know, in place.
-
-    It comes last: the validating webhooks see these fields.
+    """Drop fields that webhooks have added to a custom resource and that its schema does not know, in place. This is
+    the last step: the validating webhooks see these fields.
     """
     if info.schema is not None:
         info.schema.prune(document)
@@ -162,7 +161,7 @@ def schema_causes(
     metadata: list[Cause],
     tolerated: list[Cause] | None = None,
 ) -> list[Cause]:
-    """What the schema of a definition says; the rules of a built-in kind are those of its strategy.
+    """The causes of the schema of a definition; the rules of a built-in kind are in its strategy.
 
     What is wrong with the metadata may keep rules of a definition from being evaluated.
     """

@@ -1,4 +1,4 @@
-"""The last step of a write: the object in its storage version, committed if nothing it depends on has changed."""
+"""The last step of a write: commits the object in its storage version, if nothing that it depends on has changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def create(context: RegistryContext, info: ResourceInfo, request: APIReque
         _check_version(document["metadata"].get("resourceVersion", ""))
     key = context.key(info, request.namespace, name)
     while True:
-        # Before the name is looked up, as in Kubernetes: an address that is taken, or a failed conversion, comes first.
+        # Before the name is looked up, as in Kubernetes: errors of the allocation or the conversion come first.
         _, value, operations = await _prepare_stored(context, info, document, None, dry_run=request.write.dry_run)
         existing = await context.storage.get(key)
         if existing is not None:
@@ -44,14 +44,15 @@ async def create(context: RegistryContext, info: ResourceInfo, request: APIReque
         except RevisionConflict as conflict:
             if conflict.key == info.definition_key:
                 raise Redefined from None
-            continue  # the key was taken, or the namespace has changed: look again
+            continue  # the key exists meanwhile, or the namespace has changed: check again
         if info.strategy.names_resources:
             await DefinitionNames(context).accept(key)
         return await _reread(context, value, info, revision) if info.converts else records.reread(value, info, revision)
 
 
 def _check_version(version: str) -> None:
-    """A new object has no version. As in Kubernetes, what is not a number is ignored, and an update that creates."""
+    """Raise an error if a new object has a resource version. As in Kubernetes, versions that are not numbers are
+    ignored, and so are updates that create."""
     if version.isdecimal() and int(version[:20]):
         message = "resourceVersion should not be set on objects to be created"
         raise ApiError(status=Status(500, "", message))
@@ -66,7 +67,7 @@ async def update(
     dry_run: bool,
     fences: Sequence[Fence] = (),
 ) -> bytes:
-    """Replace an object, or remove it if its last finalizer went. Returns its bytes. Raises RevisionConflict."""
+    """Replace an object, or remove it if its last finalizer was removed. Returns its bytes. Raises RevisionConflict."""
     document, value, operations = await _prepare_stored(context, info, document, entry, dry_run=dry_run)
     revision = entry.revision
     if dry_run:
@@ -97,9 +98,8 @@ async def storable(context: RegistryContext, document: Document, info: ResourceI
 async def _prepare_stored(
     context: RegistryContext, info: ResourceInfo, document: Document, own: Entry | None, *, dry_run: bool
 ) -> tuple[Document, bytes, list[Operation]]:
-    """The object with what it has alone among all others, its bytes, and what the commit has to include for that.
-
-    The bytes are without managed fields if there is no room for them.
+    """The object with its unique names, addresses and ports, its bytes, and the operations that the commit must include
+    for these. The bytes are without managed fields if the object would exceed the size limit with them.
     """
     operations: list[Operation] = []
     if info.strategy.confidential:
@@ -115,7 +115,7 @@ async def _prepare_stored(
 
 
 async def _conditions(context: RegistryContext, info: ResourceInfo, namespace: str, name: str) -> list[Operation]:
-    """What else must hold at the moment of the commit, and what else it creates."""
+    """Further conditions of the commit, and further objects that it creates."""
     conditions: list[Operation] = []
     if info.custom:  # else an object could be created after its definition was found to have none
         conditions.append(Check(info.definition_key, info.definition_revision))

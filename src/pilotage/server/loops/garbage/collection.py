@@ -116,7 +116,7 @@ class Collector(LogLoop):
             await self._collect(key)
         except (Conflict, Redefined) as error:
             if key in self._conflicts:
-                self._note_failure(key, error)  # not a change, then: a plugin refuses it
+                self._note_failure(key, error)  # not a conflict: an admission plugin rejects it
             else:
                 self._conflicts.add(key)
                 self._graph.queue((key,))  # it has changed meanwhile: decide again
@@ -193,7 +193,7 @@ class Collector(LogLoop):
             if owner is None:
                 self._unknown_owners.add(key)
                 return None
-            if owner.namespaced and not info.namespaced:  # nothing says which namespace its owner is in
+            if owner.namespaced and not info.namespaced:  # the namespace of its owner is unknown
                 await record_invalid_owner(self._context, info, metadata, reference)
                 return None
             states.append((reference, await self._owner_state(owner, reference, metadata.namespace)))

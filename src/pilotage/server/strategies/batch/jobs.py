@@ -34,7 +34,7 @@ class JobStrategy(Strategy):
         default_counts(spec)
         labels = (spec["template"].get("metadata") or {}).get("labels")
         if labels and not document["metadata"].get("labels"):
-            document["metadata"]["labels"] = labels  # the same mapping: what is added to it, both get
+            document["metadata"]["labels"] = labels  # the same mapping: a label that is added is in both
 
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)

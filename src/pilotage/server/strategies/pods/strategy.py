@@ -25,7 +25,7 @@ from pilotage.server.strategies.pods.update import validate_ephemeral_containers
 from pilotage.server.strategies.pods.warnings import pod_warnings, template_warnings
 from pilotage.server.strategies.strategy import Strategy, copy_field
 
-_MAX_WARNINGS = 200  # no more fit into an answer
+_MAX_WARNINGS = 200  # an answer has no more causes
 
 
 class PodStrategy(Strategy):

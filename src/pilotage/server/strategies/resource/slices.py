@@ -106,7 +106,7 @@ def _validate_spec(spec: Document, old: Document | None) -> Iterator[Cause]:
                 yield invalid(path, value, IMMUTABLE)
     yield from _validate_nodes(spec)
     devices, counters = spec.get("devices") or [], spec.get("sharedCounters") or []
-    if spec.get("devices") is not None and spec.get("sharedCounters") is not None:  # be they empty
+    if spec.get("devices") is not None and spec.get("sharedCounters") is not None:  # even if they are empty
         yield invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed")
     yield from _validate_devices(devices, old, by_device=spec.get("perDeviceNodeSelection") is True)
     yield from validate_set(counters, "spec.sharedCounters", _MAX_COUNTER_SETS, _validate_counter_set, _name)

@@ -54,7 +54,7 @@ def resolve_families(spec: Document, old: Document | None) -> list[Cause]:
         families = families or [FAMILIES[0]]
         if len(families) == 1 and policy != "SingleStack":
             families = [*families, next(family for family in _FAMILIES if family != families[0])]
-        spec["ipFamilies"] = families  # without a selector it may have families that the cluster has not
+        spec["ipFamilies"] = families  # without a selector it may have families that the cluster does not have
         return []
     causes += _validate_cluster(policy, families)
     if not causes:
