@@ -1,4 +1,4 @@
-"""Bases of storages: one that asks no server, and one in front of another storage."""
+"""Base classes of storages: for one without a server, and for one in front of another storage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NO_REQUEST: AbstractAsyncContextManager[None] = nullcontext()
 
 
 class LocalStorage:
-    """A storage that asks no server, and deletes nothing by itself."""
+    """A storage that needs no server, and does not delete expired values."""
 
     @property
     def expires(self) -> bool:
@@ -22,7 +22,7 @@ class LocalStorage:
 
 
 class StorageWrapper:
-    """Passes every call on to another storage. A subclass overrides what it observes or changes."""
+    """Passes every call to another storage. A subclass overrides the methods that it observes or changes."""
 
     def __init__(self, inner: Storage) -> None:
         self._inner = inner

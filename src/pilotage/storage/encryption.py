@@ -1,8 +1,8 @@
 """Encryption at rest: a storage in front of another one, which encrypts the values of some keys.
 
-A value is encrypted with AES-256 in GCM mode under the first of the given keys, together with its place: moved to
-another key, it cannot be decrypted. Values are decrypted with the key that is named in front of them, and values that
-were stored before are read as they are. `rotate` writes all values again under the first key.
+A value is encrypted with AES-256 in GCM mode under the first of the given keys, bound to its storage key: moved to
+another storage key, it cannot be decrypted. Values are decrypted with the key whose name precedes them, and unencrypted
+values are read unchanged. `rotate` writes all values again under the first key.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class EncryptedStorage(StorageWrapper):
         return None if entry is None else self._clear_entry(entry)
 
     def _clear_entry(self, entry: Entry) -> Entry:
-        """The entry as it was given. It is remembered on the stored one, so that readers share what they decode."""
+        """The decrypted entry. It is cached on the stored entry, so that readers share what they decode."""
         if not self._chosen(entry.key):
             return entry
         memo = entry.memo
@@ -188,7 +188,7 @@ class EncryptedStorage(StorageWrapper):
 
 
 class _Decrypted:
-    """What a stored entry remembers: only who has the same keys may use it."""
+    """The cache of a stored entry: only a storage with the same keys may use it."""
 
     __slots__ = ("cipher", "entry")
 

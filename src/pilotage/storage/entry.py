@@ -1,4 +1,4 @@
-"""What a storage holds: values under keys, as commits wrote them. Light to import: reads need nothing else."""
+"""The entries of a storage: values under keys, as commits wrote them. Light to import: reads need nothing else."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Put(msgspec.Struct, frozen=True, gc=False):
     lifetime: int = 0
     """Seconds after which a storage that `expires` values deletes this one; 0: never. Other storages ignore it."""
     for_deletion: bool = False
-    """Whether it is a step of a deletion, as to mark an object: it may use the space that is kept for deletes."""
+    """Whether it is a step of a deletion, such as marking an object: it may use the space reserved for deletes."""
 
     def __repr__(self) -> str:
         return f"Put(key={self.key!r}, expected={self.expected!r})"
@@ -77,9 +77,8 @@ class Watch(Protocol):
 
     @property
     def position(self) -> int:
-        """Every commit up to this one was given out, or does not touch the prefix: what a bookmark may promise.
-
-        (The storage's own revision may already be ahead of what was given out.)
+        """Every commit up to this revision was delivered, or does not touch the prefix: the version of a bookmark. (The
+        revision of the storage may already be higher.)
         """
 
 
@@ -101,8 +100,8 @@ class Storage(Protocol):
     def request(self) -> AbstractAsyncContextManager[None]:
         """A block whose reads show every commit that was acknowledged before it began, or before a conflict in it.
 
-        A storage that must ask a server asks once for the block, and not for each read. A block in another one is a
-        part of it. Only a storage that never raises StorageUnavailable returns `bases.NO_REQUEST`.
+        A storage on a server asks it once for the block, and not for each read. A nested block is part of the outer
+        one. Only a storage that never raises StorageUnavailable returns `bases.NO_REQUEST`.
         """
 
     async def get(self, key: str) -> Entry | None:

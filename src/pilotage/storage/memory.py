@@ -16,7 +16,7 @@ class MemoryStorage(HistoryStorage):
     """A Storage without I/O: no call waits, except a watch.
 
     `first_revision` is the revision of the empty storage. A program whose clients outlive it begins at a number that
-    rises from run to run, such as the time, so that no revision ever comes again.
+    increases from run to run, such as the time, so that no revision is used twice.
     """
 
     def __init__(

@@ -37,7 +37,7 @@ async def open_served_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_
     """Open a storage for a server whose clients outlive it.
 
     One in memory begins at the time in microseconds, and not at 1: a client that asks for changes since a revision of
-    an earlier run must learn that they are lost, instead of waiting for that revision to come again.
+    an earlier run must get an error, instead of waiting until that revision is reached again.
     """
     if url == "memory:":
         from .memory import MemoryStorage

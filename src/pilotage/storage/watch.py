@@ -1,4 +1,4 @@
-"""Watches: cursors on the log of a history. A waiting watch is one future; nothing is buffered for a slow one."""
+"""Watches: cursors on the log of a history. A waiting watch is one future; nothing is buffered for a slow watch."""
 
 from __future__ import annotations
 

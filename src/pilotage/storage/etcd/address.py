@@ -93,7 +93,7 @@ def _endpoint(url: str, text: str) -> Address:
 
 
 def _prefix(url: str, path: str) -> str:
-    """`/a/b/`: no other prefix begins with it, unless it is below it."""
+    """`/a/b/`: it ends with a slash, so that no prefix is the beginning of another one."""
     path = path.strip("/")
     if any(character in path for character in "\0\\") or "//" in path:
         raise StorageError(f"{url!r}: {path!r} cannot be the prefix of keys")

@@ -75,12 +75,13 @@ class EtcdClient:
         self.member = 0
         """The number of the member that is called now."""
         self.failure = "it is slow"
-        """Why the last call failed that did."""
+        """Why the last failed call has failed."""
 
     async def call(self, method: Method, request: Any, *, writes: bool = False) -> CallResponse:
         """Call a method on any member. Raises StorageError; StorageUnavailable if no member answers in time.
 
-        A call that may have taken effect is sent again, too: every commit takes effect once, however often it is sent.
+        A call that may have taken effect is sent again, too: every commit takes effect once, even if it is sent several
+        times.
         """
         data = request.SerializeToString()
         loop = asyncio.get_running_loop()
@@ -97,7 +98,7 @@ class EtcdClient:
                         await self._renew(metadata)
                         continue
                     if not transient(error):
-                        # "Nothing was written" is known of the last attempt only.
+                        # That nothing was written is known of the last attempt only.
                         raise self._unavailable(error, sent=True) if uncertain else self._refusal(error) from error
                 self.failure = str(error)
                 uncertain = uncertain or (writes and _may_have_arrived(error))
@@ -162,7 +163,7 @@ class EtcdClient:
 
 
 def pause(failures: int) -> float:
-    """How long to wait after so many failures in a row."""
+    """How long to wait after this many failures in a row."""
     return min(_FIRST_PAUSE * 2.0 ** min(failures - 1, 10), _LONGEST_PAUSE)
 
 

@@ -30,7 +30,8 @@ class Leases:
         self._granting = asyncio.Lock()
 
     async def lease(self, lifetime: int, now: float, keys: int = 1) -> int:
-        """The id of a lease that ends `lifetime` seconds from `now` or a little later, for so many new keys."""
+        """The id of a lease that ends `lifetime` seconds from `now` or a little later; `keys` is the number of new
+        keys."""
         async with self._granting:  # callers at the same time share one
             lease = self._leases.get(lifetime)
             if lease is None or now >= lease.until or lease.keys >= _SHARED_KEYS:
@@ -40,7 +41,7 @@ class Leases:
         return lease.id
 
     def forget(self) -> None:
-        """Etcd does not know one of them any more."""
+        """Drop all leases: etcd does not know one of them any more."""
         self._leases.clear()
 
     async def _grant(self, seconds: int) -> int:

@@ -44,7 +44,7 @@ class Mirror:
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._behind = asyncio.Event()
         self._moved = 0.0
-        """When the copy last moved, or the watch was started."""
+        """When the copy last made progress, or the watch was started."""
         self._loading = False
         self._established = False
         self._task: asyncio.Task[None] | None = None
@@ -126,7 +126,8 @@ class Mirror:
         watch.result()
 
     def _restart(self) -> None:
-        """Start the watch on another member, unless it has moved or was started a moment ago, or all keys are loaded.
+        """Start the watch on another member, unless it has made progress or was started a moment ago, or all keys are
+        being loaded.
 
         Many readers wait for one watch: each of them calls this when it has waited for long.
         """
@@ -135,10 +136,11 @@ class Mirror:
             self._watch.cancel()
 
     async def _follow(self, member: int) -> None:
-        """Apply the events of one watch. Returns when etcd has compacted what comes next and all is loaded again.
+        """Apply the events of one watch. Returns when etcd has compacted the next revision and all keys were loaded
+        again.
 
-        The read before it renews a token that has expired, and finds out if etcd has lost what the copy has: a watch
-        from a revision that etcd has not reached waits without an error.
+        The read before it renews a token that has expired, and detects that etcd has lost data that the copy has: a
+        watch from a revision that etcd has not reached waits without an error.
         """
         self._moved = asyncio.get_running_loop().time()
         check_revision(self._client, self.history.revision, await current_revision(self._client, self._keys))
@@ -199,7 +201,7 @@ class Mirror:
             await asyncio.sleep(_PROGRESS_PAUSE)
 
     def _apply(self, events: Iterable[Any]) -> bool:
-        """Add events to the history; False if they do not fit to it."""
+        """Add events to the history; False if they do not follow its last revision."""
         commits: list[Commit] = []
         for revision, group in groupby(events, key=_revision):
             if revision <= self.history.revision:

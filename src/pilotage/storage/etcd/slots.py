@@ -1,7 +1,7 @@
 """Slots: small keys that are written together with a commit, and show whether it took effect if its response is lost.
 
 Each commit has a slot of its own while it runs, and is conditional on the slot's revision. So it takes effect once,
-however often it is sent, and the revision that etcd has for the slot is that of the commit. A slot has a lease: etcd
+even if it is sent several times, and the revision of the slot in etcd is that of the commit. A slot has a lease: etcd
 removes the slots of a program that was killed.
 """
 

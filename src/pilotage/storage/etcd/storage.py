@@ -137,7 +137,7 @@ class EtcdStorage(HistoryStorage):
 
     async def _remove_slots(self) -> None:
         if self._slots.used:
-            with suppress(StorageError, TimeoutError):  # what stays are a few empty keys
+            with suppress(StorageError, TimeoutError):  # only a few empty keys remain
                 async with asyncio.timeout(_REMOVAL_SECONDS):
                     await self._client.call(TXN, deletion(self._slots.start, self._slots.end), writes=True)
 
@@ -213,7 +213,7 @@ class EtcdStorage(HistoryStorage):
             ) from error
 
     async def _send_again(self, operations: Sequence[Operation], slot: Slot, *, uncertain: bool) -> int:
-        """Another program has removed the slot."""
+        """Send the commit again: another program has removed the slot."""
         if uncertain:
             raise StorageUnavailable(
                 f"{self._client.address}: the response of etcd was lost, and another program has removed keys below"
@@ -273,7 +273,7 @@ class EtcdStorage(HistoryStorage):
             task.exception()  # every reader may have been cancelled, so that none retrieves it
 
     async def _ask(self) -> None:
-        """Ask once for all readers that come until the question is sent."""
+        """Ask once for all readers that arrive before the request is sent."""
         async with self._asking:
             self._next = None
             known = self._history.revision

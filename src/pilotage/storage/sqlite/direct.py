@@ -175,7 +175,7 @@ class _Writing:
 
 
 class _Caller:
-    """Who waits for a job: the call that has it done."""
+    """The waiter of a job: the call that runs it."""
 
     __slots__ = ("outcome",)
 

@@ -1,7 +1,7 @@
 """The SQLite file of a storage: creates it, opens it, or refuses it with a reason.
 
-A file is made whole under another name and then renamed, so that one that is there is never half made. What is refused
-is left as it was found.
+A new file is written completely under another name and then renamed, so that an existing file is never incomplete. A
+file that is refused is not changed.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def _read_header(path: str) -> bytes:
     """The first 100 bytes, read through SQLite.
 
     Closing a descriptor of our own would drop the locks that this process has on the file, if it has it open already:
-    then another process takes itself for the last one, and removes the WAL that we go on writing to.
+    then another process considers itself the last one, and removes the WAL that this process continues to write to.
     """
     file = apsw.VFSFile("", path, [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
     try:

@@ -41,7 +41,7 @@ def refuse_newer(path: str, version: int, needs: str) -> None:
 def upgrade(path: str, write_meta: Callable[[apsw.Connection, str, str], None]) -> int:
     """Bring a file to the newest format: all steps or none. Returns the format before. Needs the lock of the storage.
 
-    Raises StorageBusy while another process has it open: that would go on writing in the format it knows.
+    Raises StorageBusy while another process has it open: that process would continue to write in the old format.
     """
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     with closing(connection):

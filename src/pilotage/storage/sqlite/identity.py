@@ -1,6 +1,6 @@
 """Whether the files of an open SQLite storage are still those that were opened.
 
-SQLite goes on writing to a file that was removed, and what is written there is lost with the process. Where `-shm` was
+SQLite continues to write to a file that was removed, and the data is lost when the process ends. Where `-shm` was
 removed, a process that opens the storage afterwards does not see the others' commits, and overwrites them.
 """
 

@@ -1,4 +1,4 @@
-"""What the storage thread is asked to do, and by whom."""
+"""The jobs of the storage thread, and their waiters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_BYTES = 8 << 20
 
 
 class Waiter(Protocol):
-    """Who waits for the outcome of a job: a future of the loop, or the caller itself."""
+    """Receives the outcome of a job: a future of the loop, or the caller itself."""
 
     def cancelled(self) -> bool: ...
 

@@ -7,8 +7,8 @@ Four numbers are mapped into the memory of every process that has the storage op
     holder     the process that holds the lock, for the message to one that waits too long
     full       whether the disk was full, and the space that is kept for deletes is in use (see `reserve`)
 
-A reader that has come as far as `reached` has missed nothing, and need not ask SQLite: that makes reads linearizable
-between processes at the price of looking at a number. `durable` lets an opening notice that commits are missing.
+A reader that has read up to `reached` has missed nothing, and need not query SQLite: so reads are linearizable between
+processes at the cost of comparing a number. With `durable`, opening the storage detects missing commits.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ SIZE = 4096
 """The bytes of the lock and its numbers. Behind them is the space that is kept for deletes."""
 _REACHED, _DURABLE, _HOLDER, _FULL = 1, 2, 3, 4  # in words of eight bytes; the magic is word 0
 LOCK_TIMEOUT = 4.0
-"""Seconds to wait for another process: less than a leader's time for one request (5 s), so that its log names it."""
+"""Seconds to wait for another process: less than the timeout of a leader's request (5 s), so that its log names the
+process."""
 _SHORT_TIMEOUT = 0.1  # after a failed wait for the same holder: the next callers fail soon
 
 

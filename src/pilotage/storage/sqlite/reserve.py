@@ -1,4 +1,5 @@
-"""Disk space that is kept for deletes, so that a full disk can be emptied: blocks behind the lock of the lock file.
+"""Disk space that is reserved for deletes, so that objects can be deleted on a full disk: blocks behind the lock of the
+lock file.
 
 On a full disk, commits that create or update are refused. Deletes, compaction and shrinking release the reserve and
 use its blocks, until there is space on the disk and the reserve is allocated again. While it is not complete, all
@@ -42,7 +43,8 @@ class Reserve:
         return max(0, os.fstat(self._lock.descriptor).st_size - SIZE)
 
     def keep(self) -> bool:
-        """Allocate what is missing. Returns whether all is there; on a disk that was full, with a quarter to spare.
+        """Allocate the missing part. Returns whether the reserve is complete; on a disk that was full, with a quarter
+        more free.
 
         If the disk has less, all of that is allocated: other programs would take it.
         """
@@ -59,7 +61,8 @@ class Reserve:
         return not self._lock.full
 
     def _resize(self, size: int) -> bool:
-        """Allocate so many bytes in all, or change nothing. True also under a limit of file sizes: others may fit."""
+        """Allocate `size` bytes in total, or change nothing. True also if a limit of file sizes prevents it: other
+        files may grow."""
         kept = self.bytes
         try:
             _allocate(self._lock.descriptor, SIZE + size)

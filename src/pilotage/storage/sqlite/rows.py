@@ -24,7 +24,7 @@ def checksum(number: int, key: str, value: bytes | None, created: int) -> int:
 
 
 def verify(row: Row) -> None:
-    """Raise StorageBroken for a row that is not as it was written."""
+    """Raise StorageBroken for a row whose checksum is wrong."""
     number, key, value, created, expected = row
     try:
         actual = checksum(number, key, value, created)

@@ -114,9 +114,9 @@ class SqliteStorage(HistoryStorage):
         await asyncio.shield(self._closing)
 
     def _hand_over(self) -> None:
-        """Give the thread the commits of all tasks that were ready together.
+        """Pass the commits of all tasks that were ready together to the thread.
 
-        With the first of them alone, it would compete with the others for the GIL, and sync the file once more.
+        If it got the first of them alone, it would compete with the others for the GIL, and sync the file once more.
         """
         if self._commits:
             self._writer.jobs.put(self._commits)

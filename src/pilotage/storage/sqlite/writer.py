@@ -55,9 +55,10 @@ class SQLiteWriter:
 
     def __init__(self, file: OpenFile, history: History, deliver: Deliver) -> None:
         self.jobs: queue.SimpleQueue[Sequence[Job]] = queue.SimpleQueue()
-        """What was handed over: of each sequence, the thread takes all or nothing."""
+        """The queue of jobs: the thread takes each sequence as a whole."""
         self.announced = 0
-        """The value of `lock.reached` that this process wrote: its own readers need not read the file for it."""
+        """The value of `lock.reached` that this process wrote: for it, readers of this process need not read the
+        file."""
         self._log = file.log
         self._lock = file.lock
         self._reserve = file.reserve
@@ -186,7 +187,7 @@ class SQLiteWriter:
             return self._free(lambda: self._write(jobs))
 
     def _free(self, change: Callable[[], T]) -> T:
-        """Make a change that frees space, with the space that is kept for it. The WAL is used from its start again."""
+        """Make a change that frees space, with the reserved space. The WAL is then reused from its start."""
         return self._reserve.lend(change, self._checkpoint)
 
     def _write(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
@@ -338,12 +339,12 @@ class SQLiteWriter:
     def _keep_space(self) -> None:
         """Keep as much space as a database of this size needs. Needs the lock."""
         self._reserve.keep()
-        # What is in the WAL must fit into the file also on a full disk: into a half of the reserve.
+        # The content of the WAL must fit into the file even on a full disk, that is into half of the reserve.
         self._log.checkpoint_pages = self._reserve.bytes // PAGE_BYTES // 2
 
     def _reclaim_space(self) -> None:
         """On a full disk: allocate the reserve again, if need be with free pages of the file."""
-        with suppress(StorageError), self._usable():  # what is broken is reported by the job that follows
+        with suppress(StorageError), self._usable():  # a broken storage is reported by the next job
             with suppress(StorageFull):
                 self._log.checkpoint()
             self._keep_space()
