@@ -120,8 +120,8 @@ def traceback_of(formatter: logging.Formatter, record: logging.LogRecord, *, who
 def program_frames(error: BaseException) -> Iterator[tuple[BaseException, list[traceback.FrameSummary]]]:
     """An error and its causes, each with the frames of its traceback that are in the program, not in this library.
 
-    An error without such frames is there if it is the cause of another (`raise … from`), and not if it was merely
-    being handled: that is how the library works inside.
+    An error without such frames is included if it is the cause of another (`raise … from`), but not if it was only
+    being handled, which is internal to the library.
     """
     seen: set[int] = set()
     current: BaseException | None = error

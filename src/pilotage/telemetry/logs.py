@@ -3,8 +3,8 @@
     log = logger("setup")
     log.info("Reconciled GPU", name="gpu-1", uuid="GPU-1")
 
-An event is one line, whatever its values are: what would break the line is escaped. A value that cannot be printed is
-shown as such; logging never raises.
+An event is always one line: characters that would break the line are escaped. A value that cannot be printed is shown
+as a placeholder; logging never raises.
 """
 
 from __future__ import annotations
@@ -147,10 +147,10 @@ def configure_logging(
 ) -> None:
     """Send all logging of the process to `stream` (standard error), from `level` on.
 
-    Readable lines on a terminal, JSON lines elsewhere, or as `json` says. A level below INFO is for Pilotage and the
-    loggers made with `logger`; those of other libraries stay at INFO. `levels` are levels by logger and its children:
-    `{"pilotage.device": "debug", "hpack": "debug"}`; the name "" is every other logger. The environment variable
-    PILOTAGE_LOG_LEVELS overrides both. `formatter` replaces ours. May be called again; handlers of the program
+    Readable lines on a terminal, JSON lines elsewhere, unless `json` sets it. A level below INFO is for Pilotage and
+    the loggers made with `logger`; those of other libraries stay at INFO. `levels` are levels by logger and its
+    children: `{"pilotage.device": "debug", "hpack": "debug"}`; the name "" is every other logger. The environment
+    variable PILOTAGE_LOG_LEVELS overrides both. `formatter` replaces ours. May be called again; handlers of the program
     stay. Raises ValueError for an unknown level.
     """
     wanted, by_logger = levels_.from_environment(os.environ.get(levels_.ENVIRONMENT, ""))

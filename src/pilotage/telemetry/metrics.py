@@ -3,7 +3,7 @@
     reconciles = REGISTRY.counter("reconciles_total", "Reconciles by controller.", ("controller",))
     reconciles.labels("database").inc()
 
-Keep what `labels` gives where the values are fixed: counting is then one call.
+Keep the result of `labels` if the values are fixed: counting is then one call.
 """
 
 from __future__ import annotations

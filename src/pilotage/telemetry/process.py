@@ -1,6 +1,6 @@
 """The metrics of the process and of Python, with the names of Prometheus' client for Python.
 
-What the system has no /proc for is left out.
+Metrics that need /proc are omitted on systems without it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ def collector(registry: Registry = REGISTRY) -> PrometheusCollector:
 
 
 def join(registry: Registry = REGISTRY) -> bool:
-    """Register with `prometheus_client`'s default registry if the program has imported it, and return whether."""
+    """Register with `prometheus_client`'s default registry if the program has imported it; returns whether it has."""
     client: Any = sys.modules.get("prometheus_client")
     if client is None:
         return False

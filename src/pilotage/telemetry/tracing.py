@@ -1,6 +1,6 @@
 """OpenTelemetry traces: a span for each reconcile, with children for the calls to the API server.
 
-Off until `configure_tracing` is called; what is off costs one comparison. It needs the extra `otel`.
+Off until `configure_tracing` is called; while it is off, it costs one comparison. It needs the extra `otel`.
 """
 
 from __future__ import annotations
