@@ -9,8 +9,8 @@
 - `pilotage.testing.environment`: that fixture's value, which needs no pytest
 - `pilotage.testing.loop`: an event loop whose time is virtual and whose scheduling follows a seed
 - `pilotage.testing.proxy`: a proxy that injects faults of the network
-- `pilotage.testing.conversion`: conversions between versions lose nothing, checked with random objects
-- `pilotage.testing.storage`: what every storage must do, as checks that any test suite can run
+- `pilotage.testing.conversion`: checks with random objects that conversions between versions lose nothing
+- `pilotage.testing.storage`: conformance checks for storages, which any test suite can run
 
 Names are imported when they are first used, because pytest loads the plugin in every run. They are listed once, in
 `__init__.pyi`.

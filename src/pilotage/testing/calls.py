@@ -158,7 +158,7 @@ class Calls:
         return Interceptor(get=get, list=list_)
 
     def _gvk(self, request: APIRequest) -> GroupVersionKind:
-        """The kind of a resource. One that discovery does not list goes by the name of its resource."""
+        """The kind of a resource. A kind that discovery does not list is named after its resource."""
         resource = request.resource
         if resource not in self._mappings:
             self._mappings = {mapping.resource: mapping for mapping in self._mapper.mappings}
@@ -167,7 +167,7 @@ class Calls:
 
 
 class ObservedTransport(TransportWrapper):
-    """Passes every request on, unless a fault is set for it, and records the writes."""
+    """Sends every request, unless a fault is set for it, and records the writes."""
 
     def __init__(self, inner: Transport, calls: Calls) -> None:
         super().__init__(inner)

@@ -14,7 +14,7 @@ from pilotage.tasks import cancel_all
 
 
 class ReadTransport(TransportWrapper):
-    """Passes every request on, and keeps which collections were read."""
+    """Sends every request, and records which collections were read."""
 
     def __init__(self, inner: Transport) -> None:
         super().__init__(inner)
@@ -50,11 +50,11 @@ class Changes:
             await cancel_all(*self._watches.values())
 
     def clear(self) -> None:
-        """Forget the changes so far."""
+        """Discard the changes so far."""
         self._event.clear()
 
     async def wait(self, seconds: float) -> bool:
-        """Wait for a change; False after so many seconds."""
+        """Wait for a change; False after `seconds`."""
         if self._reads is not None:
             for collection in self._reads.collections - self._watches.keys():
                 watch = self._watch(self._reads, *collection)
@@ -70,6 +70,6 @@ class Changes:
         request = APIRequest(Verb.WATCH, resource, namespace, options=ListOptions(allow_watch_bookmarks=False))
         with suppress(PilotageError):  # it cannot be watched, or the watch has ended: there is still the time
             async with transport.watch(request) as events:
-                self._event.set()  # what has changed since the last look is not among the events
+                self._event.set()  # the watch does not report changes before it was opened
                 async for _ in events:
                     self._event.set()

@@ -105,7 +105,8 @@ class Environment:
                 await self.client.update_status(obj)
 
     async def run_until_idle(self, timeout: float | None = None, horizon: float = 0) -> None:
-        """Run the manager until nothing is left to do: `Manager.run_until_idle`. What runs goes on until the test ends.
+        """Run the manager until nothing is left to do: `Manager.run_until_idle`. The manager keeps running until the
+        test ends.
 
         Raises NotIdle after `timeout` seconds (ten minutes of virtual time, or one of real time); its cause is the
         last error of a reconciler, if there was one.
@@ -125,7 +126,7 @@ class Environment:
     async def running(self) -> AsyncIterator[Manager]:
         """Run the manager in the block, and shut it down in order at its end. Its error is raised there.
 
-        At the beginning of the block all is started; with leader election, all but what needs a leader.
+        At the beginning of the block everything is started; with leader election, except for what needs a leader.
         """
         self._launched = True
         task = asyncio.get_running_loop().create_task(self.manager.start(), name="manager")
@@ -180,7 +181,7 @@ class Environment:
         name: str = "",
         subresource: str | None = None,
     ) -> Fault:
-        """Let calls of the program fail with this error, before they reach the server: the next `times` calls (None:
+        """Make calls of the program fail with this error, before they reach the server: the next `times` calls (None:
         all) of a verb and kind, of the object `name` or of any.
 
         The verbs are those of the client: get, list, watch, create, update, patch, apply, delete, delete_all_of. A
@@ -255,13 +256,13 @@ class Environment:
         satisfies: Check | None = None,
         seconds: float = 10.0,
     ) -> Any:
-        """Check that the same holds for so many seconds, after each write and as time passes. Returns the value."""
+        """Check that the condition is met for `seconds`, after each write and as time passes. Returns the value."""
         __tracebackhide__ = True
         condition = Expectation(is_=is_, equals=equals, satisfies=satisfies)
         return await waiting.consistently(probe, condition, self._changes(), seconds)
 
     def report(self) -> str:
-        """What the report of a failed test says of reconcilers; empty if none has failed."""
+        """The failed reconciles for the report of a failed test; empty if none has failed."""
         return failures.report(self._failures) if self._failures else ""
 
     async def __aenter__(self) -> Environment:
@@ -286,7 +287,7 @@ class Environment:
         return ObservedTransport(transport, self._calls)
 
     def _changes(self) -> Changes:
-        """An embedded API server reports its own writes; what others do on a remote one is watched."""
+        """An embedded API server reports its own writes; on a remote one, writes of other clients are watched."""
         return Changes(self.cluster.writes, self._transport if self.cluster.server_url else None)
 
     def _hint(self) -> str:

@@ -1,4 +1,4 @@
-"""The faults that a `FaultProxy` can commit, as values: what goes wrong, where, and how often.
+"""The faults that a `FaultProxy` can inject, as values: what fails, where, and how often.
 
 Byte faults know nothing of HTTP and also work on TLS that passes through. HTTP faults are picked by the request.
 `times` is how often a fault happens (None: always); `connection` is the number of one connection (from 1; None: any).
@@ -52,7 +52,7 @@ def chance(probability: float, random: Random) -> When:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """End the connection after so many bytes in one direction: with a farewell, or with a reset."""
+    """End the connection after this many bytes in one direction: gracefully, or with a reset."""
 
     after_bytes: int = 0
     direction: Direction = "down"
@@ -63,7 +63,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall:
-    """Pass nothing on after so many bytes, until the rule is removed: the connection only looks alive."""
+    """Forward nothing after this many bytes, until the fault is removed: the connection only looks alive."""
 
     after_bytes: int = 0
     direction: Direction = "down"
@@ -84,7 +84,7 @@ class Delay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bandwidth:
-    """Pass on no more than so many bytes a second."""
+    """Limit the bytes per second."""
 
     bytes_per_second: float
     direction: Direction | None = None
@@ -167,7 +167,7 @@ Fault = ByteFault | HTTPFault
 
 
 class Script:
-    """The faults in force. Each addition counts for itself, so that the same fault can be added twice."""
+    """The faults in force. Each addition is separate, so that the same fault can be added twice."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -180,7 +180,7 @@ class Script:
         self.poke()
 
     def remove(self, fault: Fault) -> None:
-        """Take back a fault; nothing happens if it is used up or was never added."""
+        """Remove a fault; nothing happens if it is used up or was never added."""
         self._scheduled = [scheduled for scheduled in self._scheduled if scheduled.fault is not fault]
         self.poke()
 
@@ -220,7 +220,7 @@ class Script:
         return found
 
     def commit(self, fault: Fault) -> None:
-        """Note that a fault happens once more."""
+        """Record that a fault happens once more."""
         name = type(fault).__name__
         self.committed[name] = self.committed.get(name, 0) + 1
         for scheduled in self._scheduled:

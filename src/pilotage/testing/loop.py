@@ -1,8 +1,8 @@
 """An event loop for tests: its time is virtual, and which task runs next follows a seed.
 
-Time stands still while anything can run, and jumps to the next timer when nothing can: an hour passes in no time. Among
-the tasks that can run, the seed picks one, so a test that passes with many seeds holds in many orders of events, and
-one that fails does so again with the same seed. Plain callbacks keep the order in which they were scheduled among
+Time does not advance while any task can run, and jumps to the next timer when none can: an hour passes at once. Among
+the tasks that can run, the seed picks one, so a test that passes with many seeds is correct in many orders of events,
+and a failing test fails again with the same seed. Plain callbacks keep the order in which they were scheduled among
 themselves, because asyncio promises that.
 
 It is for code without sockets. A function that runs in a thread, because it is not async, is waited for: no time passes
@@ -42,7 +42,7 @@ BEGINNING = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 class Deadlock(PilotageError):
-    """Nothing can run and nothing is scheduled, but there are tasks that wait."""
+    """No task can run and no timer is set, but tasks are waiting."""
 
 
 def run(coroutine: Coroutine[Any, Any, T], *, seed: int = 0) -> T:
@@ -120,7 +120,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._threads.on_wait(answer)
 
     def _nothing_ready(self, timeout: float | None) -> None:
-        """The loop would sleep now: let the time pass instead."""
+        """The loop would sleep now: advance the virtual time instead."""
         self._threads.wait_until_none_runs()
         if self._from_threads:
             while self._from_threads:

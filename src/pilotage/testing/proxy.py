@@ -1,4 +1,4 @@
-"""A proxy that commits faults on purpose, between a client and a server under test.
+"""A proxy that injects faults between a client and a server under test.
 
 ```python
 async with FaultProxy("127.0.0.1", server.port) as proxy:
@@ -10,7 +10,7 @@ async with FaultProxy("127.0.0.1", server.port) as proxy:
 ```
 
 By default it understands plain HTTP: a byte relay with an HTTP proxy behind it. Given TLS contexts it ends TLS on both
-sides; with `http=False` bytes pass through as they are, TLS too, and only byte faults can be committed.
+sides; with `http=False` bytes are forwarded unchanged, including TLS, and only byte faults can be injected.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ FaultT = TypeVar("FaultT", bound=Fault)
 
 @dataclass(frozen=True, slots=True)
 class ProxyStatistics:
-    """What has gone through a proxy, and what went wrong there on purpose."""
+    """The traffic of a proxy, and the injected faults."""
 
     connections: int
     open: int
@@ -103,7 +103,7 @@ class ProxyStatistics:
 
 
 class FaultProxy:
-    """Listens on the loopback and passes on to `host` and `port`, except for what its faults say."""
+    """Listens on the loopback and forwards to `host` and `port`, with its faults."""
 
     def __init__(
         self,
@@ -147,18 +147,18 @@ class FaultProxy:
         return self._relay.address
 
     def add(self, fault: FaultT) -> FaultT:
-        """From now on commit `fault`; gives it back, for `remove`."""
+        """Inject `fault` from now on; returns it, for `remove`."""
         if not self._http and not isinstance(fault, ByteFault):
             raise ValueError(f"{type(fault).__name__} needs a proxy that understands HTTP")
         self._script.add(fault)
         return fault
 
     def remove(self, fault: Fault) -> None:
-        """Commit `fault` no more; what it stalled goes on."""
+        """Stop injecting `fault`; stalled connections continue."""
         self._script.remove(fault)
 
     def clear(self) -> None:
-        """Commit no more faults."""
+        """Remove all faults."""
         self._script.clear()
 
     def cut_all(self, *, reset: bool = False) -> None:
@@ -190,7 +190,7 @@ class FaultProxy:
         return response
 
     def _lost(self, request: HTTPRequest) -> HTTPResponse:
-        """Stands for a response after the connection was cut: no client receives it."""
+        """A placeholder for a response after the connection was cut: no client receives it."""
         self._cut(request)
         return HTTPResponse(502, body=b"lost by the fault proxy\n")
 

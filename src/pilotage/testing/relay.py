@@ -1,4 +1,4 @@
-"""A TCP relay that commits byte faults: what comes in goes out, late, slowly, partly or not at all."""
+"""A TCP relay that injects byte faults: it forwards bytes late, slowly, in part or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLOCK = 65536
 
 @dataclass(slots=True)
 class Traffic:
-    """What has gone through a relay."""
+    """The traffic of a relay."""
 
     connections: int = 0
     up: int = 0
@@ -161,7 +161,7 @@ class Relay:
                 writer.write_eof()
 
     async def _gate(self, connection: RelayedConnection, direction: Direction, size: int) -> int | None:
-        """How many of `size` bytes may pass, after waiting as long as the faults say; None: the connection is cut."""
+        """How many of `size` bytes may pass, after the delays of the faults; None: the connection is cut."""
         seconds = 0.0
         allowed = size
         for fault in self._script.byte_faults(connection.number, direction):

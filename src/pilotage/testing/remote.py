@@ -37,7 +37,7 @@ from pilotage.testing.environment import Environment, loop_clock
 from pilotage.testing.remoteloop import RemoteLoop
 
 GONE_SECONDS = 30.0
-"""How long the end of a test waits until an object is gone."""
+"""How long the end of a test waits until an object is deleted."""
 _LOOK_SECONDS = 0.1
 _STORING = (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
 _ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
@@ -90,8 +90,8 @@ class Remote:
 
     @asynccontextmanager
     async def cleaned_up(self) -> AsyncIterator[None]:
-        """Delete at the end of the block what was created in it. Dependents go with their owners in the meantime, also
-        where no controller manager collects them. The cluster is open for the length of the block."""
+        """Delete at the end of the block what was created in it. Meanwhile dependents are deleted with their owners,
+        also on a server without a controller manager. The cluster is open for the length of the block."""
         gone: asyncio.Queue[str] = asyncio.Queue()
 
         def note(resource: GroupResource, write: PendingWrite) -> None:
@@ -120,7 +120,7 @@ class Remote:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """A request is in flight in the block."""
+        """Count a request as in flight inside the block."""
         self._requests += 1
         try:
             yield
@@ -138,7 +138,7 @@ class Remote:
             self._created[metadata.uid] = made
 
     async def _collect(self, gone: asyncio.Queue[str]) -> None:
-        """Delete the dependents of objects that are gone, as a controller manager does."""
+        """Delete the dependents of deleted objects, as a controller manager does."""
         all_gone = set()
         while True:
             all_gone.add(await gone.get())
@@ -149,7 +149,7 @@ class Remote:
                         gone.put_nowait(one.uid)
 
     async def _delete_all(self, *, is_bare: bool) -> None:
-        """Delete everything, and what has other objects in it after them."""
+        """Delete all created objects; those that contain others (namespaces, definitions) last."""
         created = list(self._created.values())
         others = [one for one in created if one.resource.group_resource not in _LAST]
         stages = [others, *([one for one in created if one.resource.group_resource == last] for last in _LAST)]
@@ -167,7 +167,7 @@ class Remote:
             await self._used.call(APIRequest(Verb.DELETE, one.resource, one.namespace, one.name, delete=options))
 
     async def _finalize(self, one: Created) -> None:
-        """Remove a namespace from which no controller would."""
+        """Finalize a namespace that no controller finalizes."""
         with suppress(NotFound):
             found = await self._used.call(APIRequest(Verb.GET, one.resource, name=one.name))
             document = Unstructured.from_bytes(found.body).document
@@ -191,7 +191,7 @@ class Remote:
             ) from None
 
     async def _metadata(self, one: Created) -> _Metadata | None:
-        """None if it is gone, or if another object has its name."""
+        """None if it was deleted, or if another object has its name."""
         try:
             response = await self._used.call(APIRequest(Verb.GET, one.resource, one.namespace, one.name))
         except NotFound:
@@ -208,13 +208,13 @@ class Remote:
 
 
 class _PatientAPIServer(RemoteAPIServer):
-    """Its watches do not count as dead because the time was skipped in which the server would have sent something."""
+    """An API server whose watches do not count as dead, because skipped time includes no bookmarks of the server."""
 
     silence_seconds = 10 * 365 * 86400.0
 
 
 class _RemoteTransport(TransportWrapper):
-    """Passes every request on, and has it counted and noted."""
+    """Sends every request, and records it."""
 
     def __init__(self, inner: Transport, remote: Remote) -> None:
         super().__init__(inner)

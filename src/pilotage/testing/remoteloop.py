@@ -1,8 +1,8 @@
-"""An event loop for tests on a remote API server: long waits are skipped while nothing goes on.
+"""An event loop for tests on a remote API server: long waits are skipped while nothing happens.
 
 Sockets and threads work, and time passes as it does elsewhere. But when the next timer is more than half a second away,
 no request is in flight, and nothing has come from the server for a moment, the time jumps to that timer. So a test may
-wait for hours, and what runs out or is tried again after seconds does so in real time.
+wait for hours, and timeouts and retries of seconds happen in real time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ QUIET = 0.05
 
 
 class RemoteLoop(asyncio.SelectorEventLoop):
-    """The loop. `is_busy` returns whether something goes on that shows on no socket now."""
+    """The loop. `is_busy` returns whether work is in progress that no socket shows."""
 
     def __init__(self) -> None:
         super().__init__(_Selector(self._wait))

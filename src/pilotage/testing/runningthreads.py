@@ -1,4 +1,4 @@
-"""The threads in which functions of a program run, as a loop for tests sees them: it lets no time pass meanwhile."""
+"""The threads in which functions of a program run, for test loops, which do not advance the time meanwhile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pilotage.threads import POOL
 
 
 class RunningThreads:
-    """Counts the threads that run. One that waits for the loop does not."""
+    """Counts the running threads. A thread that waits for the loop does not count."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

@@ -27,7 +27,7 @@ class TestLoop:
         return self._runner.get_loop()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine to its end. What it has started stays, and goes on with the next one."""
+        """Run a coroutine to its end. Tasks that it has started continue with the next coroutine."""
         return self._runner.run(coroutine, context=self._context)
 
     @contextmanager

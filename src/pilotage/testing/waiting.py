@@ -52,7 +52,7 @@ class Expectation:
 
 
 class Look:
-    """One look at the value: what it was, or why there was none."""
+    """One check of the value: what it was, or why there was none."""
 
     def __init__(self, value: Any, problem: BaseException | None = None) -> None:
         self.value = value

@@ -1,7 +1,7 @@
-"""What every storage must do, as checks that any test suite can run.
+"""Conformance checks for storages, which any test suite can run.
 
-A check is a coroutine function that takes a factory of fresh, empty storages, and raises AssertionError where the
-storage does something else. With pytest:
+A check is a coroutine function that takes a factory of fresh, empty storages, and raises AssertionError if the storage
+violates the interface. With pytest:
 
     @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
     async def test_conformance(check: ConformanceCheck) -> None:
