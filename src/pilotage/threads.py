@@ -1,4 +1,4 @@
-"""Threads for functions of users that are not async: used again, so that a call does not start one each time."""
+"""Threads for functions of users that are not async: reused, so that a call does not start a thread each time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BUSY, _IDLE = _THREADS.labels("busy"), _THREADS.labels("idle")
 
 
 class ThreadPool:
-    """Runs each work in a thread at once. How many there are is bounded by how much runs at a time.
+    """Runs each piece of work in a thread at once. There are as many threads as pieces of work run at a time.
 
     They are daemons: a function that never returns must not keep the program from exiting.
     """
@@ -117,7 +117,7 @@ def start(function: Callable[[], T], name: str) -> asyncio.Future[T]:
 
 
 def wait_for(answer: concurrent.futures.Future[T], loop: asyncio.AbstractEventLoop) -> T:
-    """Wait in a thread for what the loop answers. A loop for tests is notified, as it waits for threads that run."""
+    """Wait in a thread for an answer of the loop. A loop for tests is notified, as it waits for threads that run."""
     on_wait = getattr(loop, "on_thread_wait", None)
     if on_wait is not None:
         on_wait(answer)
