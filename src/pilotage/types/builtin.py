@@ -1,7 +1,5 @@
-"""What is known of the built-in kinds: their resources, schemas, types and columns.
-
-The data lies beside the types, as Kubernetes describes itself. Nothing is read before it is asked for, and of the
-schemas only those that are asked for are decoded.
+"""The built-in kinds: their resources, schemas, types and columns. The data is in files beside the types, as Kubernetes
+publishes it. Files are read on first use, and only the requested schemas are decoded.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ __all__ = [
 ]
 
 REFERENCE = "#/components/schemas/"
-"""What stands before a definition's name in a `$ref`."""
+"""The prefix of a definition's name in a `$ref`."""
 
 _DATA = f"{os.path.dirname(__file__)}/data"
 
@@ -50,7 +48,7 @@ class Subresource(Value, frozen=True):
 
     name: str
     gvk: GroupVersionKind
-    """The kind that it speaks."""
+    """The kind of its body."""
     verbs: tuple[str, ...]
 
 
@@ -65,12 +63,12 @@ class TableColumn(Value, frozen=True):
 
 
 class Encoding(msgspec.Struct, frozen=True, rename="camel"):
-    """How Go encodes a definition, where its schema does not say it."""
+    """How Go encodes a definition, where its schema does not specify it."""
 
     always: dict[str, Any] = {}
-    """The fields that are never left out, with their zero value."""
+    """The fields that are never omitted, with their zero value."""
     pointers: frozenset[str] = frozenset()
-    """The optional scalars for which zero is not the same as absent."""
+    """The optional scalars for which zero differs from absent."""
 
 
 _NO_ENCODING = Encoding()
@@ -87,13 +85,13 @@ def subresources(gvr: GroupVersionResource) -> tuple[Subresource, ...]:
 
 
 def kinds() -> Sequence[GroupVersionKind]:
-    """All built-in kinds, those that only subresources speak and the lists of kinds among them."""
+    """All built-in kinds, including those of subresources only and lists."""
     split = (key.rpartition("/") for key in _kinds())
     return tuple(GroupVersionKind.of(api_version, kind) for api_version, _, kind in split)
 
 
 def definition_name(gvk: GroupVersionKind) -> str | None:
-    """What a built-in kind is called among the definitions; None where it is not built in."""
+    """The definition name of a built-in kind; None if it is not built in."""
     return _kinds().get(f"{gvk.api_version}/{gvk.kind}")
 
 
@@ -122,7 +120,7 @@ def raw_definition(name: str) -> bytes | None:
 
 
 def fingerprint() -> bytes:
-    """A digest of all that is known of the built-in kinds: it changes with the version of Kubernetes."""
+    """A digest of all data about the built-in kinds: it changes with the version of Kubernetes."""
     return _fingerprint()
 
 
@@ -154,7 +152,7 @@ def columns(gvr: GroupVersionResource) -> tuple[TableColumn, ...]:
 
 
 def column_description(name: str) -> str:
-    """What a column means that most resources have: `Name`, `Age`."""
+    """The description of a column that most resources have: `Name`, `Age`."""
     return _descriptions()["*"].get(name, "")
 
 

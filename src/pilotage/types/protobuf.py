@@ -73,7 +73,7 @@ def decode(message: Enveloped) -> Document:
 
 
 def zero(gvk: GroupVersionKind) -> Document:
-    """What Go's JSON of an empty object of a built-in kind has: the fields that it never leaves out."""
+    """Go's JSON of an empty object of a built-in kind: the fields that are never omitted."""
     return _zero(_name(gvk.api_version, gvk.kind))
 
 
@@ -95,7 +95,7 @@ def _zero(name: str) -> Document:
 
 
 def _name(api_version: str, kind: str) -> str:
-    """What the message of a kind is called; empty where the kind is not built in."""
+    """The name of the message of a kind; empty if the kind is not built in."""
     if kind in _API_KINDS:
         return _META + kind
     if kind in _DISCOVERY:
