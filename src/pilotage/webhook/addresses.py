@@ -88,7 +88,7 @@ def runs_in_cluster(server_url: str, environment: Mapping[str, str] = os.environ
 
 
 def local_host(server_url: str) -> str:
-    """The address of this machine on the route to the API server, which is where that can reach us; else loopback."""
+    """The address of this machine on the route to the API server, which that server can reach; else loopback."""
     parts = urlsplit(server_url)
     try:
         found = socket.getaddrinfo(parts.hostname, parts.port or 443, type=socket.SOCK_DGRAM)

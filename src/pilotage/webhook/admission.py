@@ -50,7 +50,7 @@ class AdmissionRequest:
     dry_run: bool = False
     """Nothing will be stored: the webhook must have no side effects."""
     user_info: UserInfo = field(default_factory=UserInfo)
-    """Who makes the request."""
+    """The user of the request."""
     options: Document | None = None
     """The options of the operation, as CreateOptions."""
     request_kind: GroupVersionKind = _NO_KIND
@@ -89,7 +89,7 @@ class AdmissionRequest:
         return decoded(self.object, kind, "object")
 
     def decode_old(self, kind: KindOf[O]) -> O:
-        """The stored state: what is deleted, or was there before an update. Raises DecodeError."""
+        """The stored state: of a deleted object, or before an update. Raises DecodeError."""
         return decoded(self.old_object, kind, "oldObject")
 
 
@@ -129,27 +129,27 @@ AdmissionHandler: TypeAlias = Callable[[AdmissionRequest], Awaitable[AdmissionRe
 
 
 def allowed(message: str = "") -> AdmissionResponse:
-    """The request may go on."""
+    """Allow the request."""
     return AdmissionResponse(True, Status(200, "", message))
 
 
 def denied(message: str = "") -> AdmissionResponse:
-    """403: the request is refused. Raise `Invalid` or another ApiError for another status."""
+    """Deny the request with 403. Raise `Invalid` or another ApiError for another status."""
     return AdmissionResponse(False, Status(403, "Forbidden", message))
 
 
 def errored(code: int, error: Exception | str) -> AdmissionResponse:
-    """The request is refused with an HTTP status code and the text of an error."""
+    """Deny the request with an HTTP status code and the text of an error."""
     return AdmissionResponse(False, Status(code, "", str(error)))
 
 
 def patched(message: str = "", *patches: Mapping[str, Any]) -> AdmissionResponse:
-    """The request may go on with a changed object: `patches` are operations of a JSON patch."""
+    """Allow the request with a changed object: `patches` are operations of a JSON patch."""
     return AdmissionResponse(True, Status(200, "", message), patches)
 
 
 def patch_response(original: Document, current: Document) -> AdmissionResponse:
-    """The request may go on with `current` instead of `original`, the object of the request."""
+    """Allow the request with `current` instead of `original`, the object of the request."""
     return AdmissionResponse(True, Status(200, "", ""), json_diff(original, current))
 
 

@@ -47,7 +47,7 @@ class WebhookManager(Protocol):
 
 
 class WebhookBuilder(Generic[O]):
-    """Makes the webhooks of one kind step by step.
+    """Builds the webhooks of one kind step by step.
 
     Without a path of their own they are at `/mutate-GROUP-VERSION-KIND` and `/validate-GROUP-VERSION-KIND`, as in
     kubebuilder. `complete` adds them to the manager, which serves and registers them.
@@ -71,7 +71,7 @@ class WebhookBuilder(Generic[O]):
         self._lossless = False
 
     def for_(self, kind: KindOf[K]) -> WebhookBuilder[K]:
-        """The kind whose objects the webhooks are given: a class, or a GroupVersionKind for documents."""
+        """The kind of the webhooks' objects: a class, or a GroupVersionKind for documents."""
         if self._kind is not None:
             raise InvalidDefinition(
                 f"for_ was called already, with {forms.gvk_of(self._kind).kind}; use a second WebhookBuilder"

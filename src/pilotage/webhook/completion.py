@@ -20,5 +20,5 @@ async def complete(write: Coroutine[Any, Any, T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait([task])
         if not task.cancelled():
-            task.exception()  # the cancellation is more important
+            task.exception()  # the cancellation takes precedence over an error of the write
         raise

@@ -64,7 +64,7 @@ def next_state(
     hosts = _all_hosts(hosts, state)
     overlap_has_passed = trusted_for is not None and trusted_for >= validity.overlap
     expired = certificates.expiry(state.current) <= now
-    if expired:  # nothing was renewed for a long time: there is no certificate left that could overlap
+    if expired:  # nothing was renewed for a long time: no valid certificate is left that could overlap
         return first_state(hosts, now, validity)
     if state.next is not None and overlap_has_passed:
         authority = state.next
