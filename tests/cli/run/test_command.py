@@ -167,6 +167,50 @@ def setup(manager: pt.Manager) -> None:
     assert {"process=1", "process=2"} <= set(errors.split())
 
 
+def test_each_of_several_processes_ends_in_time_and_reports_what_was_cut(tmp_path: Path) -> None:
+    deaf = """
+import asyncio
+import pilotage.cli.interruption
+
+pilotage.cli.interruption.EXIT_SECONDS = 0.0
+
+class Deaf:
+    async def reconcile(self, request: pt.Request) -> None:
+        print(request.name, flush=True)
+        while True:
+            try:
+                await asyncio.sleep(1000)
+            except asyncio.CancelledError:
+                pass
+
+def setup(manager: pt.Manager) -> None:
+    pt.ControllerBuilder(manager).for_(Greeting).complete(Deaf())
+"""
+    write_operator(tmp_path, OPERATOR + deaf)
+    write_object(tmp_path)
+    words = (
+        "hello.py",
+        "--storage",
+        "sqlite:demo.db",
+        "--processes",
+        "2",
+        "-f",
+        ".",
+        "--graceful-shutdown-timeout",
+        "0",
+    )
+    process = ForkedProcess("-m", "pilotage.cli", "run", *words, folder=tmp_path)
+    try:
+        assert process.stdout.readline() == "world\n"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(100)
+    assert process.returncode == 1
+    cut = re.search(r"pilotage: process ([12]): .*controller\.reconcile greeting default/world", errors)
+    assert cut, errors
+    assert f"process {cut[1]} ended with exit code 1" in errors.splitlines()[-1]
+
+
 def test_a_changed_file_restarts_the_program_and_a_signal_ends_both(tmp_path: Path) -> None:
     """In real processes: the parent starts its own command line again."""
     operator, _ = write_operator(tmp_path), write_object(tmp_path)

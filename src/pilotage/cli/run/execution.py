@@ -19,6 +19,7 @@ from pilotage.cli.run.reloaded import channel_to_parent, reported
 from pilotage.cli.run.reloader import supervise
 from pilotage.cli.terminal import BOLD, RED, Terminal, standard_error
 from pilotage.errors import PilotageError
+from pilotage.manager.processes.child import process_number
 from pilotage.manager.processes.parent import ProcessFailed, run_processes
 from pilotage.telemetry import levels
 from pilotage.telemetry.console import ConsoleFormatter
@@ -65,7 +66,12 @@ def _run(program: Program, command: str) -> int:
         return code
 
     async def main() -> None:
-        if code := await _exit_code(program, command):
+        # Not in a block: each process waits for its threads, too, after this function.
+        program.interruption = _interruption(program, command, ExitDeadline(FAILED))
+        code = await _exit_code(program, command)
+        if program.interruption.signalled:
+            exit_after_program(code)
+        if code:
             raise SystemExit(code)
 
     try:
@@ -82,7 +88,16 @@ def _run(program: Program, command: str) -> int:
 
 def _interruption(program: Program, command: str, deadline: ExitDeadline) -> Interruption:
     flags, terminal = program.flags, program.terminal
-    return Interruption(deadline, log.warning, lambda message: report(CommandError(message), flags, terminal, command))
+    return Interruption(
+        deadline,
+        lambda message: log.warning(message, **_process()),
+        lambda message: report(CommandError(message), flags, terminal, command),
+    )
+
+
+def _process() -> dict[str, int]:
+    """The field of the log for the number of this process, if it is one of several: another thread has no context."""
+    return {"process": number} if (number := process_number()) else {}
 
 
 async def _exit_code(program: Program, command: str) -> int:
@@ -114,11 +129,13 @@ def report(error: Exception, flags: Flags, terminal: Terminal, command: str) -> 
     """One line for the error; in JSON, if the log is; and its traceback, if that was asked for."""
     detailed = flags.traceback or levels.parsed(flags.log_level) < logging.INFO
     if flags.log_format == "json":
-        log.error(str(error), **({"exception": "".join(traceback.format_exception(error))} if detailed else {}))
+        exception = {"exception": "".join(traceback.format_exception(error))} if detailed else {}
+        log.error(str(error), **exception, **_process())
         return
     if detailed:
         terminal.write("".join(traceback.format_exception(error)))
-    terminal.line(f"{terminal.styled(f'{command}:', BOLD, RED)} {error}")
+    process = f"process {number}: " if (number := process_number()) else ""
+    terminal.line(f"{terminal.styled(f'{command}:', BOLD, RED)} {process}{error}")
 
 
 def configure(flags: Flags, terminal: Terminal) -> None:

@@ -43,7 +43,7 @@ class Program:
         self.terminal = terminal
         self.name = name
         self.interruption: Interruption | None = None
-        """What a signal does if the event loop does not respond to it; None in one of several processes."""
+        """What a signal does if the event loop does not respond to it."""
 
     async def run(self) -> None:
         """Run until a signal, or until idle, once or on a schedule. Raises errors of Pilotage, for one line."""
