@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready-$(shell cksum < requirements/dev.lock | cut -d" " -f1)
+TOOLS := $(VENV)/.ready-$(shell cksum < requirements/dev.lock | cut -d" " -f1)
+# Installed again when pyproject.toml changes: the entry points of commands and plugins are written then.
+READY := $(VENV)/.installed-$(shell cksum < pyproject.toml | cut -d" " -f1)
 DOCS_VENV := .venv-docs
 DOCS_READY := $(DOCS_VENV)/.ready-$(shell cksum < requirements/docs.lock | cut -d" " -f1)
 PYTEST := $(BIN)/python -m pytest
@@ -18,13 +20,16 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
 
-$(READY): requirements/dev.lock
+$(TOOLS): requirements/dev.lock
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) (once, about a minute)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Pilotage needs Python 3.11 or newer; select one with: make PYTHON=python3.12 …" >&2; exit 1; }
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@touch $@
+
+$(READY): $(TOOLS)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
