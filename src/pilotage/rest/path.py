@@ -232,10 +232,7 @@ def _list_path(listed: str, query: Mapping[str, str], method: str) -> tuple[str,
 
 def split(path: str) -> tuple[GroupVersionResource, str, str, str]:
     """Split a path into resource, namespace, name and all that follows it. Raises NotFound for any other path."""
-    try:
-        text = unquote(path.strip("/"), errors="strict")
-    except UnicodeDecodeError:
-        raise NotFound("404 page not found") from None
+    text = unquote(path.strip("/"))  # a byte that is not UTF-8 becomes U+FFFD, which no name has
     parts = text.split("/")
     at = 2 if parts[0] == "api" else 3
     if parts[at : at + 2] == ["namespaces", ""] and len(parts) == at + 3:

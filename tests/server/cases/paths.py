@@ -39,3 +39,18 @@ PATHS = Scenario(
     ],
     [definition(names={"plural": "widgets", "kind": "Widget", "shortNames": ["wd"], "categories": ["all"]})],
 )
+
+UNREADABLE_PATHS = Scenario(
+    "unreadable-paths",
+    [
+        get("a watch of nothing", "/api/v1/watch"),
+        get("a watch of nothing, with a query", "/apis/apps/v1/watch/?x=1&y=%3Cb%3E"),
+        post("a watch of nothing in an unknown group", "/apis/nope.example.com/v1/watch", {}),
+        get("a proxy of nothing", "/api/v1/proxy"),
+        get("a watch without a version", "/api/watch"),
+        get("a name that is not UTF-8", f"{CONFIG_MAPS}/%ff"),
+        put("an update with a name that is not UTF-8", f"{CONFIG_MAPS}/a%ffb", {"metadata": {"name": "x"}}),
+        get("a namespace that is not UTF-8", "/api/v1/namespaces/%ff/configmaps"),
+        get("a resource that is not UTF-8", "/api/v1/%ff"),
+    ],
+)

@@ -136,6 +136,18 @@ async def test_a_client_that_has_the_document_gets_no_second_copy(target: str, a
         assert (await ask(api, target, accept=accept, if_none_match='"other"')).status == 200
 
 
+async def test_paths_without_a_version_have_the_documents_of_kube_apiserver() -> None:
+    recorded = json.loads(Path(__file__).with_name("roots.json").read_bytes())
+    async with opened() as api:
+        index = json.loads((await ask(api, "/openapi/v3")).body)["paths"]
+        for path, (name, tags) in recorded["operations"].items():
+            found = json.loads((await ask(api, index[path]["serverRelativeURL"])).body)
+            operation = found["paths"][f"/{path}/"]["get"]
+            assert (operation["operationId"], operation["tags"]) == (name, tags)
+            if path in recorded["documents"]:
+                assert without_descriptions(found) == recorded["documents"][path]
+
+
 async def test_a_client_with_an_old_hash_is_sent_to_the_document_that_is_served_now() -> None:
     async with opened() as api:
         index = json.loads((await ask(api, "/openapi/v3")).body)["paths"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from pilotage.http import messages as http
 from pilotage.meta.kinds import GroupVersion
 from pilotage.rest import negotiation, query
 from pilotage.server import routes
-from pilotage.server.http import discovery, statusz
+from pilotage.server.http import discovery, flagz, statusz
 from pilotage.server.http.formats import check_produced, format_of_document
 from pilotage.server.http.rendering import write
 from pilotage.server.offload import offload
@@ -30,15 +30,18 @@ _V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3"
 _WHOLE = 1024 * 1024
 """Bytes of a document about everything, roughly."""
 _NOTHING = http.HTTPResponse(404, [], b"")
-_PATHS = ("/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/statusz", "/version")
+_PATHS = ("/flagz", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/statusz", "/version")
 
 
 class DocumentHandler:
     """Answers GET requests for these documents."""
 
-    def __init__(self, registry: Registry, version: dict[str, str], paths: Sequence[str] = ()) -> None:
+    def __init__(
+        self, registry: Registry, version: dict[str, str], flags: Mapping[str, str], paths: Sequence[str] = ()
+    ) -> None:
         self._registry = registry
         self._version = version  # read once: there may be no file descriptor for it later
+        self._flags = flags
         self._other_paths = paths
         self._started = registry.context.clock()
 
@@ -52,6 +55,8 @@ class DocumentHandler:
             case ["version"]:
                 check_produced(headers.get("accept"), (_JSON_MEDIA,))
                 return _indented(self._version)
+            case ["flagz"]:
+                return flagz.answer(headers.get("accept"), self._flags)
             case ["statusz"]:
                 clock = self._registry.context.clock
                 return statusz.answer(headers.get("accept"), self._started, clock(), self._version)
@@ -113,16 +118,16 @@ class DocumentHandler:
             case ["v2"]:
                 return await self._version_2(custom, headers)
             case ["v3"]:
-                return http.HTTPResponse(200, [JSON], msgspec.json.encode(openapi.index(custom)))
+                text = ("content-type", "text/plain; charset=utf-8")  # as kube-apiserver, which sets none
+                return http.HTTPResponse(200, [text], msgspec.json.encode(openapi.index(custom)))
             case ["v3", "api", version]:
-                wanted = GroupVersion("", version)
+                found = await offload(_size(custom), openapi.document, custom, GroupVersion("", version))
             case ["v3", "apis", group, version]:
-                wanted = GroupVersion(group, version)
-            case ["v3", *_]:
-                return _NOTHING
+                found = await offload(_size(custom), openapi.document, custom, GroupVersion(group, version))
+            case ["v3", *rest]:
+                found = openapi.root_document("/".join(rest))
             case _:
                 return None
-        found = await offload(_size(custom), openapi.document, custom, wanted)
         if found is None:
             return _NOTHING
         content, digest = found

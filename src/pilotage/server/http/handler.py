@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -16,15 +16,13 @@ from msgspec import structs
 from pilotage.errors import ApiError, NotFound, PilotageError
 from pilotage.http import messages as http
 from pilotage.http import websocket
-from pilotage.http.heads import Refusal
 from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.meta.causes import internal_error
-from pilotage.rest import response
 from pilotage.rest.negotiation import JSON, PROTOBUF, ResponseFormat
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.users import ANONYMOUS
 from pilotage.server import routes
-from pilotage.server.access.authentication import ADMIN, Authenticator, offered_protocols
+from pilotage.server.access.authentication import ADMIN, Authenticator
 from pilotage.server.access.impersonation import Impersonation
 from pilotage.server.access.rbac import AccessDenied, Authorizer
 from pilotage.server.access.rules import AccessAttributes
@@ -38,8 +36,15 @@ from pilotage.server.http.flows import Flows
 from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
 from pilotage.server.http.metrics import ServerMetrics
 from pilotage.server.http.rendering import Renderer, write
-from pilotage.server.http.requests import attributes_of_path, requested_seconds, resolve, serves_any_method
+from pilotage.server.http.requests import (
+    attributes_of_path,
+    problem_of_path,
+    requested_seconds,
+    resolve,
+    serves_any_method,
+)
 from pilotage.server.http.warnings import warning_headers
+from pilotage.server.http.watches import chunks, over_websocket
 from pilotage.server.offload import offload
 from pilotage.server.registry import Registry, body_too_large
 from pilotage.server.resources import ResourceInfo
@@ -49,11 +54,10 @@ from pilotage.telemetry.logs import logger
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
 """Paths that need no authentication."""
 _NO_SNIFFING = ("x-content-type-options", "nosniff")
+_TEXT = (("content-type", "text/plain; charset=utf-8"), _NO_SNIFFING)
 _NO_CACHE = ("cache-control", "no-cache, private")
 _COMPRESSED_FROM = 128 * 1024
 """The minimum size of a body that is compressed."""
-_FRAME_LENGTH = 4
-"""Bytes of the length before an event in protobuf, which a message over WebSocket does not need."""
 _PLAIN = ResponseFormat()
 _STARTED: dict[str, Check] = dict.fromkeys(
     (
@@ -77,9 +81,16 @@ class HTTPHandler:
     """Answers HTTP requests from a registry, for the users that an authenticator knows.
 
     A string instead of an authenticator is the token of an administrator. With an `auditor`, requests are logged.
+    `flags` are what `/flagz` answers.
     """
 
-    def __init__(self, registry: Registry, authenticator: Authenticator | str, auditor: Auditor | None = None) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        authenticator: Authenticator | str,
+        auditor: Auditor | None = None,
+        flags: Mapping[str, str] | None = None,
+    ) -> None:
         self._registry = registry
         self._auditor = auditor
         if isinstance(authenticator, str):
@@ -90,13 +101,15 @@ class HTTPHandler:
         checks = {"/healthz": _STARTED, "/livez": _STARTED, "/readyz": ready}
         self._health = {path: HealthHandler(path, partial(dict, found)) for path, found in checks.items()}
         own_paths = [*checks, *(f"{path}/{name}" for path, found in checks.items() for name in found)]
-        self._documents = DocumentHandler(registry, version(), own_paths)
+        self._documents = DocumentHandler(registry, version(), flags or {}, own_paths)
         self._flows = Flows(registry.context.storage, registry.context.prefix, _loop_time)
         self._metrics = ServerMetrics(registry.context)
         self._impersonation = Impersonation(registry.context.authorizer)
 
     async def __call__(self, incoming: http.HTTPRequest) -> http.HTTPResponse | http.StreamingResponse:
         """An `http.Handler`."""
+        if problem := problem_of_path(incoming.target):
+            return http.HTTPResponse(500, [("audit-id", audit_id_of(incoming)), *_TEXT], problem.encode())
         if self._auditor is None:
             return await self._handle(incoming, None)
         return await self._auditor.answer(incoming, self._handle, self._authenticator, self._registry.context)
@@ -230,44 +243,11 @@ class HTTPHandler:
     ) -> http.HTTPResponse | http.StreamingResponse:
         exits = AsyncExitStack()
         events = await exits.enter_async_context(self._registry.watch(request, info))
-        is_binary = renderer.media == PROTOBUF
         if incoming.method == "GET" and websocket.is_upgrade(incoming.headers):
-            written = partial(_message, renderer, binary=is_binary)
-            return await _upgraded(incoming, _chunks(events, renderer, exits, written), exits)
-        media = STREAMS[1] if is_binary else renderer.media
+            return await over_websocket(incoming.headers, events, renderer, exits)
+        media = STREAMS[1] if renderer.media == PROTOBUF else renderer.media
         headers = [("content-type", media), *warning_headers(info.warnings)]
-        return http.StreamingResponse(200, headers, _chunks(events, renderer, exits, renderer.event), endless=True)
-
-
-async def _upgraded(
-    incoming: http.HTTPRequest, messages: AsyncIterator[bytes], exits: AsyncExitStack
-) -> http.HTTPResponse | http.StreamingResponse:
-    """The answer to a watch over WebSocket."""
-    try:
-        headers = websocket.accept(incoming.headers, offered_protocols(incoming.headers))
-    except Refusal as refusal:
-        await exits.aclose()
-        return http.HTTPResponse(refusal.status, [("sec-websocket-version", websocket.VERSION)], str(refusal).encode())
-    return http.StreamingResponse(101, headers, messages, endless=True, upgraded=websocket.WebSocket())
-
-
-def _message(renderer: Renderer, event: response.WatchEvent, *, binary: bool) -> bytes:
-    """An event as a message over WebSocket."""
-    data = renderer.event(event)
-    return websocket.message(data[_FRAME_LENGTH:] if binary else data, binary=binary)
-
-
-async def _chunks(
-    events: AsyncIterator[response.WatchEvent],
-    renderer: Renderer,
-    exits: AsyncExitStack,
-    written: Callable[[response.WatchEvent], bytes],
-) -> AsyncIterator[bytes]:
-    async with exits:
-        async for event in events:
-            if not renderer.has_events:
-                return
-            yield written(event)
+        return http.StreamingResponse(200, headers, chunks(events, renderer, exits, renderer.event), endless=True)
 
 
 def failure(error: ApiError, asked: ResponseFormat = _PLAIN) -> http.HTTPResponse:
@@ -276,8 +256,7 @@ def failure(error: ApiError, asked: ResponseFormat = _PLAIN) -> http.HTTPRespons
     if error.retry_after_seconds:
         headers.append(("retry-after", str(error.retry_after_seconds)))
     if isinstance(error, NotFound) and error.status.details is None:
-        plain = [("content-type", "text/plain; charset=utf-8"), _NO_SNIFFING]
-        return http.HTTPResponse(404, plain, b"404 page not found\n")
+        return http.HTTPResponse(404, _TEXT, b"404 page not found\n")
     if isinstance(error, AccessDenied | BadImpersonation):
         headers.append(_NO_SNIFFING)
     body = write(msgspec.json.encode(error.status.document()), asked.media, pretty=asked.pretty)

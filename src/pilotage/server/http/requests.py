@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import html
+import re
 from collections.abc import Mapping
 
 from msgspec.structs import replace
@@ -20,13 +22,25 @@ from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
 
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_PREFIX_ALONE = re.compile(r"/(?:api|apis/[^/]+)/[^/]+/(?:watch|proxy)")
+"""A path that ends where the old forms of a watch and of a proxy have a resource."""
 _COLLECTION_VERBS = {"get": "list", "delete": "deletecollection"}
 
 
 def serves_any_method(route: str) -> bool:
     """Whether the document of a path is the answer to every method, as in kube-apiserver; others are for GET alone."""
     parts = route.strip("/").split("/")
-    return parts[0] in ("", "openapi", "statusz") or (parts[0] == "apis" and len(parts) < 3)
+    return parts[0] in ("", "flagz", "openapi", "statusz") or (parts[0] == "apis" and len(parts) < 3)
+
+
+def problem_of_path(target: str) -> str:
+    """Why it cannot be determined what a request is for, before anything else is looked at; empty if it can be."""
+    route = target.partition("?")[0].rstrip("/")
+    if not route.endswith(("/watch", "/proxy")) or _PREFIX_ALONE.fullmatch(route) is None:
+        return ""
+    shown = html.escape(target, quote=False)
+    reason = f"unable to determine kind and namespace from url, {shown}"
+    return f"Internal Server Error: {gojson.quoted(shown)}: failed to create RequestInfo: {reason}\n"
 
 
 def attributes_of_path(incoming: http.HTTPRequest, user: User) -> AccessAttributes:

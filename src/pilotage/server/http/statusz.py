@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,10 +15,9 @@ from pilotage.meta.scalars import times
 from pilotage.rest.negotiation import JSON, YAML, clauses
 from pilotage.server.http.rendering import write
 
-PATHS = ("/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version")
-_TEXT = "text/plain"
-_STATUSZ = {"v": "v1beta1", "g": "config.k8s.io", "as": "Statusz"}
-_WARNING = (
+PATHS = ("/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version")
+TEXT = "text/plain"
+WARNING = (
     "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees "
     "and is for debugging purposes only."
 )
@@ -25,23 +25,26 @@ _WARNING = (
 
 def answer(accept: str, started: datetime, now: datetime, version: dict[str, str]) -> http.HTTPResponse:
     """The status of a server in the format that a client accepts. Raises NotAcceptable."""
-    media = _media(accept)
+    media, _ = negotiated(accept, "Statusz", ("v1beta1",))
     facts = _facts(started, now, version)
-    if media == _TEXT:
-        return http.HTTPResponse(200, [("content-type", f"{_TEXT}; charset=utf-8")], _text(facts, started))
+    if media == TEXT:
+        return http.HTTPResponse(200, [("content-type", f"{TEXT}; charset=utf-8")], _text(facts, started))
     described = ("content-type", f"{media};g=config.k8s.io;v=v1beta1;as=Statusz")
     return http.HTTPResponse(200, [described], write(msgspec.json.encode(facts), media, pretty=True))
 
 
-def _media(accept: str) -> str:
+def negotiated(accept: str, kind: str, versions: Sequence[str]) -> tuple[str, str]:
+    """The media type of an answer, and the version of an object of this kind. Raises NotAcceptable."""
     if not accept.strip():
-        return _TEXT
+        return TEXT, ""
     for clause in clauses(accept):
-        if clause.media in (_TEXT, "*/*", "text/*"):
-            return _TEXT
-        if clause.media in (JSON, YAML) and clause.parameters == _STATUSZ:
-            return clause.media
-    raise NotAcceptable(f"only the following media types are accepted: {JSON}, {YAML}, {_TEXT}")
+        if clause.media in (TEXT, "*/*", "text/*"):
+            return TEXT, ""
+        version = clause.parameters.get("v", "")
+        wanted = {"v": version, "g": "config.k8s.io", "as": kind}
+        if clause.media in (JSON, YAML) and version in versions and clause.parameters == wanted:
+            return clause.media, version
+    raise NotAcceptable(f"only the following media types are accepted: {JSON}, {YAML}, {TEXT}")
 
 
 def _facts(started: datetime, now: datetime, version: dict[str, str]) -> dict[str, Any]:
@@ -63,7 +66,7 @@ def _text(facts: dict[str, Any], started: datetime) -> bytes:
     lines = [
         "",
         "apiserver statusz",
-        _WARNING,
+        WARNING,
         "",
         f"Started:  {started:%a %b %e %H:%M:%S UTC %Y}",
         f"Up:  {minutes // 60} hr {minutes % 60:02} min {seconds:02} sec",

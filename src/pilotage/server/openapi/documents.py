@@ -15,22 +15,31 @@ import msgspec
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersion
-from pilotage.server.openapi import descriptions, protobuf, schemas
+from pilotage.server.openapi import descriptions, protobuf, roots, schemas
 from pilotage.server.openapi.paths import ResourcePaths, root_path
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
+from pilotage.types.builtin import REFERENCE
 
 _encode = msgspec.json.Encoder().encode
 _BUILTIN_INFO = {"title": "Kubernetes", "version": "1.36"}
+_SECURITY = {
+    "BearerToken": {
+        "type": "apiKey",
+        "description": "Bearer Token authentication",
+        "name": "authorization",
+        "in": "header",
+    }
+}
 _CUSTOM_INFO = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 
 def index(custom: Sequence[ResourceInfo]) -> Document:
-    """`/openapi/v3`: where the document of each group and version is, with a hash of its content."""
+    """`/openapi/v3`: where each document is, with a hash of its content."""
     hashes = {group_version: _builtin_hash(group_version) for group_version in _builtin_versions()}
     for group_version in {info.gvr.group_version for info in custom}:
         hashes.setdefault(group_version, custom_hash(_in(custom, group_version)))
-    paths = {root_path(key): value for key, value in hashes.items()}
+    paths = {root_path(key): value for key, value in hashes.items()} | dict.fromkeys(roots.operations(), _roots_hash())
     return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={paths[path]}"} for path in sorted(paths)}}
 
 
@@ -40,6 +49,21 @@ def document(custom: Sequence[ResourceInfo], group_version: GroupVersion) -> tup
         return _builtin_document(group_version), _builtin_hash(group_version)
     found = _in(custom, group_version)
     return (_custom_document(found), custom_hash(found)) if found else None
+
+
+def root_document(path: str) -> tuple[bytes, str] | None:
+    """The document of a path without a version, with its hash; None if there is none."""
+    operations = roots.operations().get(path)
+    if operations is None:
+        return None
+    written = _encode(operations).decode()
+    own = {name: _encode(schema) for name, schema in roots.own_schemas().items() if f'{REFERENCE}{name}"' in written}
+    return _document(_BUILTIN_INFO, {f"/{path}/": operations}, own), _roots_hash()
+
+
+@cache
+def _roots_hash() -> str:
+    return _digest(_encode([roots.operations(), roots.own_schemas()]) + descriptions.fingerprint())
 
 
 def version_2(custom: Sequence[ResourceInfo]) -> Document:
@@ -102,7 +126,8 @@ def _custom_document(infos: Sequence[ResourceInfo]) -> bytes:
 def _document(info: Document, paths: dict[str, Document], own: dict[str, bytes]) -> bytes:
     written = _encode(paths)
     head = _encode({"openapi": "3.0.0", "info": info})[:-1]
-    return b'%b,"paths":%b,"components":{"schemas":%b}}' % (head, written, schemas.closure(written, own))
+    security = b',"securitySchemes":%b' % _encode(_SECURITY) if info is _BUILTIN_INFO else b""
+    return b'%b,"paths":%b,"components":{"schemas":%b%b}}' % (head, written, schemas.closure(written, own), security)
 
 
 def _builtin_paths(group_version: GroupVersion) -> list[ResourcePaths]:
@@ -115,14 +140,14 @@ def _builtin_paths(group_version: GroupVersion) -> list[ResourcePaths]:
 
 @cache
 def _builtin_definitions() -> dict[str, Any]:
-    return {
-        name: schemas.v2_schema(descriptions.described(name), builtin_kind=True) for name in builtin.definition_names()
-    }
+    found = {name: descriptions.described(name) for name in builtin.definition_names()} | roots.own_schemas()
+    return {name: schemas.v2_schema(schema, builtin_kind=True) for name, schema in found.items()}
 
 
 @cache
 def _builtin_v2_paths() -> dict[str, Any]:
-    return {
+    of_roots = {f"/{path}/": {"get": _v2_operation(each["get"])} for path, each in roots.operations().items()}
+    return of_roots | {
         path: operations
         for group_version in _builtin_versions()
         for each in _builtin_paths(group_version)

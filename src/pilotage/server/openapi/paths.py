@@ -90,7 +90,7 @@ class ResourcePaths:
             operation = self._operation("delete", "deletecollection", f"{META}.Status", infix="Collection")
             operations["delete"] = operation | {"parameters": _query(_DELETE | _LIST)}
             if not self.custom:
-                operations["delete"]["requestBody"] = {"content": _content(_ANY, f"{META}.DeleteOptions")}
+                operations["delete"]["requestBody"] = {"content": content(_ANY, f"{META}.DeleteOptions")}
         return operations
 
     def _list(self, suffix: str = "") -> Document:
@@ -107,7 +107,7 @@ class ResourcePaths:
             operations["put"] = self._write("replace", "put", _WRITE, 200, 201)
         if "delete" in verbs:
             operation = self._operation("delete", "delete", f"{META}.Status", 200, 202)
-            body = {"content": _content(self._bodies, f"{META}.DeleteOptions")}
+            body = {"content": content(self._bodies, f"{META}.DeleteOptions")}
             operations["delete"] = operation | {"parameters": _query(_DELETE), "requestBody": body}
         if "patch" in verbs:
             operations["patch"] = self._patch(self.schema)
@@ -115,12 +115,12 @@ class ResourcePaths:
 
     def _write(self, action: str, verb: str, parameters: dict[str, str], *codes: int) -> Document:
         operation = self._operation(action, verb, self.schema, *codes)
-        body = {"content": _content(self._bodies, self.schema), "required": True}
+        body = {"content": content(self._bodies, self.schema), "required": True}
         return operation | {"parameters": _query(parameters), "requestBody": body}
 
     def _patch(self, schema: str, suffix: str = "") -> Document:
         patches = _CUSTOM_PATCHES if self.custom else _PATCHES
-        body = {"content": _content(sorted(patches), f"{META}.Patch"), "required": True}
+        body = {"content": content(sorted(patches), f"{META}.Patch"), "required": True}
         codes = (200,) if self.custom else (200, 201)
         operation = self._operation("patch", "patch", schema, *codes, suffix=suffix)
         return operation | {"parameters": _query(_WRITE | {"force": _BOOLEAN}), "requestBody": body}
@@ -137,7 +137,7 @@ class ResourcePaths:
         own = subresource.gvk == self.mapping.gvk
         schema = self.schema if own else builtin.definition_name(subresource.gvk) or self.schema
         gvk = self.mapping.gvk if self.custom else subresource.gvk
-        body = {"content": _content(self._bodies, schema), "required": True}
+        body = {"content": content(self._bodies, schema), "required": True}
         write = {"parameters": _query(_WRITE), "requestBody": body}
         operations: Document = {}
         for verb in subresource.verbs:
@@ -169,11 +169,11 @@ class ResourcePaths:
         media = (*self._media, *_STREAMS) if watched and not self.custom else self._media
         scope = "Namespaced" if self.mapping.namespaced and suffix != "ForAllNamespaces" else ""
         return {
-            "tags": [f"{_words(gvk.group, lower=True)}_{gvk.version}"],
-            "operationId": f"{action}{_words(gvk.group)}{gvk.version.title()}{infix}{scope}{gvk.kind}{suffix}",
+            "tags": [f"{group_words(gvk.group, lower=True)}_{gvk.version}"],
+            "operationId": f"{action}{group_words(gvk.group)}{gvk.version.title()}{infix}{scope}{gvk.kind}{suffix}",
             "responses": {
                 **{
-                    str(code): {"description": _CODES[code], "content": _content(media, schema)}
+                    str(code): {"description": _CODES[code], "content": content(media, schema)}
                     for code in codes or (200,)
                 },
                 "401": {"description": "Unauthorized"},
@@ -192,7 +192,7 @@ def root_path(group_version: GroupVersion) -> str:
     return f"apis/{group}/{version}" if group else f"api/{version}"
 
 
-def _words(group: str, *, lower: bool = False) -> str:
+def group_words(group: str, *, lower: bool = False) -> str:
     """A group as a part of an operation's id: `apps` is `Apps`, `a.example.com` is `AExampleCom`."""
     short = (group or "core").removesuffix(".k8s.io")
     words = "".join(part[:1].upper() + part[1:] for part in short.replace("-", ".").split("."))
@@ -215,5 +215,5 @@ def _path_parameter(name: str) -> Document:
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "uniqueItems": True}}
 
 
-def _content(media: Sequence[str], schema: str) -> Document:
+def content(media: Sequence[str], schema: str) -> Document:
     return {each: {"schema": {"$ref": f"{REFERENCE}{schema}"}} for each in media}

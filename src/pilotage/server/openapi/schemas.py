@@ -59,7 +59,7 @@ def custom_schemas(info: ResourceInfo) -> dict[str, bytes]:
     gvk, name = info.gvk, component_name(info.gvk)
     schema = _published(dict(info.openapi or {}))
     schema["properties"] = (
-        schema.get("properties", {}) | _type_fields() | {"metadata": _metadata(_TYPICAL, "ObjectMeta")}
+        schema.get("properties", {}) | type_fields() | {"metadata": _metadata(_TYPICAL, "ObjectMeta")}
     )
     schema["x-kubernetes-group-version-kind"] = [gvk_document(gvk)]
     if info.strategy.selectable_fields:
@@ -74,13 +74,13 @@ def custom_schemas(info: ResourceInfo) -> dict[str, bytes]:
         "description": f"{kind} is a list of {gvk.kind}",
         "type": "object",
         "required": ["items"],
-        "properties": _type_fields() | {"items": items, "metadata": _metadata(_TYPICAL_LIST, "ListMeta")},
+        "properties": type_fields() | {"items": items, "metadata": _metadata(_TYPICAL_LIST, "ListMeta")},
         "x-kubernetes-group-version-kind": [gvk_document(gvk) | {"kind": kind}],
     }
     return {name: _encode(schema), list_component_name(info): _encode(listing)}
 
 
-def _type_fields() -> Document:
+def type_fields() -> Document:
     return {name: {"type": "string", "description": description(_TYPICAL, name)} for name in ("apiVersion", "kind")}
 
 
@@ -94,7 +94,7 @@ def _published(schema: Document) -> Document:
     if schema.get("x-kubernetes-int-or-string") and "anyOf" not in schema:
         result["anyOf"] = [{"type": "integer"}, {"type": "string"}]
     if schema.get("x-kubernetes-embedded-resource"):
-        fields = _type_fields() | {"metadata": _metadata(_TYPICAL, "ObjectMeta")}
+        fields = type_fields() | {"metadata": _metadata(_TYPICAL, "ObjectMeta")}
         result["properties"] = result.get("properties", {}) | fields
         result["required"] = list(dict.fromkeys([*result.get("required", ()), "kind", "apiVersion"]))
     return result
