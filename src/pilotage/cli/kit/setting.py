@@ -81,11 +81,11 @@ def _put(document: Any, steps: tuple[Step, ...], value: Any) -> None:
     here = document
     for step, following in pairwise(steps):
         empty: Any = [] if isinstance(following, int) else {}
-        here = _entered(here, step, empty, steps)
-    _entered(here, steps[-1], value, steps, replace=True)
+        here = _enter(here, step, empty, steps)
+    _enter(here, steps[-1], value, steps, replace=True)
 
 
-def _entered(here: Any, step: Step, empty: Any, steps: tuple[Step, ...], *, replace: bool = False) -> Any:
+def _enter(here: Any, step: Step, empty: Any, steps: tuple[Step, ...], *, replace: bool = False) -> Any:
     if isinstance(step, int):
         if not isinstance(here, list) or step > len(here):
             raise CommandError(f"--set {_shown(steps)}: there is no item {step} to set; set the items before it first")

@@ -91,29 +91,29 @@ class _Notes:
     def call(self, node: ast.Call, names: Names) -> None:
         function = self._value(node.func, names)
         if isinstance(function, Python):
-            self._function(getattr(function.value, "__name__", ""), function.value, node, names)
+            self._collect_function(getattr(function.value, "__name__", ""), function.value, node, names)
         elif isinstance(node.func, ast.Attribute):
-            self._method(node.func.attr, node.func.value, node, names)
+            self._collect_method(node.func.attr, node.func.value, node, names)
 
-    def _function(self, name: str, function: Any, node: ast.Call, names: Names) -> None:
+    def _collect_function(self, name: str, function: Any, node: ast.Call, names: Names) -> None:
         """A function of the library."""
         if not str(getattr(function, "__module__", "")).startswith("pilotage."):
             return
         if name in _OUTCOMES:
-            self._outcome(name, node, names)
-            self._finalizers(self._argument(node, -1, "owner", names), f"owner of {name}", node)
+            self._collect_outcome(name, node, names)
+            self._collect_finalizers(self._argument(node, -1, "owner", names), f"owner of {name}", node)
         elif name == "set_controller_reference":
-            self._finalizers(self._argument(node, 0, "owner", names), name, node)
+            self._collect_finalizers(self._argument(node, 0, "owner", names), name, node)
         elif name in ("add_finalizer", "remove_finalizer"):
-            self._finalizers(self._argument(node, 0, "object_", names), name, node)
+            self._collect_finalizers(self._argument(node, 0, "object_", names), name, node)
         elif name == "migrate_storage_version":
             self._found.migrations += self._calls(self._argument(node, 1, "kind", names), (), name, node)
 
-    def _method(self, name: str, base: ast.expr, node: ast.Call, names: Names) -> None:
+    def _collect_method(self, name: str, base: ast.expr, node: ast.Call, names: Names) -> None:
         receiver = self._value(base, names)
         first = self._argument(node, 0, "kind" if name in _CACHED else "obj", names)
         if isinstance(receiver, SubresourceValue):
-            self._subresource(name, receiver.name, first, node)
+            self._collect_subresource(name, receiver.name, first, node)
         elif name == "event_recorder_for":
             version = _text(next((each.value for each in node.keywords if each.arg == "api_version"), None))
             self._found.recorders.append((version or "v1", self._place(node)))
@@ -124,11 +124,11 @@ class _Notes:
             for each in kinds:
                 self._found.definitions += self._calls(each, (), "install", node)
         elif name == "finalize" and isinstance(first, ObjectsOf):
-            self._finalizers(first, "finalize", node)
+            self._collect_finalizers(first, "finalize", node)
         elif name in _CACHED or name in _WRITES or name in _STATUS:
-            self._client(name, receiver, first, node)
+            self._collect_client(name, receiver, first, node)
 
-    def _client(self, name: str, receiver: Value | None, first: Value | None, node: ast.Call) -> None:
+    def _collect_client(self, name: str, receiver: Value | None, first: Value | None, node: ast.Call) -> None:
         if not isinstance(first, Kinds | ObjectsOf):
             if isinstance(receiver, ClientValue) and (node.args or node.keywords):
                 self._found.unknown.append(f"{self._place(node)}: {ast.unparse(node.func)}({_first_text(node)}, …)")
@@ -146,11 +146,11 @@ class _Notes:
         if subresource not in _ANSWERED_WHOLE:  # the whole object is read afterwards
             self._found.calls += self._calls(first, ("get",), name, node)
 
-    def _subresource(self, method: str, name: str, first: Value | None, node: ast.Call) -> None:
+    def _collect_subresource(self, method: str, name: str, first: Value | None, node: ast.Call) -> None:
         verbs = ("get",) if method == "get" else ("patch",) if method == "apply" else _WRITES.get(method, ())
         self._found.calls += self._calls(first, verbs, f'subresource("{name}").{method}', node, name)
 
-    def _outcome(self, name: str, node: ast.Call, names: Names) -> None:
+    def _collect_outcome(self, name: str, node: ast.Call, names: Names) -> None:
         client = self._argument(node, 0, "client", names)
         value = self._argument(node, 1, "desired" if name == "create_or_patch" else "obj", names)
         if not isinstance(value, Kinds | ObjectsOf):
@@ -163,7 +163,7 @@ class _Notes:
         if isinstance(desired, ast.Call) and any(each.arg == "status" for each in desired.keywords):
             self._found.calls += self._calls(value, ("patch",), name, node, "status")
 
-    def _finalizers(self, value: Value | None, name: str, node: ast.Call) -> None:
+    def _collect_finalizers(self, value: Value | None, name: str, node: ast.Call) -> None:
         self._found.calls += self._calls(value, ("update",), name, node, "finalizers")
 
     def _calls(
