@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pilotage.client.patch import Patch
-from pilotage.client.session import CallTarget, about
+from pilotage.client.session import CallTarget, add_target
 from pilotage.errors import BadRequest, Cause, StatusDetails
 from pilotage.meta.forms import Kind, Object, gvk_of
 from pilotage.meta.mapping.scheme import Scheme
@@ -62,7 +62,7 @@ def _refuse(verb: str, found: list[Misnamed], place: CallTarget) -> None:
     )
     gvk = place.target.gvk
     subject = f"{gvk.kind} {place}" if place.name else gvk.kind
-    raise about(
+    raise add_target(
         BadRequest(
             f"cannot {verb} {subject}: documents use the API's field names: write {fields}; the server "
             "drops a field that it does not know, so nothing was sent",

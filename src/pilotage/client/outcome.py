@@ -52,7 +52,7 @@ async def create_or_patch(
 
     Nothing is sent if nothing would change. Afterwards `desired` has the state on the server.
     """
-    task = await _Task.about(client, desired, mutate, owner)
+    task = await _Task.prepare(client, desired, mutate, owner)
     found = await task.find(client)
     for _ in range(_TRIES):
         try:
@@ -72,7 +72,7 @@ async def create_or_update(client: Client, obj: W, mutate: Mutate[W], *, owner: 
     another client writes at the same time: see `retry_on_conflict`. Afterwards `obj` has the state on the server. The
     status is not written.
     """
-    task = await _Task.about(client, obj, mutate, owner)
+    task = await _Task.prepare(client, obj, mutate, owner)
     found = await task.find(client)
     if found is None:
         return await task.create()
@@ -99,7 +99,7 @@ class _Task:
         self._name, self._namespace = desired.metadata.name, desired.metadata.namespace
 
     @classmethod
-    async def about(cls, client: Client, desired: Any, mutate: Mutate[Any] | None, owner: Owner | None) -> _Task:
+    async def prepare(cls, client: Client, desired: Any, mutate: Mutate[Any] | None, owner: Owner | None) -> _Task:
         """The task for an object, which may leave its namespace to the client."""
         if not desired.metadata.name:
             raise BadRequest(f"this {gvk_of(desired).kind} has no name and cannot be looked up: set metadata.name")

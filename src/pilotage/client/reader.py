@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any
 
-from pilotage.client.session import Session, about
+from pilotage.client.session import Session, add_target
 from pilotage.client.watching import WatchedEvent, watched
 from pilotage.errors import NotFound
 from pilotage.meta.forms import Kind, KindOf, O, ObjectKey, key_of
@@ -120,6 +120,6 @@ class Reader:
         request = self._session.request(place, verb=Verb.WATCH, options=options)
         async with (
             self._session.watch(place, request) as lines,
-            aclosing(watched(lines, place.target, lambda error: about(error, place))) as events,
+            aclosing(watched(lines, place.target, lambda error: add_target(error, place))) as events,
         ):
             yield events

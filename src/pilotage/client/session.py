@@ -168,7 +168,7 @@ class Session(Value, frozen=True):
         write = replace(self.write_options(dry_run, field_owner), force=force)
         if not write.field_manager:
             message = "apply needs a field owner: pass field_owner=…, or use client.with_field_owner(…)"
-            raise about(BadRequest(message), place)
+            raise add_target(BadRequest(message), place)
         return write
 
     async def call(self, place: CallTarget, request: APIRequest) -> Response:
@@ -223,7 +223,7 @@ class Session(Value, frozen=True):
                 return NoMatch(f"{gvk.kind} of {gvk.api_version} has no subresource {subresource} on this server")
             if details is None or not details.name:  # the path is unknown, so it is the kind that is missing
                 return not_served(gvk)
-        return about(error, place)
+        return add_target(error, place)
 
     def _required_namespace(self, target: KindTarget[Any], namespace: str, name: str) -> str:
         if not target.namespaced:
@@ -250,7 +250,7 @@ class Session(Value, frozen=True):
         return namespace
 
     def _refusal(self, target: KindTarget[Any], namespace: str, name: str, message: str) -> ApiError:
-        return about(BadRequest(message), CallTarget(target, namespace, name))
+        return add_target(BadRequest(message), CallTarget(target, namespace, name))
 
     def _warn_all(self, place: CallTarget, warnings: tuple[str, ...]) -> None:
         for text in warnings:
@@ -277,7 +277,7 @@ def _traced(request: APIRequest) -> AbstractContextManager[object]:
     return traces.span(f"{request.verb.value} {name}", found, client=True)
 
 
-def about(error: ApiError, place: CallTarget) -> ApiError:
+def add_target(error: ApiError, place: CallTarget) -> ApiError:
     """Add the kind and object of the call to an error."""
     gvk = place.target.gvk
     error.group, error.kind = gvk.group, gvk.kind

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, Unpack, overload
 
 from pilotage.client.fieldnames import check_document, check_patch
 from pilotage.client.patch import Patch, applied, patch_of
-from pilotage.client.session import ANSWERED_WHOLE, CallTarget, Session, WriteArguments, about
+from pilotage.client.session import ANSWERED_WHOLE, CallTarget, Session, WriteArguments, add_target
 from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
 from pilotage.errors.keywords import check_keywords
@@ -196,7 +196,7 @@ class Writer:
         place = await self._session.collection(kind, namespace)
         if place.target.namespaced and not place.namespace:
             message = f"cannot delete all {place.target.gvk.kind} objects without a namespace: pass namespace=…"
-            raise about(BadRequest(message), place)
+            raise add_target(BadRequest(message), place)
         request = self._session.request(
             place,
             verb=Verb.DELETE_COLLECTION,
