@@ -10,7 +10,7 @@ from pilotage.cache.cache import AnyInformer, Cache
 from pilotage.cache.group import InformerGroup
 from pilotage.cache.informer import Informer
 from pilotage.client.client import Client
-from pilotage.client.session import CallTarget, about
+from pilotage.client.session import CallTarget, add_target
 from pilotage.cluster.readbarrier import ReadBarrier
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import ApiError
@@ -70,7 +70,7 @@ class CachedClient(Client):
         try:
             return await self.cache.get(kind, name, namespace=place.namespace)
         except ApiError as error:
-            raise about(error, place) from error.__cause__
+            raise add_target(error, place) from error.__cause__
 
     async def _list(self, kind: Kind, namespace: str, options: ListOptions) -> ObjectList[Any]:
         paged = options.limit or options.continue_token or options.resource_version or options.resource_version_match
@@ -87,7 +87,7 @@ class CachedClient(Client):
                 fields=options.field_selector or None,
             )
         except ApiError as error:
-            raise about(error, place) from error.__cause__
+            raise add_target(error, place) from error.__cause__
 
     def _is_current(self, kind: Kind) -> bool:
         """The fast path of a read: whether it is certain that there is nothing to wait for."""
