@@ -127,7 +127,7 @@ def test_library_that_could_not_be_opened_cannot_be_in_the_replay_either() -> No
     with pytest.raises(NVMLError):
         recorder.open()
     with pytest.raises(NVMLError) as raised:
-        ReplayLibrary(recorder.finished()).open()
+        ReplayLibrary(recorder.finish()).open()
     assert raised.value.driver_gone
 
 

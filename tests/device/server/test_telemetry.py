@@ -21,7 +21,7 @@ def now() -> float:
 @asynccontextmanager
 async def reading(latest: LatestTelemetry, seconds: float = 0.5) -> AsyncIterator[list[float]]:
     """A provider in this process that needs so many seconds to read `gpu-1`; the times at which it has."""
-    provider, times = latest.provider("nvml"), list[float]()
+    provider, times = latest.register_provider("nvml"), list[float]()
 
     async def read() -> None:
         while True:
@@ -72,7 +72,7 @@ async def test_a_driver_that_hangs_is_an_error_after_three_seconds() -> None:
 
 async def test_a_gpu_that_cannot_be_read_is_reported_at_once_with_the_reason() -> None:
     latest = LatestTelemetry()
-    provider = latest.provider("nvml")
+    provider = latest.register_provider("nvml")
     latest.report("nvml", [Telemetry("gpu-1", unavailable="the GPU is lost")])
     await asyncio.sleep(100)
     begun = now()

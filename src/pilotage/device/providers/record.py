@@ -55,7 +55,7 @@ def record(
             _listen(recorder, bool(shown.event_gpus), interval, sleep)
     finally:
         recorder.close()
-    recording = anonymous(recorder.finished())
+    recording = anonymous(recorder.finish())
     recording.recorded = times.format(times.system_clock())
     return recording
 

@@ -111,7 +111,7 @@ class RecordingLibrary:
         """Add a mark at the current time."""
         self.recording.marks.append((self._now(), text))
 
-    def finished(self) -> Recording:
+    def finish(self) -> Recording:
         """The recording up to now."""
         self.recording.seconds = self._now()
         return self.recording

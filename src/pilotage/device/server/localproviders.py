@@ -39,7 +39,7 @@ class LocalAccess:
         self._registry.telemetry.report(self._provider, items)
 
     def telemetry_wanted(self) -> asyncio.Event:
-        return self._registry.telemetry.provider(self._provider).wanted
+        return self._registry.telemetry.register_provider(self._provider).wanted
 
     def inventory_complete(self) -> None:
         self._registry.inventory_complete()

@@ -54,7 +54,7 @@ class LatestTelemetry:
         self._providers: dict[str, ReadingProvider] = {}
         self._reported = asyncio.Event()
 
-    def provider(self, provider: str) -> ReadingProvider:
+    def register_provider(self, provider: str) -> ReadingProvider:
         """Register a provider that reads on request."""
         return self._providers.setdefault(provider, ReadingProvider())
 

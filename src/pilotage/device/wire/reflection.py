@@ -30,36 +30,36 @@ def _class(name: str) -> Any:
     return classes(GRPC)[f"{_PACKAGES[0]}.{_NAME}{name}"]
 
 
-def _files(found: list[bytes], asked: str, response: Any) -> None:
+def _add_files(found: list[bytes], asked: str, response: Any) -> None:
     if found:
         response.file_descriptor_response.file_descriptor_proto.extend(found)
     else:
-        _error(response, _NOT_FOUND, f"not found: {asked[:200]}")
+        _set_error(response, _NOT_FOUND, f"not found: {asked[:200]}")
 
 
 def _by_name(asked: Any, response: Any, known: Descriptors) -> None:
-    _files(known.by_name(asked.file_by_filename), asked.file_by_filename, response)
+    _add_files(known.by_name(asked.file_by_filename), asked.file_by_filename, response)
 
 
 def _by_symbol(asked: Any, response: Any, known: Descriptors) -> None:
-    _files(known.containing(asked.file_containing_symbol), asked.file_containing_symbol, response)
+    _add_files(known.containing(asked.file_containing_symbol), asked.file_containing_symbol, response)
 
 
-def _services(asked: Any, response: Any, known: Descriptors) -> None:
+def _add_services(asked: Any, response: Any, known: Descriptors) -> None:
     response.list_services_response.SetInParent()
     for name in known.services:
         response.list_services_response.service.add().name = name
 
 
 def _extension(asked: Any, response: Any, known: Descriptors) -> None:
-    _error(response, _NOT_FOUND, "there are no extensions")
+    _set_error(response, _NOT_FOUND, "there are no extensions")
 
 
 def _unknown(asked: Any, response: Any, known: Descriptors) -> None:
-    _error(response, _UNIMPLEMENTED, "unknown request")
+    _set_error(response, _UNIMPLEMENTED, "unknown request")
 
 
-def _error(response: Any, code: int, text: str) -> None:
+def _set_error(response: Any, code: int, text: str) -> None:
     response.error_response.error_code, response.error_response.error_message = code, text
 
 
@@ -68,5 +68,5 @@ _FILLERS = {
     "file_containing_symbol": _by_symbol,
     "file_containing_extension": _extension,
     "all_extension_numbers_of_type": _extension,
-    "list_services": _services,
+    "list_services": _add_services,
 }

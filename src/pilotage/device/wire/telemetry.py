@@ -75,7 +75,7 @@ def check_list(data: bytes) -> None:
 
 
 def encode_listed(items: Iterable[Telemetry]) -> bytes:
-    return _bytes(_filled(_new("ListTelemetryResponse"), items))
+    return _bytes(_fill(_new("ListTelemetryResponse"), items))
 
 
 def decode_listed(data: bytes) -> list[Telemetry]:
@@ -84,7 +84,7 @@ def decode_listed(data: bytes) -> list[Telemetry]:
 
 
 def encode_report(provider: str, items: Sequence[Telemetry]) -> bytes:
-    return _bytes(_filled(_new("ReportTelemetryRequest", provider_id=provider), items))
+    return _bytes(_fill(_new("ReportTelemetryRequest", provider_id=provider), items))
 
 
 def decode_report(data: bytes) -> tuple[str, list[Telemetry]]:
@@ -104,7 +104,7 @@ def decode_report(data: bytes) -> tuple[str, list[Telemetry]]:
         raise BadRequest(str(error)) from None
 
 
-def _filled(message: Any, items: Iterable[Telemetry]) -> Any:
+def _fill(message: Any, items: Iterable[Telemetry]) -> Any:
     for item in items:
         _write(item, message.items.add())
     return message
