@@ -197,7 +197,7 @@ class IncomingCall(Stream):
     async def _answer(self) -> None:
         route, call = self._route, self._request.call
         if route.unary is not None:
-            await self._reply(await route.unary(call, self._messages.popleft()))
+            await self._send_reply(await route.unary(call, self._messages.popleft()))
         elif route.stream is not None:
             await route.stream(call, self._messages.popleft(), self)
             await self._end(None)
@@ -222,7 +222,7 @@ class IncomingCall(Stream):
 
     # The response.
 
-    async def _reply(self, reply: rpc.Reply) -> None:
+    async def _send_reply(self, reply: rpc.Reply) -> None:
         if self.ended:
             return
         if len(reply.message) > self.connection.options.reply_bytes:
@@ -237,14 +237,16 @@ class IncomingCall(Stream):
             self.window -= size
             connection.window -= size
             data = frames.frame(frames.DATA, 0, self.id, payload)
-            connection.send(connection.headers(self.id, head) + data + connection.headers(self.id, DONE, end=True))
+            connection.send(
+                connection.encode_headers(self.id, head) + data + connection.encode_headers(self.id, DONE, end=True)
+            )
             self._finish_call(Code.OK)
             return
         if not connection.may_queue(size):
             text = "too many unread responses on this connection: read them first"
             raise RPCError(Code.RESOURCE_EXHAUSTED, text)
         self._answering = True
-        connection.send(connection.headers(self.id, head))
+        connection.send(connection.encode_headers(self.id, head))
         self.queue(payload)
         await self._end(None)
 
@@ -258,7 +260,7 @@ class IncomingCall(Stream):
                 self.reset()
                 self.connection.count_call(Code.CANCELLED)
         else:
-            self._trailers(error)
+            self._send_trailers(error)
 
     def fail(self, error: RPCError) -> None:
         """End the call with an error, at once."""
@@ -266,16 +268,16 @@ class IncomingCall(Stream):
             self.reset(ErrorCode.INTERNAL_ERROR)  # trailers cannot follow a part of a message
             self.connection.count_call(error.code)
         else:
-            self._trailers(error)
+            self._send_trailers(error)
 
-    def _trailers(self, error: RPCError | None) -> None:
+    def _send_trailers(self, error: RPCError | None) -> None:
         if self.ended:
             return
         if self._answering:
             ending = DONE if error is None else block(failure(error))
         else:
             ending = ANSWER + DONE if error is None else refused(error)
-        self.connection.send(self.connection.headers(self.id, ending, end=True))
+        self.connection.send(self.connection.encode_headers(self.id, ending, end=True))
         self._finish_call(error.code if error is not None else Code.OK)
 
     def _finish_call(self, code: Code) -> None:
@@ -292,20 +294,20 @@ class IncomingCall(Stream):
         if not self._answering:
             self._answering = True
             self.connection.send(
-                self.connection.headers(self.id, ANSWER + metadata_block(metadata) if metadata else ANSWER)
+                self.connection.encode_headers(self.id, ANSWER + metadata_block(metadata) if metadata else ANSWER)
             )
 
     def write(self, frames: Sequence[bytes]) -> bool:
         if self.ended or not self._answering:
             self._check_open()
             self._answering = True
-            self.connection.send(self.connection.headers(self.id, ANSWER))
+            self.connection.send(self.connection.encode_headers(self.id, ANSWER))
         if len(frames) == 1:
             return self.offer(frames[0])
         return not frames or self.offer(b"".join(frames))
 
     async def wait_drained(self) -> None:
-        await self.room()
+        await self.wait_for_room()
         self._check_open()
 
     async def wait_closed(self) -> None:

@@ -67,11 +67,11 @@ class ClientConnection(Connection[OutgoingCall]):
             self.gone = True
         self.streams[call.id] = call
         if message is None:
-            self.write(self.headers(call.id, head))
+            self.write(self.encode_headers(call.id, head))
             return call
         payload = frame(message)
         size = len(payload)
-        opening = self.headers(call.id, head)
+        opening = self.encode_headers(call.id, head)
         if size <= min(call.window, self.window, self.frame_bytes) and not self.paused:
             call.window -= size
             self.window -= size

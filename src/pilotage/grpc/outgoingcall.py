@@ -76,13 +76,13 @@ class OutgoingCall(Stream):
             self.answered = True
             self.metadata = split_fields(fields)[1]
             if (refusal := refused_by_http(own)) is not None:
-                self._over(refusal)
+                self._finish(refusal)
                 return
         elif not ended:
             raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "HEADERS in the middle of a response")
         if ended:
             self.peer_ended = True
-            self._over(outcome(own))
+            self._finish(outcome(own))
         else:
             self._notify()
 
@@ -92,7 +92,7 @@ class OutgoingCall(Stream):
         try:
             messages = self._assembler.feed(payload)
         except RPCError as error:
-            self._over(error)
+            self._finish(error)
             return
         if messages:
             self._messages.extend(messages)
@@ -102,21 +102,21 @@ class OutgoingCall(Stream):
                 listener.set_result(None)
         if ended:
             self.peer_ended = True
-            self._over(RPCError(Code.INTERNAL, "the server ended the stream without a status"))
+            self._finish(RPCError(Code.INTERNAL, "the server ended the stream without a status"))
         elif self.unread >= self.connection.half_window and self._queued < self.connection.half_window:
             self.update_window()
 
     def receive_reset(self, code: ErrorCode) -> None:
         self.peer_ended = True
         if code is ErrorCode.REFUSED_STREAM and not self.answered:
-            self._over(ConnectionLost("the server accepts no more calls on this connection", sent=False))
+            self._finish(ConnectionLost("the server accepts no more calls on this connection", sent=False))
         else:
-            self._over(RPCError(_RESETS.get(code, Code.INTERNAL), f"the server reset the stream ({code.name})"))
+            self._finish(RPCError(_RESETS.get(code, Code.INTERNAL), f"the server reset the stream ({code.name})"))
 
     def lose(self, error: ConnectionLost) -> None:
         """End the call because its connection is lost."""
         self.peer_ended = True
-        self._over(error)
+        self._finish(error)
 
     # Called by callers.
 
@@ -133,7 +133,7 @@ class OutgoingCall(Stream):
                 raise RPCError(Code.FAILED_PRECONDITION, "end_sending was called: no more messages can be sent")
             if self.offer(payload):
                 return
-            await self.room()
+            await self.wait_for_room()
 
     async def end_sending(self) -> None:
         """End the caller's half of a bidirectional call: the server gets no more messages. May be called again."""
@@ -168,7 +168,7 @@ class OutgoingCall(Stream):
         """Discard the rest of the response."""
         self._messages.clear()
         if not self.over:
-            self._over(RPCError(Code.CANCELLED, "the call was cancelled"))
+            self._finish(RPCError(Code.CANCELLED, "the call was cancelled"))
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -198,7 +198,7 @@ class OutgoingCall(Stream):
         if self._listener is not None and not self._listener.done():
             self._listener.set_result(None)
 
-    def _over(self, error: PilotageError | None) -> None:
+    def _finish(self, error: PilotageError | None) -> None:
         if self.over:
             return
         self.over = True

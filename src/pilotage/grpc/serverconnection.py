@@ -245,7 +245,7 @@ class ServerConnection(Connection[IncomingCall]):
 
     def _refuse(self, stream_id: int, answer: bytes, ended: bool) -> None:
         rest = b"" if ended else frames.reset(stream_id, ErrorCode.NO_ERROR)
-        self.send(self.headers(stream_id, answer, end=True) + rest)
+        self.send(self.encode_headers(stream_id, answer, end=True) + rest)
         self._count_refusal()
 
     def _count_refusal(self) -> None:

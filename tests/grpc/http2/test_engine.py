@@ -353,7 +353,7 @@ def _pair(values: dict[int, int]) -> tuple[Recorder, h2.connection.H2Connection]
     engine.receive(client.data_to_send())
     client.receive_data(engine.take_sent())
     engine.receive(client.data_to_send())
-    engine.write(engine.headers(1, frames.block([(":status", "200")])))
+    engine.write(engine.encode_headers(1, frames.block([(":status", "200")])))
     client.receive_data(engine.take_sent())
     return engine, client
 

@@ -147,7 +147,7 @@ class Engine(ABC, Generic[S]):
         greeting = (frames.PREFACE if self._client else b"") + frames.settings(values)
         self.write(greeting + (frames.window_update(0, more) if more > 0 else b""))
 
-    def headers(self, stream_id: int, block: bytes, *, end: bool = False) -> bytes:
+    def encode_headers(self, stream_id: int, block: bytes, *, end: bool = False) -> bytes:
         """The frames of a header block. Write them before the next call: HPACK depends on the order."""
         block, self._table_update = self._table_update + block, b""
         self.sent_frames += 1
@@ -183,7 +183,7 @@ class Engine(ABC, Generic[S]):
         if self._rest:
             data = self._rest + data
         if self._expected:
-            data = self._preface(data)
+            data = self._receive_preface(data)
         start, end = 0, len(data)
         self._blocks = 0
         done = True
@@ -212,7 +212,7 @@ class Engine(ABC, Generic[S]):
         self._rest = data[start:]
         return done
 
-    def _preface(self, data: bytes) -> bytes:
+    def _receive_preface(self, data: bytes) -> bytes:
         expected = self._expected
         if data[: len(expected)] != expected[: len(data)]:
             raise ProtocolViolation(ErrorCode.PROTOCOL_ERROR, "not an HTTP/2 preface; connect with a gRPC client")

@@ -106,7 +106,7 @@ class Stream(ABC):
         connection = self.connection
         return self._rest is None and not connection.paused and self.window > 0 and connection.window > 0
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until something may be sent, or the stream has ended."""
         if self._memory_denied:
             self._memory_denied = False
