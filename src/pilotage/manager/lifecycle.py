@@ -153,14 +153,14 @@ class Lifecycle:
             return
         self.ask_stop("the block of the manager ended")
         cancelled: asyncio.CancelledError | None = None
-        while (stopping := self._shutdown()) is not None:
+        while (stopping := self._start_shutdown()) is not None:
             try:
                 await asyncio.wait([stopping])
             except asyncio.CancelledError as error:
                 cancelled = error
                 if self._grace is not None:
                     self._grace.force()
-        problem = self._problem()
+        problem = self._take_problem()
         if problem is not None and (cancelled is not None or not raising):
             log.error("The manager ended with an error", error=problem)
         if cancelled is not None:
@@ -168,7 +168,7 @@ class Lifecycle:
         if problem is not None and raising:
             raise problem
 
-    def _shutdown(self) -> asyncio.Task[None] | None:
+    def _start_shutdown(self) -> asyncio.Task[None] | None:
         """The task of the shutdown, started on the first call; None when it has ended."""
         if self._stopping is not None and self._stopping.done() and not self._stopping.cancelled():
             self._stopping.result()
@@ -279,7 +279,7 @@ class Lifecycle:
             else:
                 await self.run_election(self.elector.release())
 
-    def _problem(self) -> BaseException | None:
+    def _take_problem(self) -> BaseException | None:
         """The error of the stop, raised once: the one that led to it, that it was not graceful, both, or none."""
         if self._raised:
             return None
