@@ -94,21 +94,21 @@ def _parse(text: str) -> tuple[Union, ...]:
             steps.append((_descendants,))
             position += 2
             if not text.startswith("[", position):
-                position = _field(text, position, steps, everywhere=True)
+                position = _parse_field(text, position, steps, everywhere=True)
         elif text[position] == ".":
-            position = _field(text, position + 1, steps)
+            position = _parse_field(text, position + 1, steps)
         elif text[position] == "[":
             end = _closing(text, position)
             steps.append(_bracket(text, text[position + 1 : end].strip()))
             position = end + 1
         elif position == 0:
-            position = _field(text, 0, steps)
+            position = _parse_field(text, 0, steps)
         else:
             raise _problem(text, f"unexpected {text[position]!r} at {position}")
     return tuple(steps)
 
 
-def _field(text: str, position: int, steps: list[Union], *, everywhere: bool = False) -> int:
+def _parse_field(text: str, position: int, steps: list[Union], *, everywhere: bool = False) -> int:
     if text.startswith("*", position):
         steps.append((_children,))
         return position + 1

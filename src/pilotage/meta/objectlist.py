@@ -82,7 +82,7 @@ class ObjectList(Sequence[T]):
             part._places = self._places[index]
             part.continue_token, part.remaining_item_count = "", None
             return part
-        return _touched(self._items, self._places[index], self._read, self._objects)
+        return _decode_item(self._items, self._places[index], self._read, self._objects)
 
     def __iter__(self) -> Iterator[T]:
         return _walk(self._items, self._places, self._read, weakref.ref(self._objects))
@@ -101,10 +101,10 @@ def _walk(
     items: Sequence[Bytes], places: range, read: Callable[[Bytes], T], kept: weakref.ref[_Kept[T]]
 ) -> Iterator[T]:
     for place in places:
-        yield _touched(items, place, read, kept())
+        yield _decode_item(items, place, read, kept())
 
 
-def _touched(items: Sequence[Bytes], place: int, read: Callable[[Bytes], T], kept: _Kept[T] | None) -> T:
+def _decode_item(items: Sequence[Bytes], place: int, read: Callable[[Bytes], T], kept: _Kept[T] | None) -> T:
     if kept is None:
         return read(items[place])
     if place not in kept:

@@ -64,7 +64,7 @@ class ListMerge:
         ]
         for entry in entries if objects else ():
             self._name(entry.value)
-        added = self._objects(entries, patch) if objects else _scalars(entries, patch)
+        added = self._merge_objects(entries, patch) if objects else _merge_scalars(entries, patch)
         names = [identity(item, self.key) for item in added]
         return arranged(entries, names if order is None else self._checked_order(added, order))
 
@@ -74,7 +74,7 @@ class ListMerge:
             message = f"list element types are not identical: {go_text([original, patch])}"
             raise MalformedDirective(message, path=self.path, code=500)
 
-    def _objects(self, entries: list[MergedItem], patch: list[Any]) -> list[Any]:
+    def _merge_objects(self, entries: list[MergedItem], patch: list[Any]) -> list[Any]:
         """Merge the patch's items into the entries, or remove them; returns the merged and added ones."""
         if not self.key:
             raise MalformedPatch(f"{self.path}: this list cannot be merged, it has no merge key", path=self.path)
@@ -201,7 +201,7 @@ def _retained(original: dict[str, Any], patch: dict[str, Any], path: str) -> dic
     return {key: value for key, value in original.items() if key in retained}
 
 
-def _scalars(entries: list[MergedItem], patch: list[Any]) -> list[Any]:
+def _merge_scalars(entries: list[MergedItem], patch: list[Any]) -> list[Any]:
     known = {entry.identity for entry in entries}
     for item in patch:
         name = canonical(item)
