@@ -48,11 +48,11 @@ def constrain(schema: Schema, markers: Sequence[m.Marker], place: str) -> None:
     """Add the keywords of the markers to `schema` in place. Of two markers of one kind the later one is used."""
     for marker in markers:
         if type(marker) in _KEYWORDS:
-            _keyword(schema, marker, place)
+            _add_keyword(schema, marker, place)
         elif type(marker) in _FLAGS:
             schema[_FLAGS[type(marker)]] = True
         else:
-            _special(schema, marker, place)
+            _add_special(schema, marker, place)
     _check_bounds(schema, place)
     _check_flags(schema, place)
 
@@ -70,7 +70,7 @@ def type_of(schema: Schema) -> str:
     return _TYPE_WORDS.get(type_, f"an {type_}" if type_[:1] in "aeiou" else f"a {type_}") if type_ else "of any type"
 
 
-def _keyword(schema: Schema, marker: Any, place: str) -> None:
+def _add_keyword(schema: Schema, marker: Any, place: str) -> None:
     keyword, types = _KEYWORDS[type(marker)]
     type_ = schema.get("type")
     either = "x-kubernetes-int-or-string" in schema
@@ -97,7 +97,7 @@ def _keyword(schema: Schema, marker: Any, place: str) -> None:
             schema[exclusive] = True
 
 
-def _special(schema: Schema, marker: m.Marker, place: str) -> None:
+def _add_special(schema: Schema, marker: m.Marker, place: str) -> None:
     match marker:
         case m.UniqueItems(value=True):
             raise invalid(
