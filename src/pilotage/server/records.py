@@ -231,7 +231,7 @@ def turned(document: Document, info: ResourceInfo) -> Document:
 
 
 def _turned(document: Document, info: ResourceInfo) -> Document:
-    return pruned(unpruned(document, info), info)
+    return prune(unpruned(document, info), info)
 
 
 def unpruned(document: Document, info: ResourceInfo) -> Document:
@@ -251,7 +251,7 @@ def _by_webhook(document: Document, info: ResourceInfo) -> Document:
     return decode(_encode(found))
 
 
-def pruned(document: Document, info: ResourceInfo) -> Document:
+def prune(document: Document, info: ResourceInfo) -> Document:
     """A document of this version without the fields that its schema does not know, in place."""
     document["apiVersion"] = info.gvk.api_version
     if info.schema is not None:

@@ -49,12 +49,12 @@ class Reviewer:
         self.tokens = Authenticator({}, context.service_accounts)
         """Authenticates tokens: those of service accounts, and others if the server has them."""
         self._answers: dict[str, Callable[[Document, APIRequest], Awaitable[None]]] = {
-            "localsubjectaccessreviews": self._subject,
-            "selfsubjectaccessreviews": self._self,
-            "selfsubjectreviews": self._who,
-            "selfsubjectrulesreviews": self._rules,
-            "subjectaccessreviews": self._subject,
-            "tokenreviews": self._token,
+            "localsubjectaccessreviews": self._answer_subject,
+            "selfsubjectaccessreviews": self._answer_self,
+            "selfsubjectreviews": self._answer_identity,
+            "selfsubjectrulesreviews": self._answer_rules,
+            "subjectaccessreviews": self._answer_subject,
+            "tokenreviews": self._answer_token,
         }
 
     def reviews(self, info: ResourceInfo) -> bool:
@@ -86,12 +86,12 @@ class Reviewer:
         await self._answers[info.gvr.resource](answer, request)
         return answer
 
-    async def _self(self, review: Document, request: APIRequest) -> None:
+    async def _answer_self(self, review: Document, request: APIRequest) -> None:
         spec = review["spec"]
         _check([*attribute_causes(spec), *selector_causes(spec), *metadata_causes(review["metadata"], local=False)])
         await self._decide(review, _attributes(spec, request.user))
 
-    async def _subject(self, review: Document, request: APIRequest) -> None:
+    async def _answer_subject(self, review: Document, request: APIRequest) -> None:
         spec, local = review["spec"], bool(request.namespace)
         causes = list(attribute_causes(spec))
         if not spec.get("user") and not spec.get("groups"):
@@ -111,7 +111,7 @@ class Reviewer:
         if error := evaluation_error(review["spec"]):
             review["status"]["evaluationError"] = error
 
-    async def _rules(self, review: Document, request: APIRequest) -> None:
+    async def _answer_rules(self, review: Document, request: APIRequest) -> None:
         namespace = review["spec"].get("namespace") or ""
         if not namespace:
             raise BadRequest("no namespace on request")
@@ -135,12 +135,12 @@ class Reviewer:
             errors = [f'{kind.lower()}.rbac.authorization.k8s.io "{name}" not found' for kind, name in grants.missing]
             review["status"]["evaluationError"] = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
 
-    async def _who(self, review: Document, request: APIRequest) -> None:
+    async def _answer_identity(self, review: Document, request: APIRequest) -> None:
         del review["spec"]
         review["metadata"] = {"creationTimestamp": self._context.now()}
         review["status"] = {"userInfo": user_info(request.user)}
 
-    async def _token(self, review: Document, request: APIRequest) -> None:
+    async def _answer_token(self, review: Document, request: APIRequest) -> None:
         spec = review["spec"]
         if not spec.get("token"):
             raise BadRequest("token is required for TokenReview in authentication")

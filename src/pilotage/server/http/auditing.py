@@ -63,7 +63,7 @@ class Auditor:
             return answer
         audit.log("RequestReceived")
         with suppress(StorageError):  # why a request is allowed does not matter for its answer
-            await _authorization(audit, context)  # before it is answered: it may change the rules
+            await _note_authorization(audit, context)  # before it is answered: it may change the rules
         try:
             answer = await handle(incoming, audit)
         except asyncio.CancelledError:
@@ -162,7 +162,7 @@ async def _user(incoming: http.HTTPRequest, authenticator: Authenticator) -> tup
         return User(), True  # the answer reports the error
 
 
-async def _authorization(audit: Audit, context: RegistryContext) -> None:
+async def _note_authorization(audit: Audit, context: RegistryContext) -> None:
     """Record the impersonated user of a request, and why it is allowed or not."""
     attributes = audit.attributes
     try:

@@ -137,13 +137,13 @@ class ValidatingAdmissionPolicy(_PolicyPlugin):
                 if application.problem and policy.fails:
                     refusals.append(_Refusal(application, application.problem))
                 elif not application.problem:
-                    refusals += await self._refusals(application, attributes, objects, noted)
+                    refusals += await self._evaluate(application, attributes, objects, noted)
             for key, values in noted.items():
                 attributes.annotate(f"{policy.name}/{key}", ", ".join(dict.fromkeys(values)))
         if refusals:
             raise _error(attributes, refusals[0])
 
-    async def _refusals(
+    async def _evaluate(
         self,
         application: Application,
         attributes: Attributes,

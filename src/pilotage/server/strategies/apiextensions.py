@@ -43,7 +43,7 @@ class DefinitionStrategy(Strategy):
     def prepare_for_delete(self, document: Document, now: str) -> None:
         message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
         document["status"] = dict(document["status"])
-        _condition(document["status"], "Terminating", "True", "InstanceDeletionPending", message, now)
+        _set_condition(document["status"], "Terminating", "True", "InstanceDeletionPending", message, now)
         finalizers = document["metadata"].get("finalizers", [])
         document["metadata"]["finalizers"] = [*(name for name in finalizers if name != CLEANUP), CLEANUP]
 
@@ -103,7 +103,7 @@ def _set_approval(document: Document, now: str) -> None:
 
     if (approval := approval_of(document)) is not None:
         kind = "KubernetesAPIApprovalPolicyConformant"
-        _condition(document["status"], kind, approval.status, approval.reason, approval.message, now)
+        _set_condition(document["status"], kind, approval.status, approval.reason, approval.message, now)
 
 
 def _rivals(one: Document, other: Document) -> bool:
@@ -122,27 +122,29 @@ def _set_conditions(document: Document, conflict: tuple[str, str] | None, now: s
 
     status, established = document["status"], is_established(document)
     if conflict is None:
-        _condition(status, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now)
+        _set_condition(status, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now)
     else:
-        _condition(status, "NamesAccepted", "False", *conflict, now)
+        _set_condition(status, "NamesAccepted", "False", *conflict, now)
     if established:  # it stays so
         return
     if conflict is not None:
-        _condition(status, "Established", "False", "NotAccepted", "not all names are accepted", now)
+        _set_condition(status, "Established", "False", "NotAccepted", "not all names are accepted", now)
     elif any(ca_bundle_causes(document["spec"])):
         message = "The conversion webhook CABundle is invalid"
-        _condition(status, "Established", "False", "InvalidCABundle", message, now)
+        _set_condition(status, "Established", "False", "InvalidCABundle", message, now)
     else:
-        _condition(status, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now)
+        _set_condition(
+            status, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now
+        )
 
 
 def set_terminating(document: Document, now: str) -> None:
     """Set the condition that the objects of a definition are being deleted."""
     message = "CustomResource deletion is in progress"
-    _condition(document["status"], "Terminating", "True", "InstanceDeletionInProgress", message, now)
+    _set_condition(document["status"], "Terminating", "True", "InstanceDeletionInProgress", message, now)
 
 
-def _condition(status: Document, kind: str, value: str, reason: str, message: str, now: str) -> None:
+def _set_condition(status: Document, kind: str, value: str, reason: str, message: str, now: str) -> None:
     new = {"type": kind, "status": value, "lastTransitionTime": now, "reason": reason, "message": message}
     status["conditions"] = with_condition(status.get("conditions") or (), new)
 

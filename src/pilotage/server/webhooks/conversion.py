@@ -83,7 +83,7 @@ class Converter:
             documents = [records.at_origin(entries[index].value, info) for index in batch]
             for index, document in zip(batch, await self.convert(documents, info), strict=True):
                 entry = entries[index]
-                value = records.encode(records.pruned(document, info))
+                value = records.encode(records.prune(document, info))
                 result[index] = Entry(entry.key, value, entry.revision, entry.created)
         return result
 

@@ -166,13 +166,13 @@ def _metrics(text: str | None) -> list[Document] | None:
         for metric in metrics:
             for source in metric.values():
                 if isinstance(source, dict):
-                    _canonical_amounts(source)
+                    _canonicalize_amounts(source)
     except (ValueError, TypeError):
         return None
     return metrics
 
 
-def _canonical_amounts(source: Document) -> None:
+def _canonicalize_amounts(source: Document) -> None:
     for key in ("averageValue", "targetValue", "targetAverageValue", "currentValue", "currentAverageValue"):
         if key in source:
             source[key] = Quantity(source[key]).canonical()
