@@ -183,13 +183,9 @@ def _add_providers_options(command: argparse.ArgumentParser) -> None:
 
 
 def _add_get(subparsers: Any) -> None:
-    command: argparse.ArgumentParser = subparsers.add_parser(
-        "get",
-        help="show the GPUs as a table",
-        description="Show the GPUs of this node, or one GPU, as a table or as documents.",
-        epilog=examples("pilotage device get -o wide", "pilotage device get --selector rack=a"),
-    )
-    command.add_argument("name", nargs="?", default="", metavar="NAME", help="show only this GPU")
+    description = "Show the GPUs of this node, or one GPU, as a table or as documents."
+    lines = ("pilotage device get -o wide", "pilotage device get --selector rack=a")
+    command = _add_show(subparsers, "get", "show the GPUs as a table", description, *lines)
     command.add_argument(
         "-o", "--output", choices=OUTPUTS, default="table", help="the output format (default: %(default)s)"
     )
@@ -203,32 +199,30 @@ def _add_get(subparsers: Any) -> None:
         help="show only GPUs with these fields: metadata.name, spec.uuid",
     )
     _add_client_options(command)
-    command.set_defaults(run=run_get)
 
 
 def _add_describe(subparsers: Any) -> None:
-    command: argparse.ArgumentParser = subparsers.add_parser(
-        "describe",
-        help="show the details and the telemetry of GPUs",
-        description="Show a GPU with its conditions, and its telemetry: temperature, power, utilization, memory, "
-        "clocks, ECC and XID errors. Without a name, all GPUs.",
-        epilog=examples("pilotage device describe gpu-1"),
+    description = (
+        "Show a GPU with its conditions, and its telemetry: temperature, power, utilization, memory, clocks, ECC and "
+        "XID errors. Without a name, all GPUs."
     )
-    command.add_argument("name", nargs="?", default="", metavar="NAME", help="show only this GPU")
-    _add_client_options(command)
-    command.set_defaults(run=run_describe)
+    summary = "show the details and the telemetry of GPUs"
+    _add_client_options(_add_show(subparsers, "describe", summary, description, "pilotage device describe gpu-1"))
 
 
 def _add_watch(subparsers: Any) -> None:
+    description = "Show the GPUs of this node as a table, and then a row for each change, until Ctrl-C."
+    summary = "show the GPUs and each change"
+    _add_client_options(_add_show(subparsers, "watch", summary, description, "pilotage device watch"))
+
+
+def _add_show(subparsers: Any, name: str, summary: str, description: str, *lines: str) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = subparsers.add_parser(
-        "watch",
-        help="show the GPUs and each change",
-        description="Show the GPUs of this node as a table, and then a row for each change, until Ctrl-C.",
-        epilog=examples("pilotage device watch"),
+        name, help=summary, description=description, epilog=examples(*lines)
     )
     command.add_argument("name", nargs="?", default="", metavar="NAME", help="show only this GPU")
-    _add_client_options(command)
-    command.set_defaults(run=run_watch)
+    command.set_defaults(run=lambda options: _run_show(name, options))
+    return command
 
 
 def _add_client_options(command: argparse.ArgumentParser) -> None:
@@ -262,34 +256,20 @@ def run_serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def run_get(options: argparse.Namespace) -> int:
-    """Print GPUs and return the exit code."""
+def _run_show(name: str, options: argparse.Namespace) -> int:
+    """Print GPUs and return the exit code; that of `watch` is 0 after Ctrl-C."""
     import asyncio
 
-    from pilotage.cli.device.display import connection, get, selection
+    from pilotage.cli.device import display
 
-    asyncio.run(get(connection(options), selection(options), options.output))
-    return 0
-
-
-def run_describe(options: argparse.Namespace) -> int:
-    """Print the details of GPUs and return the exit code."""
-    import asyncio
-
-    from pilotage.cli.device.display import connection, describe
-
-    asyncio.run(describe(connection(options), options.name))
-    return 0
-
-
-def run_watch(options: argparse.Namespace) -> int:
-    """Print GPUs and their changes until Ctrl-C, and return the exit code, 0."""
-    import asyncio
-
-    from pilotage.cli.device.display import connection, watch
-
-    try:
-        asyncio.run(watch(connection(options), options.name))
-    except KeyboardInterrupt:
-        print()
+    where = display.connection(options)
+    if name == "get":
+        asyncio.run(display.get(where, display.selection(options), options.output))
+    elif name == "describe":
+        asyncio.run(display.describe(where, options.name))
+    else:
+        try:
+            asyncio.run(display.watch(where, options.name))
+        except KeyboardInterrupt:
+            print()
     return 0
