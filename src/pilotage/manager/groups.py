@@ -11,9 +11,6 @@ from typing import Any
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.errors import ManagerStopped, RunnableCancelled
 from pilotage.manager.runnables import START_ORDER, AnyRunnable, Group, GroupMember, group_members, name_of
-from pilotage.telemetry.logs import logger
-
-log = logger("pilotage.manager")
 
 Report = Callable[[str, BaseException], None]
 """Called with the name of a runnable and its error."""

@@ -6,7 +6,6 @@ from pilotage.cli.errors import INTERRUPTED, CommandError, Interrupted, NotRecon
 from pilotage.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound, PilotageError, Unauthorized
 
 FAILED = 1
-USAGE = 2
 NOT_FOUND = 3
 CONFLICT = 4
 NOT_RECONCILED = 5

@@ -17,7 +17,6 @@ _PADDING = 3
 _MIN_WIDTH = 6
 _TAB_PADDING = 2
 NONE = "<none>"
-UNKNOWN = "<unknown>"
 
 
 class Columns:
