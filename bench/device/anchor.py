@@ -17,9 +17,9 @@ from grpclib.encoding.base import CodecBase
 from grpclib.server import Server, Stream
 
 from bench.device.stamps import stamp
-from pilotage.device import wire
+from pilotage.device.wire.generation import method_path
 
-METHOD = wire.method_path("WatchGpus")
+METHOD = method_path("WatchGpus")
 
 
 class Plain(CodecBase):

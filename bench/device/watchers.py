@@ -18,8 +18,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from bench.device.stamps import stamped
 from pilotage import device
-from pilotage.device import wire
 from pilotage.device.client.target import Target
+from pilotage.device.wire.generation import method_path
 from pilotage.grpc.channel import GRPCChannel
 
 PATIENCE = 20.0  # seconds until the last change must have reached all watchers
@@ -75,7 +75,7 @@ async def by_client(target: Target) -> AsyncIterator[AsyncIterator[bytes]]:
 async def by_channel(target: Target) -> AsyncIterator[AsyncIterator[bytes]]:
     channel = GRPCChannel(target)
     try:
-        async with channel.stream(wire.method_path("WatchGpus"), b"") as messages:
+        async with channel.stream(method_path("WatchGpus"), b"") as messages:
             yield aiter(messages)
     finally:
         await channel.close()

@@ -15,14 +15,15 @@ from msgspec.structs import replace
 from pilotage import device
 from pilotage.cache import Informer, InformerOptions
 from pilotage.client.retries import Retries
-from pilotage.device import wire
 from pilotage.device.client.listerwatcher import DeviceListerWatcher
 from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.server import deviceserver
 from pilotage.device.server.deviceserver import DeviceServer
 from pilotage.device.server.watchcache import WatchCacheOptions
 from pilotage.device.v1alpha1 import GPU, GPUSpec
-from pilotage.device.wire import Generation, health, reflection
+from pilotage.device.wire import health, reflection
+from pilotage.device.wire.client import decode_event, decode_page
+from pilotage.device.wire.generation import PACKAGES, Generation, method_path
 from pilotage.device.wire.health import ServingStatus
 from pilotage.errors import BadRequest, Gone, MethodNotSupported
 from pilotage.grpc.channel import GRPCChannel
@@ -260,7 +261,7 @@ async def test_the_oldest_generation_is_read_over_the_socket_and_writes_say_that
             assert [one.metadata.name for one in await devices.v1alpha1.gpus.list()] == ["gpu-0"]
 
 
-@pytest.mark.parametrize("package", wire.PACKAGES)
+@pytest.mark.parametrize("package", PACKAGES)
 @pytest.mark.parametrize("generation", [Generation.V6, Generation.V8])
 async def test_the_service_has_both_its_names_on_the_socket(folder: Path, package: str, generation: Generation) -> None:
     async with DeviceServer(server_options(folder, profile=generation)) as server:
@@ -286,26 +287,26 @@ async def test_13_old_clients_list_and_watch_with_and_without_a_version(folder: 
         inside = Api(server.registry.transport())
         await inside.create(gpu("gpu-0"))
         old = Generation(generation)
-        reply = await channel.unary(wire.method_path("ListGpus"), older_list(generation, b""))
-        page = wire.decode_page(old, reply.message)
+        reply = await channel.unary(method_path("ListGpus"), older_list(generation, b""))
+        page = decode_page(old, reply.message)
         version = page.resource_version.encode()
         assert len(page.items) == 1
         await inside.create(gpu("gpu-1"))
-        again = await channel.unary(wire.method_path("ListGpus"), older_list(generation, version))
-        assert len(wire.decode_page(old, again.message).items) == 2
+        again = await channel.unary(method_path("ListGpus"), older_list(generation, version))
+        assert len(decode_page(old, again.message).items) == 2
         for start, names in ((b"", [b"gpu-0", b"gpu-1"]), (b"0", [b"gpu-0", b"gpu-1"]), (version, [b"gpu-1"])):
-            async with channel.stream(wire.method_path("WatchGpus"), older_list(generation, start)) as incoming:
+            async with channel.stream(method_path("WatchGpus"), older_list(generation, start)) as incoming:
                 messages = aiter(incoming)
                 for name in names:
-                    event = wire.decode_event(old, await anext(messages))
+                    event = decode_event(old, await anext(messages))
                     assert event is not None
                     assert name in bytes(event.object)
         with pytest.raises(RPCError) as raised:
-            async with channel.stream(wire.method_path("WatchGpus"), older_list(generation, b"1")) as incoming:
+            async with channel.stream(method_path("WatchGpus"), older_list(generation, b"1")) as incoming:
                 await anext(aiter(incoming))
         assert raised.value.code is Code.OUT_OF_RANGE
         get = b"\x0a\x05gpu-0" if generation == "v2" else b"\x0a\x05gpu-0" + field(2, field(1, version))
-        assert b"gpu-0" in (await channel.unary(wire.method_path("GetGpu"), get)).message
+        assert b"gpu-0" in (await channel.unary(method_path("GetGpu"), get)).message
 
 
 @pytest.mark.covers("D11")
@@ -315,16 +316,16 @@ async def test_11_health_is_not_serving_before_the_server_knows_its_gpus(folder:
         async def checked(service: str) -> ServingStatus:
             return health.decode_response((await channel.unary(health.CHECK, health.encode_request(service))).message)
 
-        names = ["", *(f"{package}.GpuService" for package in wire.PACKAGES)]
+        names = ["", *(f"{package}.GpuService" for package in PACKAGES)]
         for name in names:
             assert await checked(name) is ServingStatus.NOT_SERVING
         with pytest.raises(RPCError) as raised:
-            await channel.unary(wire.method_path("ListGpus"), b"")
+            await channel.unary(method_path("ListGpus"), b"")
         assert raised.value.code is Code.UNAVAILABLE
         await Api(server.registry.transport()).create(gpu())
         for name in names:
             assert await checked(name) is ServingStatus.SERVING
-        assert await channel.unary(wire.method_path("ListGpus"), b"")
+        assert await channel.unary(method_path("ListGpus"), b"")
 
 
 async def test_reflection_answers_on_the_socket(folder: Path) -> None:
@@ -332,7 +333,7 @@ async def test_reflection_answers_on_the_socket(folder: Path) -> None:
         for method in reflection.METHODS:
             async with channel.stream(method, b"\x3a\x00") as incoming:  # list_services
                 answer = await anext(aiter(incoming))
-            for name in (*(f"{package}.GpuService" for package in wire.PACKAGES), "grpc.health.v1.Health"):
+            for name in (*(f"{package}.GpuService" for package in PACKAGES), "grpc.health.v1.Health"):
                 assert name.encode() in answer
 
 
@@ -344,12 +345,12 @@ async def test_a_client_that_knows_no_labels_does_not_wipe_them_and_ours_does_wh
         await api.patch("gpu-0", {"metadata": {"finalizers": ["example.com/hold"]}})
         channel = GRPCChannel(node.server.target)
         update = written(meta(), field(2, field(1, b"GPU-other")))
-        await channel.unary(wire.method_path("UpdateGpu"), update)
+        await channel.unary(method_path("UpdateGpu"), update)
         stored = await Api(node.registry.transport()).get()
         assert stored["spec"]["uuid"] == "GPU-other"
         assert {key: stored["metadata"][key] for key in labelled} == labelled
         some = written(meta(b"gpu-0", field(7, field(1, b"tier") + field(2, b"tin"))), SPEC)
-        await channel.unary(wire.method_path("UpdateGpu"), some)
+        await channel.unary(method_path("UpdateGpu"), some)
         stored = await Api(node.registry.transport()).get()
         assert stored["metadata"]["labels"] == {"tier": "tin"}  # what it does send counts, and for the whole of it
         assert stored["metadata"]["annotations"] == {"note": "x"}

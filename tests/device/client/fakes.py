@@ -11,10 +11,13 @@ from datetime import UTC
 from msgspec.structs import replace
 
 from pilotage.cluster import Cluster
-from pilotage.device import codes, wire
+from pilotage.device import codes
 from pilotage.device.codes import STATUS_METADATA
 from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
-from pilotage.device.wire import Generation
+from pilotage.device.wire.generation import RESOURCE, Generation
+from pilotage.device.wire.options import BOOKMARK_SECONDS, STORAGE, UNDERSTOOD, UNDERSTOOD_OPTIONS
+from pilotage.device.wire.providerservice import Acknowledged
+from pilotage.device.wire.server import decode_request, encode_event, encode_page, encode_response
 from pilotage.errors import ApiError, ConnectionLost
 from pilotage.grpc.rpc import Code, Incoming, Reply, RPCError
 from pilotage.meta.models import Condition, ObjectMeta
@@ -56,7 +59,7 @@ class Messages:
         return self.messages
 
 
-ANNOUNCED = {wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS, wire.STORAGE: "storage-1", wire.BOOKMARK_SECONDS: "3"}
+ANNOUNCED = {UNDERSTOOD: UNDERSTOOD_OPTIONS, STORAGE: "storage-1", BOOKMARK_SECONDS: "3"}
 """What our server says of itself in its initial metadata."""
 
 
@@ -83,7 +86,7 @@ class RegistryChannel:
     def announces(self, *, storage: str) -> None:
         """Have another storage from now on, where anything is announced."""
         if self._metadata:
-            self._metadata[wire.STORAGE] = storage
+            self._metadata[STORAGE] = storage
 
     @property
     def methods(self) -> list[str]:
@@ -102,17 +105,17 @@ class RegistryChannel:
         self._begin(method, metadata, timeout)
         name = method.rpartition("/")[2]
         if name == "Heartbeat":
-            return Reply(wire.Acknowledged().encode())
+            return Reply(Acknowledged().encode())
         with _coded():
-            request = wire.decode_request(self._generation, name, message, metadata)
+            request = decode_request(self._generation, name, message, metadata)
             if request.verb is Verb.LIST:
                 return Reply(
-                    wire.encode_page(self._generation, await self._transport.list(request)),
+                    encode_page(self._generation, await self._transport.list(request)),
                     self._metadata,
                     self.connection,
                 )
             response = await self._transport.call(request)
-            return Reply(wire.encode_response(self._generation, name, response.body), self._metadata, self.connection)
+            return Reply(encode_response(self._generation, name, response.body), self._metadata, self.connection)
 
     @asynccontextmanager
     async def stream(
@@ -120,7 +123,7 @@ class RegistryChannel:
     ) -> AsyncIterator[Incoming]:
         self._begin(method, metadata, None)
         with _coded():
-            request = wire.decode_request(self._generation, method.rpartition("/")[2], message, metadata)
+            request = decode_request(self._generation, method.rpartition("/")[2], message, metadata)
             if self.deaf_to_timeouts:
                 request = replace(request, options=replace(request.options, timeout_seconds=None))
             async with self._transport.watch(request) as events:
@@ -156,7 +159,7 @@ class RegistryChannel:
                     return
                 if event.type == "ERROR":
                     raise RPCError(Code.OUT_OF_RANGE, "too old", trailers={STATUS_METADATA: bytes(event.object)})
-                yield wire.encode_event(self._generation, event)
+                yield encode_event(self._generation, event)
         finally:
             for task in (broken, coming):
                 task.cancel()
@@ -224,6 +227,6 @@ async def _scripted(messages: Sequence[bytes | Exception]) -> AsyncIterator[byte
         yield message
 
 
-GET = APIRequest(Verb.GET, wire.RESOURCE, name="gpu-0")
-LIST = APIRequest(Verb.LIST, wire.RESOURCE)
-WATCH = APIRequest(Verb.WATCH, wire.RESOURCE)
+GET = APIRequest(Verb.GET, RESOURCE, name="gpu-0")
+LIST = APIRequest(Verb.LIST, RESOURCE)
+WATCH = APIRequest(Verb.WATCH, RESOURCE)

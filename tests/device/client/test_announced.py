@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from pilotage.device import wire
 from pilotage.device.client.announced import Announced, VersionOrigin
+from pilotage.device.wire.options import BOOKMARK_SECONDS, STORAGE, UNDERSTOOD
 
 
 def test_what_our_server_announces_is_read() -> None:
-    metadata = {wire.UNDERSTOOD: "a, b,,c", wire.STORAGE: "x", wire.BOOKMARK_SECONDS: "3"}
+    metadata = {UNDERSTOOD: "a, b,,c", STORAGE: "x", BOOKMARK_SECONDS: "3"}
     assert Announced.read(metadata) == Announced(frozenset({"a", "b", "c"}), "x", 3.0)
 
 
-@pytest.mark.parametrize("metadata", [{}, {wire.BOOKMARK_SECONDS: "often"}, {wire.BOOKMARK_SECONDS: "-1"}])
+@pytest.mark.parametrize("metadata", [{}, {BOOKMARK_SECONDS: "often"}, {BOOKMARK_SECONDS: "-1"}])
 def test_a_server_that_announces_nothing_or_nonsense_promises_nothing(metadata: dict[str, str]) -> None:
     assert Announced.read(metadata) == Announced()
 

@@ -7,7 +7,7 @@ import pytest
 from pilotage import device
 from pilotage.device.client.config import DEFAULT_WIRE, WIRES, Config, wire_of
 from pilotage.device.client.target import Target
-from pilotage.device.wire import Generation
+from pilotage.device.wire.generation import Generation
 from pilotage.errors import InvalidDefinition
 
 SOCKET = Target(path="/run/device-api.sock")

@@ -12,7 +12,7 @@ from pilotage import device
 from pilotage.device.client.gpus import GPUs
 from pilotage.device.server.deviceserver import DeviceServer
 from pilotage.device.v1alpha1 import GPU, GPUSpec
-from pilotage.device.wire import Generation
+from pilotage.device.wire.generation import Generation
 from pilotage.errors import BadRequest, Gone
 from pilotage.meta.models import ObjectMeta
 

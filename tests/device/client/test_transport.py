@@ -10,13 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 from pilotage.client.retries import Retries
-from pilotage.device import codes, wire
+from pilotage.device import codes
 from pilotage.device.client.listerwatcher import NO_BOOKMARKS_SILENCE_SECONDS, DeviceListerWatcher
 from pilotage.device.client.telemetry import TelemetryClient
 from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.telemetry import Telemetry
-from pilotage.device.wire import Generation
 from pilotage.device.wire import telemetry as telemetry_messages
+from pilotage.device.wire.generation import RESOURCE, Generation
+from pilotage.device.wire.options import BOOKMARK_SECONDS, UNDERSTOOD
+from pilotage.device.wire.server import decode_request, encode_event, encode_page, encode_response
 from pilotage.errors import (
     BadRequest,
     Conflict,
@@ -38,12 +40,12 @@ from pilotage.rest.request import DeleteOptions
 
 from .fakes import GET, LIST, WATCH, ScriptedChannel, device_server, gpu
 
-EMPTY = wire.encode_page(Generation.V6, Page([], "7"))
+EMPTY = encode_page(Generation.V6, Page([], "7"))
 ADDED = b'{"kind":"GPU","metadata":{"name":"gpu-0","resourceVersion":"8"},"spec":{"uuid":"GPU-1"}}'
 
 
 def event(kind: str, body: bytes = ADDED) -> bytes:
-    return wire.encode_event(Generation.V6, WatchEvent(cast(WatchEventType, kind), body))
+    return encode_event(Generation.V6, WatchEvent(cast(WatchEventType, kind), body))
 
 
 def raising(*errors: Exception) -> tuple[DeviceTransport, ScriptedChannel]:
@@ -111,10 +113,10 @@ async def test_a_deletion_says_what_was_deleted() -> None:
     async with device_server(gpu("gpu-0")) as server:
         transport = DeviceTransport(server)
         uid = objects.header((await transport.call(GET)).body).uid
-        body = (await transport.call(APIRequest(Verb.DELETE, wire.RESOURCE, name="gpu-0"))).body
+        body = (await transport.call(APIRequest(Verb.DELETE, RESOURCE, name="gpu-0"))).body
         assert msgspec.json.decode(body)["details"]["uid"] == uid
         with pytest.raises(NotFound):
-            await transport.call(APIRequest(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
+            await transport.call(APIRequest(Verb.DELETE, RESOURCE, name="gpu-0"))
 
 
 async def test_what_exists_is_known_without_asking() -> None:
@@ -144,7 +146,7 @@ async def test_a_read_whose_connection_broke_is_made_again() -> None:
 async def test_a_write_whose_connection_broke_is_not_made_again() -> None:
     transport, channel = raising(ConnectionLost("broke"))
     with pytest.raises(ConnectionLost):
-        await transport.call(APIRequest(Verb.CREATE, wire.RESOURCE, body=ADDED))
+        await transport.call(APIRequest(Verb.CREATE, RESOURCE, body=ADDED))
     assert len(channel.sent) == 1
 
 
@@ -240,8 +242,8 @@ async def test_leaving_the_block_ends_the_stream_however_often() -> None:
 
 async def test_a_server_whose_lists_have_no_version_cannot_resume() -> None:
     """As NVIDIA's fake server of V2: its watch begins with everything, whatever is asked for."""
-    page = wire.encode_page(Generation.V2, Page([ADDED], ""))
-    lines = [wire.encode_event(Generation.V2, WatchEvent("ADDED", ADDED))]
+    page = encode_page(Generation.V2, Page([ADDED], ""))
+    lines = [encode_event(Generation.V2, WatchEvent("ADDED", ADDED))]
     transport = DeviceTransport(ScriptedChannel(lambda *_: Reply(page), [(lines, {})]), Generation.V2)
     assert (await transport.list(LIST)).resource_version == ""
     with pytest.raises(Gone, match="no version"):
@@ -276,7 +278,7 @@ async def test_a_selector_that_a_server_does_not_know_is_an_error_not_all_gpus()
 async def test_a_field_selector_or_token_that_a_server_does_not_know_is_an_error(
     generation: Generation, options: ListOptions
 ) -> None:
-    whole = wire.encode_page(generation, Page([ADDED], "7"))
+    whole = encode_page(generation, Page([ADDED], "7"))
     transport = DeviceTransport(ScriptedChannel(lambda method, message: Reply(whole)), generation)
     with pytest.raises(BadRequest, match=r"does not support the option (field-selector|continue)"):
         await transport.list(replace(LIST, options=options))
@@ -291,14 +293,14 @@ async def test_writes_in_a_read_only_generation_are_refused_before_they_are_sent
 ) -> None:
     channel = ScriptedChannel()
     with pytest.raises(MethodNotSupported, match="read-only"):
-        await DeviceTransport(channel, generation).call(APIRequest(verb, wire.RESOURCE, name="gpu-0", body=ADDED))
+        await DeviceTransport(channel, generation).call(APIRequest(verb, RESOURCE, name="gpu-0", body=ADDED))
     assert channel.sent == []
 
 
 async def test_a_server_that_turns_out_to_be_read_only_is_said_to_be() -> None:
     transport, _ = raising(RPCError(Code.UNIMPLEMENTED, "method CreateGpu not implemented"))
     with pytest.raises(MethodNotSupported, match="read-only"):
-        await transport.call(APIRequest(Verb.CREATE, wire.RESOURCE, body=ADDED))
+        await transport.call(APIRequest(Verb.CREATE, RESOURCE, body=ADDED))
 
 
 async def test_silence_is_suspicious_only_where_bookmarks_were_promised() -> None:
@@ -346,8 +348,8 @@ async def test_a_server_of_v8_that_promises_no_bookmarks_may_be_silent() -> None
 
 @pytest.mark.parametrize(("promised", "seconds"), [("3", 10.0), ("20", 60.0), ("soon", NO_BOOKMARKS_SILENCE_SECONDS)])
 async def test_how_long_a_watch_may_be_silent_follows_from_the_promised_rhythm(promised: str, seconds: float) -> None:
-    page = wire.encode_page(Generation.V6, Page([ADDED], "7"))
-    transport = DeviceTransport(ScriptedChannel(lambda *_: Reply(page, {wire.BOOKMARK_SECONDS: promised})))
+    page = encode_page(Generation.V6, Page([ADDED], "7"))
+    transport = DeviceTransport(ScriptedChannel(lambda *_: Reply(page, {BOOKMARK_SECONDS: promised})))
     source = DeviceListerWatcher(transport)
     await source.list(ListOptions())
     assert source.silence_seconds == seconds
@@ -395,11 +397,11 @@ async def test_a_list_of_another_caller_does_not_make_an_old_version_valid_again
 
 
 async def test_a_list_after_a_lost_connection_asks_a_foreign_server_for_its_newest_state() -> None:
-    pages = [wire.encode_page(Generation.V6, Page([ADDED], version)) for version in ("900", "9")]
+    pages = [encode_page(Generation.V6, Page([ADDED], version)) for version in ("900", "9")]
     asked = []
 
     def answer(method: str, message: bytes) -> Reply:
-        asked.append(wire.decode_request(Generation.V6, method, message).options.resource_version)
+        asked.append(decode_request(Generation.V6, method, message).options.resource_version)
         return Reply(pages[len(asked) - 1])
 
     source = DeviceListerWatcher(DeviceTransport(ScriptedChannel(answer)))
@@ -413,7 +415,7 @@ async def test_a_list_after_a_lost_connection_asks_a_foreign_server_for_its_newe
 
 @pytest.mark.parametrize("condition", [DeleteOptions(uid="another"), DeleteOptions(resource_version="1")])
 async def test_nothing_is_deleted_on_a_condition_that_the_server_would_ignore(condition: DeleteOptions) -> None:
-    request = APIRequest(Verb.DELETE, wire.RESOURCE, name="gpu-0", delete=condition)
+    request = APIRequest(Verb.DELETE, RESOURCE, name="gpu-0", delete=condition)
     async with device_server(gpu("gpu-0"), knows_options=False) as server:
         with pytest.raises(BadRequest, match=r"not deleted: .* V5 and V6 ignore (uid|resource_version) and delete"):
             await DeviceTransport(server).call(request)
@@ -443,7 +445,7 @@ async def test_nothing_is_deleted_on_a_condition_that_the_server_would_ignore(co
 async def test_a_list_of_another_version_than_was_asked_for_is_an_error(
     asked: str, match: str, given: str, error: type[Exception] | None
 ) -> None:
-    page = wire.encode_page(Generation.V6, Page([ADDED], given))
+    page = encode_page(Generation.V6, Page([ADDED], given))
     transport = DeviceTransport(ScriptedChannel(lambda *_: Reply(page)))
     options = ListOptions(resource_version=asked, resource_version_match=match)
     if error is None:
@@ -455,7 +457,7 @@ async def test_a_list_of_another_version_than_was_asked_for_is_an_error(
 
 @pytest.mark.parametrize(("asked", "confirmed"), [("8", True), ("9", False), ("0", True)])
 async def test_a_get_that_is_not_known_to_be_new_enough_is_an_error(asked: str, confirmed: bool) -> None:
-    answer = wire.encode_response(Generation.V6, "GetGpu", ADDED)
+    answer = encode_response(Generation.V6, "GetGpu", ADDED)
     request = replace(GET, options=ListOptions(resource_version=asked))
     transport = DeviceTransport(ScriptedChannel(lambda *_: Reply(answer)))
     if confirmed:
@@ -463,7 +465,7 @@ async def test_a_get_that_is_not_known_to_be_new_enough_is_an_error(asked: str, 
     else:
         with pytest.raises(BadRequest, match="did not confirm resource_version=9"):
             await transport.call(request)
-    ours = DeviceTransport(ScriptedChannel(lambda *_: Reply(answer, {wire.UNDERSTOOD: "resource-version"})))
+    ours = DeviceTransport(ScriptedChannel(lambda *_: Reply(answer, {UNDERSTOOD: "resource-version"})))
     await ours.call(request)
 
 
@@ -476,14 +478,14 @@ async def test_initial_events_that_a_server_does_not_know_are_an_error(initial: 
 
 
 async def test_labels_that_were_not_stored_are_a_warning() -> None:
-    stored = wire.encode_response(Generation.V6, "CreateGpu", ADDED)
+    stored = encode_response(Generation.V6, "CreateGpu", ADDED)
     body = msgspec.json.encode(msgspec.json.decode(ADDED) | {"metadata": {"name": "gpu-0", "labels": {"a": "b"}}})
     transport = DeviceTransport(ScriptedChannel(lambda *_: Reply(stored)))
-    response = await transport.call(APIRequest(Verb.CREATE, wire.RESOURCE, body=body))
+    response = await transport.call(APIRequest(Verb.CREATE, RESOURCE, body=body))
     assert response.warnings == (
         "the Device API server did not store labels: servers of V5 and V6 have no fields for them",
     )
-    plain = await transport.call(APIRequest(Verb.CREATE, wire.RESOURCE, body=ADDED))
+    plain = await transport.call(APIRequest(Verb.CREATE, RESOURCE, body=ADDED))
     assert plain.warnings == ()
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pilotage.device import wire
 from pilotage.device.server.deviceserver import DeviceServer
+from pilotage.device.wire.generation import method_path
 from pilotage.errors import (
     AlreadyExists,
     ApiError,
@@ -395,7 +395,7 @@ async def test_10_hand_made_requests_without_object_metadata_or_a_sane_namespace
             for method, messages in cases.items():
                 for message in messages:
                     with pytest.raises(RPCError) as raised:
-                        await channel.unary(wire.method_path(method), message)
+                        await channel.unary(method_path(method), message)
                     assert raised.value.code is Code.INVALID_ARGUMENT, (method, message)
         finally:
             await channel.close()
@@ -439,7 +439,7 @@ _BLOCK = b"".join(
     for name, value in (
         (b":method", b"POST"),
         (b":scheme", b"http"),
-        (b":path", wire.method_path("WatchGpus").encode()),
+        (b":path", method_path("WatchGpus").encode()),
         (b":authority", b"localhost"),
         (b"te", b"trailers"),
         (b"content-type", b"application/grpc"),

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from hack.cluster.running import free_ports
-from pilotage.device import wire
 from pilotage.device.client.target import Target
 from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.providers.fake import FakeOptions, FakeProvider
 from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
 from pilotage.device.socket import SocketUnavailable
 from pilotage.device.wire import health
+from pilotage.device.wire.generation import Generation, method_path
 from pilotage.device.wire.health import ServingStatus
 from pilotage.errors import ConnectionLost, Gone, InvalidDefinition
 from pilotage.grpc.channel import GRPCChannel
@@ -164,10 +164,10 @@ async def test_an_unencrypted_port_needs_to_be_asked_for_and_callers_there_to_be
 
 
 async def test_what_is_not_there_is_unimplemented(folder: Path) -> None:
-    async with DeviceServer(server_options(folder, profile=wire.Generation.V1)) as server:
+    async with DeviceServer(server_options(folder, profile=Generation.V1)) as server:
         channel = GRPCChannel(server.target)
         with pytest.raises(RPCError) as raised:
-            await channel.unary(wire.method_path("CreateGpu"), b"")
+            await channel.unary(method_path("CreateGpu"), b"")
         assert raised.value.code is Code.UNIMPLEMENTED
         await channel.close()
 
@@ -177,5 +177,5 @@ async def test_nothing_answers_when_it_is_down(folder: Path) -> None:
         target = server.target
     channel = GRPCChannel(target)
     with pytest.raises(ConnectionLost):
-        await channel.unary(wire.method_path("ListGpus"), b"")
+        await channel.unary(method_path("ListGpus"), b"")
     await channel.close()

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from pilotage.device import wire
 from pilotage.device.server.deviceserver import DeviceServer
-from pilotage.device.wire import Generation
+from pilotage.device.wire.generation import Generation, method_path
+from pilotage.device.wire.providerservice import provider_path
 from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.rpc import Code, RPCError
 from pilotage.rest import PatchType
@@ -251,7 +251,7 @@ async def code_of(channel: GRPCChannel, path: str, message: bytes, **metadata: s
 async def watch_code(channel: GRPCChannel, message: bytes, **metadata: str) -> Code:
     given = {key.replace("_", "-"): text for key, text in metadata.items()}
     try:
-        async with channel.stream(wire.method_path("WatchGpus"), message, metadata=given) as incoming:
+        async with channel.stream(method_path("WatchGpus"), message, metadata=given) as incoming:
             await anext(aiter(incoming))
     except RPCError as error:
         return error.code
@@ -269,12 +269,12 @@ async def test_whatever_a_call_holds_it_gets_a_clean_code_and_every_list_works_a
     async with calling(folder) as channel:
         wrong = {}
         for what, method, message in cases():
-            first = wire.method_path("DeleteGpu" if method == "CreateGpu" else "CreateGpu")
+            first = method_path("DeleteGpu" if method == "CreateGpu" else "CreateGpu")
             await code_of(channel, first, field(1, b"gpu-0") if method == "CreateGpu" else written(meta(), SPEC))
-            code = await code_of(channel, wire.method_path(method), message)
+            code = await code_of(channel, method_path(method), message)
             if code is not (Code.OK if what in TOLERATED else INVALID):
                 wrong[what] = code
-            assert await code_of(channel, wire.method_path("ListGpus"), b"") is Code.OK, what
+            assert await code_of(channel, method_path("ListGpus"), b"") is Code.OK, what
     assert wrong == {}
     assert "for a reason of the server's own" not in caplog.text
 
@@ -287,7 +287,7 @@ async def test_whatever_a_watch_asks_for_it_gets_a_clean_code(folder: Path) -> N
         assert await watch_code(channel, field(2, field(1, b"9" * 18))) is GONE
         for selector in ("a=(", "(" * 4000, "a in (" + "b," * 2000 + ")x"):
             assert await watch_code(channel, b"", label_selector=selector) is INVALID
-            assert await code_of(channel, wire.method_path("ListGpus"), b"", label_selector=selector) is INVALID
+            assert await code_of(channel, method_path("ListGpus"), b"", label_selector=selector) is INVALID
         assert await watch_code(channel, b"", send_initial_events="maybe") is INVALID
 
 
@@ -297,18 +297,18 @@ async def test_the_newest_generation_has_its_selectors_in_the_message_and_bad_on
         for what, message in NEWEST.items():
             assert await watch_code(channel, message) is INVALID, what
         for what in ("a selector that is none", "an endless selector that is none", "a selector not of UTF-8"):
-            assert await code_of(channel, wire.method_path("ListGpus"), NEWEST[what]) is INVALID, what
+            assert await code_of(channel, method_path("ListGpus"), NEWEST[what]) is INVALID, what
         long = b"a in (" + b",".join(b"v%d" % one for one in range(12_000)) + b")"
-        assert await code_of(channel, wire.method_path("ListGpus"), field(2, field(1, long))) is INVALID  # 80 KB of it
+        assert await code_of(channel, method_path("ListGpus"), field(2, field(1, long))) is INVALID  # 80 KB of it
 
 
 @pytest.mark.parametrize("seconds", [-1, -(2**63), 0, 2**63 - 1])
 async def test_no_timeout_is_too_odd_to_watch_or_list_with(folder: Path, seconds: int) -> None:
     async with calling(folder) as channel:
-        assert await code_of(channel, wire.method_path("CreateGpu"), written(meta(), SPEC)) is Code.OK
+        assert await code_of(channel, method_path("CreateGpu"), written(meta(), SPEC)) is Code.OK
         message = field(2, number(3, seconds))
         assert await watch_code(channel, message) is Code.OK  # the first event comes
-        assert await code_of(channel, wire.method_path("ListGpus"), message) is Code.OK
+        assert await code_of(channel, method_path("ListGpus"), message) is Code.OK
 
 
 async def test_a_future_version_is_waited_for_and_then_said_to_be_none(
@@ -316,12 +316,12 @@ async def test_a_future_version_is_waited_for_and_then_said_to_be_none(
 ) -> None:
     monkeypatch.setattr(read, "WAIT_SECONDS", 0.01)
     async with calling(folder) as channel:
-        await code_of(channel, wire.method_path("CreateGpu"), written(meta(), SPEC))
+        await code_of(channel, method_path("CreateGpu"), written(meta(), SPEC))
         version = b"9" * 18
         get = field(1, b"gpu-0") + field(3, field(1, version))
-        assert await code_of(channel, wire.method_path("GetGpu"), get) is Code.UNAVAILABLE
+        assert await code_of(channel, method_path("GetGpu"), get) is Code.UNAVAILABLE
         listed = field(2, field(1, version) + field(2, b"NotOlderThan"))
-        assert await code_of(channel, wire.method_path("ListGpus"), listed) is Code.UNAVAILABLE
+        assert await code_of(channel, method_path("ListGpus"), listed) is Code.UNAVAILABLE
 
 
 async def test_providers_that_make_no_sense_are_refused_and_the_audit_stays_one_short_line(
@@ -330,13 +330,13 @@ async def test_providers_that_make_no_sense_are_refused_and_the_audit_stays_one_
     caplog.set_level(logging.INFO, "pilotage.device.audit")
     async with calling(folder) as channel:
         for what, message in HEARTBEATS.items():
-            assert await code_of(channel, wire.provider_path("Heartbeat"), message) is INVALID, what
+            assert await code_of(channel, provider_path("Heartbeat"), message) is INVALID, what
         for provider in (b"nvml\nroot", b"p" * 1_000_000):
             register = field(1, b"gpu-0") + field(2, field(1, b"GPU-0")) + field(3, provider)
-            assert await code_of(channel, wire.provider_path("RegisterGpu"), register) is INVALID
-        create = wire.method_path("CreateGpu")
+            assert await code_of(channel, provider_path("RegisterGpu"), register) is INVALID
+        create = method_path("CreateGpu")
         assert await code_of(channel, create, written(meta(), SPEC), provider_id="p" * 129) is INVALID
-        assert await code_of(channel, wire.method_path("ListGpus"), b"", provider_id="p" * 129) is INVALID
+        assert await code_of(channel, method_path("ListGpus"), b"", provider_id="p" * 129) is INVALID
     lines = [record.getMessage() for record in caplog.records if record.name == "pilotage.device.audit"]
     assert len(lines) == 3
     assert all(len(line) < 1000 and "\n" not in line for line in lines)
@@ -345,6 +345,6 @@ async def test_providers_that_make_no_sense_are_refused_and_the_audit_stays_one_
 async def test_a_write_that_cannot_fit_is_refused_before_it_is_read(folder: Path) -> None:
     async with calling(folder) as channel:
         huge = written(meta(), SPEC, b"\xfa\x01" + varint(2_000_000) + b"?" * 2_000_000)  # an unknown field
-        assert await code_of(channel, wire.method_path("CreateGpu"), huge) is INVALID
+        assert await code_of(channel, method_path("CreateGpu"), huge) is INVALID
         register = field(1, b"gpu-0") + field(3, b"nvml") + field(15, b"?" * 2_000_000)
-        assert await code_of(channel, wire.provider_path("RegisterGpu"), register) is INVALID
+        assert await code_of(channel, provider_path("RegisterGpu"), register) is INVALID

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from pilotage.device.wire import RESOURCE, Generation
+from pilotage.device.wire.generation import RESOURCE, Generation
 from pilotage.rest import APIRequest, Verb
 
 LENGTH_DELIMITED = 2

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from pilotage.device.wire import (
+from pilotage.device.wire.client import decode_event, decode_page, decode_response, encode_request
+from pilotage.device.wire.generation import Generation
+from pilotage.device.wire.providerservice import (
     Acknowledged,
-    Generation,
     Heartbeat,
     Registered,
     RegisterGPU,
@@ -17,15 +18,8 @@ from pilotage.device.wire import (
     Updated,
     UpdateGPUCondition,
     UpdateGPUStatus,
-    decode_event,
-    decode_page,
-    decode_request,
-    decode_response,
-    encode_event,
-    encode_page,
-    encode_request,
-    encode_response,
 )
+from pilotage.device.wire.server import decode_request, encode_event, encode_page, encode_response
 from pilotage.rest import APIRequest, DeleteOptions, ListOptions, Page, PatchType, Verb, WatchEvent, WatchEventType
 
 from .samples import decoded, encoded, gpu, number, request, text

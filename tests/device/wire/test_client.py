@@ -9,15 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.device.wire import (
-    Generation,
-    decode_event,
-    decode_page,
-    decode_response,
-    encode_request,
-    encode_response,
-    shaped,
-)
+from pilotage.device.wire.client import decode_event, decode_page, decode_response, encode_request, shaped
+from pilotage.device.wire.generation import Generation
+from pilotage.device.wire.server import encode_response
 from pilotage.errors import ApiError, BadRequest, DecodeError, MethodNotSupported, NotFound, Status, from_status
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest import APIRequest, DeleteOptions, Form, ListOptions, PatchType, Verb, WriteOptions

@@ -10,17 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilotage.device.v1alpha1 import GPU
-from pilotage.device.wire import (
-    Generation,
-    decode_event,
-    decode_page,
-    decode_request,
-    decode_response,
-    encode_event,
-    encode_page,
-    encode_request,
-    encode_response,
-)
+from pilotage.device.wire.client import decode_event, decode_page, decode_response, encode_request
+from pilotage.device.wire.generation import Generation
+from pilotage.device.wire.server import decode_request, encode_event, encode_page, encode_response
 from pilotage.errors import DecodeError
 from pilotage.meta import objects
 from pilotage.rest import Page, Verb, WatchEvent, WatchEventType

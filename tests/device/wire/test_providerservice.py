@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.device.wire import (
+from pilotage.device.wire import providerservice
+from pilotage.device.wire.providerservice import (
     Heartbeat,
     RegisterGPU,
     UnregisterGPU,
     UpdateGPUCondition,
     UpdateGPUStatus,
-    providerservice,
 )
 from pilotage.errors import BadRequest
 

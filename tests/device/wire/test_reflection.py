@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool
 
-from pilotage.device.wire import PACKAGES, Generation, descriptors, reflection
+from pilotage.device.wire import reflection
+from pilotage.device.wire.descriptors import descriptors
+from pilotage.device.wire.generation import PACKAGES, Generation
 from pilotage.device.wire.messages import GRPC, classes, parsed
 from pilotage.errors import DecodeError
 

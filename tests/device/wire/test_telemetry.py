@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.device.telemetry import ECCErrors, Telemetry
-from pilotage.device.wire import Generation, descriptors
 from pilotage.device.wire import telemetry as messages
+from pilotage.device.wire.descriptors import descriptors
+from pilotage.device.wire.generation import Generation
 from pilotage.errors import BadRequest, DecodeError
 
 from ..handmade import field, number

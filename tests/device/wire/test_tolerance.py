@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.device.wire import Generation, decode_request, encode_request
+from pilotage.device.wire.client import encode_request
+from pilotage.device.wire.generation import Generation
+from pilotage.device.wire.server import decode_request
 from pilotage.errors import BadRequest
 from pilotage.rest import ListOptions, Verb
 

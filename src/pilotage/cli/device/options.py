@@ -13,7 +13,7 @@ from pilotage.device.access import Access, RemoteRole
 from pilotage.device.client.target import Target
 from pilotage.device.providers.interface import Provider
 from pilotage.device.server.deviceserver import DeviceServerOptions
-from pilotage.device.wire import Generation
+from pilotage.device.wire.generation import Generation
 from pilotage.grpc.options import ServerOptions
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pilotage.device.client.listerwatcher import DeviceListerWatcher
 from pilotage.device.client.target import Target
 from pilotage.device.client.transport import MAPPING, DeviceTransport
 from pilotage.device.client.waiting import WaitingChannel
-from pilotage.device.wire import Generation
+from pilotage.device.wire.generation import Generation
 from pilotage.errors import NoMatch
 from pilotage.errors.keywords import check_keywords
 from pilotage.grpc.rpc import Channel

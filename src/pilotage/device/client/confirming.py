@@ -10,8 +10,8 @@ from __future__ import annotations
 import msgspec
 
 from pilotage.device.client.announced import Announced
-from pilotage.device.wire import Generation
 from pilotage.device.wire import options as wire_options
+from pilotage.device.wire.generation import Generation
 from pilotage.errors import BadRequest, Cause, StatusDetails, Timeout
 from pilotage.meta import objects
 from pilotage.rest.request import APIRequest, ListOptions, Verb

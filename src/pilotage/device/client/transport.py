@@ -12,12 +12,15 @@ import msgspec
 from msgspec.structs import replace
 
 from pilotage.client.retries import Retries
-from pilotage.device import wire
 from pilotage.device.client import confirming
 from pilotage.device.client.announced import Announced, VersionOrigin
 from pilotage.device.codes import STATUS_METADATA, api_error
 from pilotage.device.v1alpha1 import GPU, GROUP
 from pilotage.device.wire import options as wire_options
+from pilotage.device.wire.client import decode_event, decode_page, decode_response, encode_request, shaped
+from pilotage.device.wire.generation import PACKAGES, RESOURCE, Generation, method_path
+from pilotage.device.wire.options import with_page_metadata
+from pilotage.device.wire.providerservice import Acknowledged, Heartbeat, provider_path
 from pilotage.errors import (
     ApiError,
     BadRequest,
@@ -36,7 +39,7 @@ from pilotage.rest import APIRequest, Page, Response, Verb, WatchEvent
 from pilotage.rest.fence import check_all
 from pilotage.rest.request import Form
 
-GPUS = wire.RESOURCE
+GPUS = RESOURCE
 
 _AHEAD = "ResourceVersionTooLarge"
 """Part of the error for a version from before a restart. There is one server, so waiting does not help."""
@@ -72,12 +75,12 @@ class DeviceTransport:
     def __init__(
         self,
         channel: Channel,
-        generation: wire.Generation = wire.Generation.V6,
+        generation: Generation = Generation.V6,
         *,
         metadata: Mapping[str, str] | None = None,
         timeouts: Timeouts | None = None,
         retries: Retries | None = None,
-        package: str = wire.PACKAGES[0],
+        package: str = PACKAGES[0],
     ) -> None:
         self._channel = channel
         self._generation = generation
@@ -105,13 +108,13 @@ class DeviceTransport:
         if request.verb is Verb.DELETE:
             return await self._delete(request)
         method, reply = await self._unary(request, self._timeouts.call)
-        response = wire.decode_response(self._generation, method, reply.message)
+        response = decode_response(self._generation, method, reply.message)
         confirming.check_answer(self._generation, request, response.body, self._announced)
         warnings = [reply.metadata.get(wire_options.WARNING, "")]
         warnings.append(confirming.lost_labels(self._generation, request, response.body, self._announced))
         return replace(
             response,
-            body=bytes(wire.shaped(response.body, request.form)),
+            body=bytes(shaped(response.body, request.form)),
             warnings=tuple(warning for warning in warnings if warning),
         )
 
@@ -126,10 +129,10 @@ class DeviceTransport:
         seconds = min(asked, self._timeouts.list) if asked else self._timeouts.list
         _, reply = await self._unary(request, seconds)
         confirming.check_options(self._generation, request.options, self._announced)
-        page = wire.with_page_metadata(wire.decode_page(self._generation, reply.message), reply.metadata)
+        page = with_page_metadata(decode_page(self._generation, reply.message), reply.metadata)
         self._versioned = bool(page.resource_version)
         confirming.check_page(request.options, page.resource_version)
-        page = replace(page, items=[wire.shaped(item, request.form) for item in page.items])
+        page = replace(page, items=[shaped(item, request.form) for item in page.items])
         return page, VersionOrigin(reply.connection_number, self._announced.storage)
 
     @asynccontextmanager
@@ -144,8 +147,8 @@ class DeviceTransport:
                 "the lists of this Device API server have no version, so a watch cannot start from one: list again, "
                 "and watch without a version"
             )
-        call = wire.encode_request(self._generation, request)
-        path, metadata = wire.method_path(call.method, self._package), {**self._metadata, **call.metadata}
+        call = encode_request(self._generation, request)
+        path, metadata = method_path(call.method, self._package), {**self._metadata, **call.metadata}
         async with AsyncExitStack() as stack:
             try:
                 stream = self._channel.stream(path, call.message, metadata=metadata)
@@ -189,13 +192,13 @@ class DeviceTransport:
 
     async def heartbeat(self, provider: str, names: Sequence[str]) -> bool:
         """Send a heartbeat of a provider with its GPUs. False: the provider must write all of them again."""
-        message = wire.Heartbeat(provider, tuple(names)).encode()
-        path, seconds = wire.provider_path("Heartbeat"), self._timeouts.call
+        message = Heartbeat(provider, tuple(names)).encode()
+        path, seconds = provider_path("Heartbeat"), self._timeouts.call
         try:
             reply = await self._channel.unary(path, message, metadata=self._metadata, timeout=seconds)
         except RPCError as error:
             raise api_error(error, method="Heartbeat") from error
-        return wire.Acknowledged.decode(reply.message).acknowledged
+        return Acknowledged.decode(reply.message).acknowledged
 
     async def invoke(self, path: str, message: bytes, request: APIRequest) -> Reply:
         """Call a method of another service, by its full name; `request` is its equivalent, for retries and errors."""
@@ -221,8 +224,8 @@ class DeviceTransport:
             raise NotAcceptable("the Device API has no tables: use `pilotage device get`")
 
     async def _unary(self, request: APIRequest, timeout: float) -> tuple[str, Reply]:
-        call = wire.encode_request(self._generation, request)
-        path, metadata = wire.method_path(call.method, self._package), {**self._metadata, **call.metadata}
+        call = encode_request(self._generation, request)
+        path, metadata = method_path(call.method, self._package), {**self._metadata, **call.metadata}
         reply = await self._attempts(path, call.message, metadata, timeout, request)
         self._learn(reply.metadata)
         return call.method, reply
@@ -264,13 +267,13 @@ class DeviceTransport:
                     unchecked = False
                     self._learn(incoming.metadata)
                     confirming.check_options(self._generation, request.options, self._announced)
-                event = wire.decode_event(self._generation, message)
+                event = decode_event(self._generation, message)
                 if event is None:
                     continue  # of an unknown type
                 if whole or event.type == "ERROR":
                     yield event
                 else:
-                    yield WatchEvent(event.type, wire.shaped(event.object, request.form))
+                    yield WatchEvent(event.type, shaped(event.object, request.form))
         except RPCError as error:
             if error.code is Code.CANCELLED and STATUS_METADATA not in error.trailers:
                 return

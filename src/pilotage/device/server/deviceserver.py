@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
-from pilotage.device import extra, wire
+from pilotage.device import extra
 from pilotage.device.access import Access, RemoteRole
 from pilotage.device.client.target import Target
 from pilotage.device.providers.interface import Provider
@@ -21,7 +21,7 @@ from pilotage.device.server.services.gpu import GPUService, encode
 from pilotage.device.server.services.health import HealthService
 from pilotage.device.server.watchcache import WatchCache, WatchCacheOptions
 from pilotage.device.socket import listen
-from pilotage.device.wire import Generation
+from pilotage.device.wire.generation import PACKAGES, SERVICE, Generation
 from pilotage.device.wire.messages import classes
 from pilotage.errors import InvalidDefinition
 from pilotage.grpc.options import ServerOptions
@@ -92,7 +92,7 @@ class DeviceServer:
         self._exits = AsyncExitStack()
         self._registry: DeviceRegistry | None = None
         self._watch_cache: WatchCache | None = None
-        self.health = HealthService([f"{package}.{wire.SERVICE}" for package in wire.PACKAGES])
+        self.health = HealthService([f"{package}.{SERVICE}" for package in PACKAGES])
 
     @property
     def target(self) -> Target:

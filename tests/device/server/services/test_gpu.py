@@ -8,15 +8,29 @@ from typing import Any
 
 import pytest
 
-from pilotage.device import wire
 from pilotage.device.server import metrics
 from pilotage.device.server.registry import DeviceRegistry
 from pilotage.device.server.services.calls import Allows, allow_all
 from pilotage.device.server.services.gpu import GPUService, encode
 from pilotage.device.server.services.health import LIVENESS, HealthService
 from pilotage.device.server.watchcache import WatchCache, WatchCacheOptions
-from pilotage.device.wire import Generation, health, providerservice, reflection
+from pilotage.device.wire import health, providerservice, reflection
+from pilotage.device.wire.client import decode_event, decode_page, encode_request
+from pilotage.device.wire.generation import PACKAGES, RESOURCE, Generation, method_path
 from pilotage.device.wire.health import ServingStatus
+from pilotage.device.wire.options import BOOKMARK_SECONDS, STORAGE, UNDERSTOOD, UNDERSTOOD_OPTIONS
+from pilotage.device.wire.providerservice import (
+    Acknowledged,
+    Heartbeat,
+    Registered,
+    RegisterGPU,
+    Unregistered,
+    UnregisterGPU,
+    Updated,
+    UpdateGPUCondition,
+    UpdateGPUStatus,
+    provider_path,
+)
 from pilotage.errors import Status
 from pilotage.grpc.rpc import Call, Code, Handlers, Peer, Reply, RPCError
 from pilotage.rest import APIRequest, ListOptions, PatchType, Response, Verb
@@ -24,7 +38,7 @@ from pilotage.telemetry.lines import LogEvent
 
 from ..fakes import Out, api, condition, gpu, registry, status
 
-SECOND = wire.PACKAGES[1]
+SECOND = PACKAGES[1]
 
 
 class ReadinessGate:
@@ -40,10 +54,10 @@ class ReadinessGate:
         call = Call(path, {key.replace("_", "-"): value for key, value in metadata.items()}, peer or Peer(uid=0))
         return await self.handlers.unary[path](call, message)
 
-    async def ask(self, request: APIRequest, package: str = wire.PACKAGES[0], **more: Any) -> bytes:
-        call = wire.encode_request(self.generation, request)
+    async def ask(self, request: APIRequest, package: str = PACKAGES[0], **more: Any) -> bytes:
+        call = encode_request(self.generation, request)
         more |= call.metadata
-        return (await self.unary(wire.method_path(call.method, package), call.message, **more)).message
+        return (await self.unary(method_path(call.method, package), call.message, **more)).message
 
 
 @asynccontextmanager
@@ -53,7 +67,7 @@ async def serving(
     watch_cache_options: WatchCacheOptions | None = None,
     **options: Any,
 ) -> AsyncIterator[ReadinessGate]:
-    answers = HealthService([f"{package}.GpuService" for package in wire.PACKAGES])
+    answers = HealthService([f"{package}.GpuService" for package in PACKAGES])
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(registry(**options))
         made_of = WatchCache(opened.context.storage, opened.info, opened.prefix, encode, watch_cache_options)
@@ -68,27 +82,27 @@ async def serving(
 def create(name: str = "gpu-0", **more: Any) -> APIRequest:
     import json
 
-    return APIRequest(Verb.CREATE, wire.RESOURCE, body=json.dumps(gpu(name, **more)).encode())
+    return APIRequest(Verb.CREATE, RESOURCE, body=json.dumps(gpu(name, **more)).encode())
 
 
-@pytest.mark.parametrize("package", wire.PACKAGES)
+@pytest.mark.parametrize("package", PACKAGES)
 async def test_the_service_answers_under_both_names(package: str) -> None:
     async with serving() as here:
         await here.ask(create(status=status(condition())), package)
-        page = wire.decode_page(Generation.V6, await here.ask(APIRequest(Verb.LIST, wire.RESOURCE), package))
+        page = decode_page(Generation.V6, await here.ask(APIRequest(Verb.LIST, RESOURCE), package))
         assert len(page.items) == 1
         out = Out()
-        path = wire.method_path("WatchGpus", package)
+        path = method_path("WatchGpus", package)
         task = asyncio.ensure_future(here.handlers.stream[path](Call(path), b"", out))
         await out.opened.wait()
         await out.wrote.wait()
-        event = wire.decode_event(Generation.V6, out.frames[0][5:])
+        event = decode_event(Generation.V6, out.frames[0][5:])
         assert event is not None
         assert event.type == "ADDED"
         assert out.metadata == {
-            wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS,
-            wire.STORAGE: here.registry.storage_id,
-            wire.BOOKMARK_SECONDS: "3",
+            UNDERSTOOD: UNDERSTOOD_OPTIONS,
+            STORAGE: here.registry.storage_id,
+            BOOKMARK_SECONDS: "3",
         }
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -98,7 +112,7 @@ async def test_the_service_answers_under_both_names(package: str) -> None:
 async def test_another_generation_is_spoken_on_request(generation: Generation) -> None:
     async with serving(generation) as here:
         await api(here.registry).create(gpu(status=status(condition())))
-        page = wire.decode_page(generation, await here.ask(APIRequest(Verb.LIST, wire.RESOURCE)))
+        page = decode_page(generation, await here.ask(APIRequest(Verb.LIST, RESOURCE)))
         assert b'"gpu-0"' in bytes(page.items[0])
         methods = {path.rpartition("/")[2] for path in here.handlers.unary if "GpuService" in path}
         assert ("CreateGpu" in methods) is generation.writes
@@ -109,7 +123,7 @@ async def test_another_generation_is_spoken_on_request(generation: Generation) -
 async def test_an_error_carries_the_whole_status() -> None:
     async with serving() as here:
         with pytest.raises(RPCError) as raised:
-            await here.ask(APIRequest(Verb.GET, wire.RESOURCE, name="gpu-9"))
+            await here.ask(APIRequest(Verb.GET, RESOURCE, name="gpu-9"))
         assert raised.value.code is Code.NOT_FOUND
         import json
 
@@ -127,7 +141,7 @@ async def test_a_failure_of_the_server_is_reported_without_its_text(
     async with serving() as here:
         monkeypatch.setattr(here.registry.api, "call", broken)
         with pytest.raises(RPCError) as raised:
-            await here.ask(APIRequest(Verb.GET, wire.RESOURCE, name="gpu-0"))
+            await here.ask(APIRequest(Verb.GET, RESOURCE, name="gpu-0"))
         assert raised.value.code is Code.INTERNAL
         assert "secret" not in raised.value.message
         assert "secret" in caplog.text
@@ -139,10 +153,10 @@ async def test_every_write_leaves_a_line_that_says_who_what_and_how_it_ended(cap
         await here.ask(create(), provider_id="nvml", peer=Peer(uid=7, gid=7, pid=42))
         with pytest.raises(RPCError):
             await here.ask(create())
-        await here.ask(APIRequest(Verb.GET, wire.RESOURCE, name="gpu-0"))
-        patch = APIRequest(Verb.PATCH, wire.RESOURCE, name="gpu-0", body=b"{}", content_type=PatchType.MERGE.value)
+        await here.ask(APIRequest(Verb.GET, RESOURCE, name="gpu-0"))
+        patch = APIRequest(Verb.PATCH, RESOURCE, name="gpu-0", body=b"{}", content_type=PatchType.MERGE.value)
         await here.ask(patch)
-        await here.ask(APIRequest(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
+        await here.ask(APIRequest(Verb.DELETE, RESOURCE, name="gpu-0"))
     lines = [record.msg.fields for record in caplog.records if isinstance(record.msg, LogEvent)]
     found = [(line["method"], line["name"], line["code"], line["provider"]) for line in lines if "method" in line]
     assert found == [
@@ -160,13 +174,13 @@ async def test_who_may_not_is_refused_and_that_is_logged(caplog: pytest.LogCaptu
         with pytest.raises(RPCError) as raised:
             await here.ask(create())
         assert raised.value.code is Code.PERMISSION_DENIED
-        await here.ask(APIRequest(Verb.LIST, wire.RESOURCE))
+        await here.ask(APIRequest(Verb.LIST, RESOURCE))
         out = Out()
-        path = wire.method_path("WatchGpus")
+        path = method_path("WatchGpus")
         with pytest.raises(RPCError):
             await here.handlers.stream[path](Call(path), b"", out)
         with pytest.raises(RPCError):
-            await here.unary(wire.provider_path("Heartbeat"), wire.Heartbeat("nvml").encode())
+            await here.unary(provider_path("Heartbeat"), Heartbeat("nvml").encode())
     assert "PERMISSION_DENIED" in caplog.text
 
 
@@ -176,7 +190,7 @@ async def test_calls_are_counted_by_method_and_code() -> None:
     missing = metrics.HANDLED.labels(*labels, "NOT_FOUND").value
     async with serving() as here:
         with pytest.raises(RPCError):
-            await here.ask(APIRequest(Verb.GET, wire.RESOURCE, name="gpu-9"))
+            await here.ask(APIRequest(Verb.GET, RESOURCE, name="gpu-9"))
     assert metrics.STARTED.labels(*labels).value == started + 1
     assert metrics.HANDLED.labels(*labels, "NOT_FOUND").value == missing + 1
     assert metrics.HANDLING_SECONDS.labels(*labels).count > 0
@@ -189,12 +203,12 @@ async def test_writes_are_counted_by_what_they_do() -> None:
         own = api(here.registry)
         await own.create(gpu())
         await own.set_status("gpu-0", condition())
-        await here.ask(APIRequest(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
+        await here.ask(APIRequest(Verb.DELETE, RESOURCE, name="gpu-0"))
     assert [metrics.UPDATES.labels(operation).value for operation in operations] == [value + 1 for value in before]
 
 
 async def test_callers_at_one_address_do_not_use_up_the_watches_of_another() -> None:
-    path = wire.method_path("WatchGpus")
+    path = method_path("WatchGpus")
 
     async with serving(watch_cache_options=WatchCacheOptions(subscribers=2)) as here, asyncio.TaskGroup() as tasks:
 
@@ -215,14 +229,14 @@ async def test_callers_at_one_address_do_not_use_up_the_watches_of_another() -> 
 async def test_readers_wait_at_the_gate_and_providers_do_not() -> None:
     async with serving(gate_seconds=30) as here:
         with pytest.raises(RPCError) as raised:
-            await here.ask(APIRequest(Verb.LIST, wire.RESOURCE))
+            await here.ask(APIRequest(Verb.LIST, RESOURCE))
         assert raised.value.code is Code.UNAVAILABLE
-        path = wire.method_path("WatchGpus")
+        path = method_path("WatchGpus")
         with pytest.raises(RPCError):
             await here.handlers.stream[path](Call(path), b"", Out())
-        await here.ask(APIRequest(Verb.LIST, wire.RESOURCE), provider_id="nvml")
+        await here.ask(APIRequest(Verb.LIST, RESOURCE), provider_id="nvml")
         here.registry.inventory_complete()
-        await here.ask(APIRequest(Verb.LIST, wire.RESOURCE))
+        await here.ask(APIRequest(Verb.LIST, RESOURCE))
 
 
 async def test_options_that_the_message_cannot_hold_come_as_metadata() -> None:
@@ -230,32 +244,32 @@ async def test_options_that_the_message_cannot_hold_come_as_metadata() -> None:
         for name, labels in (("gpu-0", {"tier": "gold"}), ("gpu-1", {})):
             await api(here.registry).create(gpu(name, metadata={"labels": labels}))
         options = ListOptions(label_selector="tier=gold")
-        page = wire.decode_page(Generation.V6, await here.ask(APIRequest(Verb.LIST, wire.RESOURCE, options=options)))
+        page = decode_page(Generation.V6, await here.ask(APIRequest(Verb.LIST, RESOURCE, options=options)))
         assert len(page.items) == 1
 
 
 async def _provide(here: ReadinessGate, message: Any, name: str, **more: Any) -> bytes:
-    return (await here.unary(wire.provider_path(name), message.encode(), **more)).message
+    return (await here.unary(provider_path(name), message.encode(), **more)).message
 
 
 async def test_providers_have_a_service_of_their_own() -> None:
     async with serving() as here:
-        register = wire.RegisterGPU("gpu-0", "GPU-0", "nvml", status(condition()))
-        created = wire.Registered.decode(await _provide(here, register, "RegisterGpu"))
+        register = RegisterGPU("gpu-0", "GPU-0", "nvml", status(condition()))
+        created = Registered.decode(await _provide(here, register, "RegisterGpu"))
         assert created.created
-        again = wire.Registered.decode(await _provide(here, register, "RegisterGpu"))
-        assert again == wire.Registered(False, created.resource_version)
-        one = wire.UpdateGPUCondition("gpu-0", condition("Degraded", "True"), "nvml")
-        updated = wire.Updated.decode(await _provide(here, one, "UpdateGpuCondition"))
+        again = Registered.decode(await _provide(here, register, "RegisterGpu"))
+        assert again == Registered(False, created.resource_version)
+        one = UpdateGPUCondition("gpu-0", condition("Degraded", "True"), "nvml")
+        updated = Updated.decode(await _provide(here, one, "UpdateGpuCondition"))
         assert updated.resource_version > created.resource_version
-        whole = wire.UpdateGPUStatus("gpu-0", status(condition("DCGMHealth")), "dcgm")
+        whole = UpdateGPUStatus("gpu-0", status(condition("DCGMHealth")), "dcgm")
         await _provide(here, whole, "UpdateGpuStatus")
         found = (await api(here.registry).get())["status"]["conditions"]
         assert [one["type"] for one in found] == ["Ready", "Degraded", "DCGMHealth"]
-        assert wire.Acknowledged.decode(await _provide(here, wire.Heartbeat("nvml", ("gpu-0",)), "Heartbeat"))
-        gone = wire.UnregisterGPU("gpu-0")
-        assert wire.Unregistered.decode(await _provide(here, gone, "UnregisterGpu")).deleted
-        assert not wire.Unregistered.decode(await _provide(here, gone, "UnregisterGpu")).deleted
+        assert Acknowledged.decode(await _provide(here, Heartbeat("nvml", ("gpu-0",)), "Heartbeat"))
+        gone = UnregisterGPU("gpu-0")
+        assert Unregistered.decode(await _provide(here, gone, "UnregisterGpu")).deleted
+        assert not Unregistered.decode(await _provide(here, gone, "UnregisterGpu")).deleted
         assert set(providerservice.METHODS) == {
             path.rpartition("/")[2] for path in here.handlers.unary if "ProviderService" in path
         }
@@ -263,7 +277,7 @@ async def test_providers_have_a_service_of_their_own() -> None:
 
 async def test_a_heartbeat_without_a_name_is_its_users() -> None:
     async with serving() as here:
-        await _provide(here, wire.Heartbeat(""), "Heartbeat", peer=Peer(uid=7))
+        await _provide(here, Heartbeat(""), "Heartbeat", peer=Peer(uid=7))
         assert not here.registry.heartbeats.is_lost("uid:7")
         assert await _notes(here) == ["/devices/heartbeats/uid:7"]
 
@@ -285,7 +299,7 @@ async def test_reflection_answers_each_question_about_the_services() -> None:
             out = Out()
             await here.handlers.bidi[path](Call(path), questions(), out)
             services, file = out.frames
-            for name in (*(f"{package}.GpuService" for package in wire.PACKAGES), "grpc.health.v1.Health"):
+            for name in (*(f"{package}.GpuService" for package in PACKAGES), "grpc.health.v1.Health"):
                 assert name.encode() in services
             assert b"WatchGpusRequest" in file
 

@@ -10,12 +10,13 @@ from unittest import mock
 
 import pytest
 
-from pilotage.device import wire
 from pilotage.device.server.registry import Caller, DeviceRegistry, RegistryOptions
 from pilotage.device.server.services import gpu as listcache
 from pilotage.device.server.services.gpu import ListCache
 from pilotage.device.server.storageversion import GPUS
-from pilotage.device.wire import Generation
+from pilotage.device.wire import documents
+from pilotage.device.wire.client import decode_page
+from pilotage.device.wire.generation import Generation
 from pilotage.errors import BadRequest, ServiceUnavailable, Timeout
 from pilotage.rest import APIRequest, ListOptions, Verb
 from pilotage.server.verbs import read
@@ -29,8 +30,8 @@ LIST = APIRequest(Verb.LIST, GPUS)
 
 
 async def names(kept: ListCache, request: APIRequest = LIST) -> list[str]:
-    page = wire.decode_page(Generation.V6, (await kept.answer(Caller(), request)).message)
-    return [wire.documents.read(item).metadata.name for item in page.items]
+    page = decode_page(Generation.V6, (await kept.answer(Caller(), request)).message)
+    return [documents.read(item).metadata.name for item in page.items]
 
 
 async def test_nothing_is_encoded_again_while_nothing_changes() -> None:
@@ -38,7 +39,7 @@ async def test_nothing_is_encoded_again_while_nothing_changes() -> None:
         await api(opened).create(gpu())
         kept = ListCache(opened, Generation.V6)
         first = (await kept.answer(Caller(), LIST)).message
-        with mock.patch.object(wire, "encode_page", side_effect=AssertionError("encoded again")):
+        with mock.patch.object(listcache, "encode_page", side_effect=AssertionError("encoded again")):
             assert (await kept.answer(Caller(), LIST)).message is first
             again = APIRequest(Verb.LIST, GPUS, options=ListOptions(resource_version="0"))
             assert (await kept.answer(Caller("other"), again)).message is first
@@ -65,7 +66,7 @@ async def test_a_list_at_a_version_that_is_not_reached_is_answered_with_the_newe
         await api(opened).create(gpu())
         kept = ListCache(opened, generation)
         ahead = APIRequest(Verb.LIST, GPUS, options=ListOptions(resource_version="9" * 18))
-        page = wire.decode_page(generation, (await kept.answer(Caller(), ahead)).message)
+        page = decode_page(generation, (await kept.answer(Caller(), ahead)).message)
         assert len(page.items) == 1
         assert int(page.resource_version) == opened.context.storage.revision
 

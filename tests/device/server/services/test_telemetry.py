@@ -16,7 +16,7 @@ from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.providers.fake import FakeOptions, FakeProvider
 from pilotage.device.server.deviceserver import DeviceServer
 from pilotage.device.telemetry import Telemetry
-from pilotage.device.wire import Generation
+from pilotage.device.wire.generation import Generation
 from pilotage.errors import BadRequest, Forbidden, NotFound, ServiceUnavailable
 from pilotage.grpc.channel import GRPCChannel
 

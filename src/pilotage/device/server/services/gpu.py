@@ -9,7 +9,6 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from pilotage.device import wire
 from pilotage.device.server.registry import Caller, DeviceRegistry
 from pilotage.device.server.resourceversions import check_version
 from pilotage.device.server.services.calls import Allows, allow_all, caller_of, handled, warned
@@ -17,8 +16,20 @@ from pilotage.device.server.services.health import HealthService
 from pilotage.device.server.services.provider import ProviderService
 from pilotage.device.server.services.telemetry import TelemetryService
 from pilotage.device.server.watchcache import WatchCache
-from pilotage.device.wire import Generation, providerservice, reflection
+from pilotage.device.wire import providerservice, reflection
+from pilotage.device.wire.descriptors import descriptors
+from pilotage.device.wire.generation import PACKAGES, STREAMS, Generation, method_path
 from pilotage.device.wire.health import CHECK, WATCH
+from pilotage.device.wire.options import (
+    BOOKMARK_SECONDS,
+    STORAGE,
+    UNDERSTOOD,
+    UNDERSTOOD_OPTIONS,
+    page_metadata,
+    unspoken,
+)
+from pilotage.device.wire.providerservice import provider_path
+from pilotage.device.wire.server import decode_request, encode_event, encode_page, encode_response
 from pilotage.errors import TooManyRequests
 from pilotage.grpc.rpc import BidiHandler, Call, Handlers, Outgoing, Reply, StreamHandler, UnaryHandler, frame
 from pilotage.meta import objects
@@ -33,7 +44,7 @@ _KEPT_BYTES = 1 << 20
 
 def encode(generation: str, event: WatchEvent) -> bytes:
     """The watch cache's encoder."""
-    return wire.encode_event(Generation(generation), event)
+    return encode_event(Generation(generation), event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,42 +63,42 @@ class GPUService:
         answer = partial(self._call, ListCache(self.registry, self.generation), announced)
         unary: dict[str, UnaryHandler] = {CHECK: self.health.check}
         stream: dict[str, StreamHandler] = {WATCH: self.health.watch}
-        for package in wire.PACKAGES:
+        for package in PACKAGES:
             for name in self.generation.methods:
-                if name in wire.STREAMS:
-                    stream[wire.method_path(name, package)] = partial(self._watch, announced)
+                if name in STREAMS:
+                    stream[method_path(name, package)] = partial(self._watch, announced)
                 else:
-                    unary[wire.method_path(name, package)] = answer
+                    unary[method_path(name, package)] = answer
         own = ProviderService(self.registry, self.allows)
-        unary |= {wire.provider_path(name): own.handler(name) for name in _PROVIDER_METHODS.get(self.generation, ())}
+        unary |= {provider_path(name): own.handler(name) for name in _PROVIDER_METHODS.get(self.generation, ())}
         unary |= TelemetryService(self.registry, self.allows).handlers()
         return Handlers(unary, stream, dict.fromkeys(reflection.METHODS, _reflect(self.generation, self.allows)))
 
     def announced(self) -> dict[str, str]:
         """The initial metadata of every response: what the server announces to clients."""
         return {
-            wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS,
-            wire.STORAGE: self.registry.storage_id,
-            wire.BOOKMARK_SECONDS: f"{self.watch_cache.options.bookmark_seconds:g}",
+            UNDERSTOOD: UNDERSTOOD_OPTIONS,
+            STORAGE: self.registry.storage_id,
+            BOOKMARK_SECONDS: f"{self.watch_cache.options.bookmark_seconds:g}",
         }
 
     async def _call(self, lists: ListCache, announced: Mapping[str, str], call: Call, message: bytes) -> Reply:
         writes = call.name not in _READS
         with handled(call, self.allows, audited=writes) as outcome:
             self.registry.check_size(len(message))
-            request = wire.decode_request(self.generation, call.name, message, call.metadata)
+            request = decode_request(self.generation, call.name, message, call.metadata)
             outcome.name = request.name or _created(request)
-            caller = caller_of(call, unspoken=wire.unspoken(self.generation, call.metadata))
+            caller = caller_of(call, unspoken=unspoken(self.generation, call.metadata))
             if request.verb is Verb.LIST:
                 reply = await lists.answer(caller, request)
                 return Reply(reply.message, {**announced, **reply.metadata})
             response = await self.registry.transport(caller).call(request)
             metadata = {**announced, **warned(response.warnings)}
-            return Reply(wire.encode_response(self.generation, call.name, response.body), metadata)
+            return Reply(encode_response(self.generation, call.name, response.body), metadata)
 
     async def _watch(self, announced: Mapping[str, str], call: Call, message: bytes, out: Outgoing) -> None:
         with handled(call, self.allows, kind="server_stream"):
-            request = wire.decode_request(self.generation, call.name, message, call.metadata)
+            request = decode_request(self.generation, call.name, message, call.metadata)
             if not caller_of(call).provider:
                 self.registry.gate.check()
             await self.watch_cache.serve(request, self.generation, out, caller=call.peer.account, metadata=announced)
@@ -113,7 +124,7 @@ def _reflect(generation: Generation, allows: Allows) -> BidiHandler:
 
     async def answer(call: Call, questions: AsyncIterator[bytes], out: Outgoing) -> None:
         with handled(call, allows, kind="bidi_stream"):
-            known, asked = wire.descriptors(generation), 0
+            known, asked = descriptors(generation), 0
             async for question in questions:
                 if (asked := asked + 1) > MAX_QUESTIONS:
                     raise TooManyRequests(f"more than {MAX_QUESTIONS} reflection requests on one stream: open another")
@@ -144,13 +155,13 @@ class ListCache:
         if request.options in _WHOLE:
             return Reply(await self._whole(transport, caller, request))
         page = await transport.list(request)
-        return Reply(wire.encode_page(self._generation, page), wire.page_metadata(page))
+        return Reply(encode_page(self._generation, page), page_metadata(page))
 
     async def _whole(self, transport: Transport, caller: Caller, request: APIRequest) -> bytes:
         self._registry.check(request, caller)
         if await self._current() != self._revision:
             page = await transport.list(request)
-            made = wire.encode_page(self._generation, page)
+            made = encode_page(self._generation, page)
             if len(made) > _KEPT_BYTES:
                 return made
             self._revision, self._kept = int(page.resource_version), made

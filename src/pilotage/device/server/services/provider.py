@@ -8,8 +8,8 @@ import msgspec
 
 from pilotage.device.server.registry import DeviceRegistry
 from pilotage.device.server.services.calls import Allows, CallOutcome, caller_of, handled, warned
-from pilotage.device.wire import KIND, RESOURCE
 from pilotage.device.wire import providerservice as messages
+from pilotage.device.wire.generation import KIND, RESOURCE
 from pilotage.errors import AlreadyExists, NotFound
 from pilotage.grpc.rpc import Call, Reply, UnaryHandler
 from pilotage.rest.request import APIRequest, Verb

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pilotage.device.server.admission import check_provider
 from pilotage.device.server.registry import DeviceRegistry
 from pilotage.device.server.services.calls import Allows, caller_of, handled
-from pilotage.device.wire import RESOURCE
 from pilotage.device.wire import telemetry as messages
+from pilotage.device.wire.generation import RESOURCE
 from pilotage.errors import ServiceUnavailable
 from pilotage.grpc.rpc import Call, Reply, UnaryHandler
 from pilotage.meta import objects
