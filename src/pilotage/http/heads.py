@@ -113,7 +113,7 @@ def header_lines(headers: tuple[tuple[str, str], ...]) -> bytes:
         if name.lower() in _FRAMING_NAMES:
             raise ValueError(f"the header {name} must not be set: it frames the message, and is set by the sender")
         lines.append(f"{name}: {value}\r\n")
-    return "".join(lines).encode("latin-1")
+    return "".join(lines).encode()
 
 
 def is_header_value(text: str) -> bool:
@@ -148,7 +148,7 @@ _REQUEST_LINE = re.compile(r"([A-Z]{1,24}) ([\x21\x22\x24-\x7e]++) HTTP/([0-9]\.
 _STATUS_LINE = re.compile(r"HTTP/1\.([01]) ([1-5][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*+)?\r\n")
 _HEADER_BLOCK = re.compile(rf"(?:{_NAME_CHARACTER}++:[\t\x20-\x7e\x80-\xff]*+\r\n)*+\r\n")
 _NAME = re.compile(rf"{_NAME_CHARACTER}++")
-_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\ud7ff\ue000-\U0010ffff]*+")
 _BARE = re.compile(rb"(?<!\r)\n|\r(?![\n]|\Z)|\x00")
 _DIGITS = re.compile(r"[0-9]{1,15}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9._~%!$&'()*+,;=:\[\]-]*")
@@ -166,7 +166,10 @@ def _header_pairs(block: str, start: int, limits: HTTPLimits) -> tuple[tuple[str
             400, "a header line is malformed (stray CR or LF, folding, space before the colon, control character)"
         )
     pairs = []
-    for line in block[start:-4].split("\r\n") if len(block) > start + 2 else ():
+    text = block[start:-4]
+    if not text.isascii():
+        text = text.encode("latin-1").decode(errors="replace")  # the names are ASCII
+    for line in text.split("\r\n") if len(block) > start + 2 else ():
         name, _, value = line.partition(":")
         pairs.append((name.lower(), value.strip(" \t")))
     return tuple(pairs)

@@ -237,7 +237,7 @@ def split(path: str) -> tuple[GroupVersionResource, str, str, str]:
     at = 2 if parts[0] == "api" else 3
     if parts[at : at + 2] == ["namespaces", ""] and len(parts) == at + 3:
         del parts[at : at + 2]  # an empty namespace is all of them
-    if not all(parts) or "\x00" in text:
+    if not all(parts) or "\x00" in text or path.startswith("//"):
         raise NotFound("404 page not found")
     if parts[0] == "api" and len(parts) >= 3:
         group, version, rest = "", parts[1], parts[2:]

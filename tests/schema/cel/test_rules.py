@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any
@@ -165,6 +166,9 @@ def test_a_word_of_the_language_is_a_field_with_and_without_underscores(other: d
         ("self.nosuch == 1", "undefined field 'nosuch'"),
         ("self.a.b == 1", "type 'int' does not support field selection"),
         ("nosuch(self.a)", "undeclared reference to 'nosuch'"),
+        ("self.a.startsWith(1)", "overload for 'startsWith' applied to 'int.(int)'"),
+        ("null == self.a", "overload for '_==_' applied to '(null, int)'"),
+        ("1 < 1.5 && self.nosuch == 1", "undefined field 'nosuch'"),
         ("(" * 300 + "true" + ")" * 300, "recursion limit"),
     ],
 )
@@ -172,6 +176,14 @@ def test_a_rule_that_does_not_compile_says_why(rule: str, told: str) -> None:
     with pytest.raises(CompileError) as caught:
         schema_of({"a": INTEGER}, rule)
     assert told in str(caught.value)
+
+
+def test_the_errors_of_a_rule_are_in_the_order_of_its_text() -> None:
+    with pytest.raises(CompileError) as caught:
+        schema_of({"a": INTEGER}, "nosuch.bind(x, self, x == y)")
+    found = re.findall(r"ERROR: <input>:1:(\d+)", str(caught.value))
+    assert found == sorted(found, key=int)
+    assert len(found) > 2
 
 
 @pytest.mark.parametrize(

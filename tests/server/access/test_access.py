@@ -386,6 +386,12 @@ async def test_impersonation_needs_a_name() -> None:
         )
 
 
+async def test_an_empty_name_impersonates_nobody() -> None:
+    async with opened() as api:
+        code, _ = await Asking(api)("masters", "/apis", impersonate_user="")
+        assert code == 200
+
+
 async def test_the_role_of_a_binding_is_shown_as_kube_apiserver_shows_it() -> None:
     async with opened() as api:
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from ..differential import DEFINITIONS, JSON_PATCH, MERGE, STRATEGIC, YAML, Scenario, Step, get, patch, post
+from ..differential import DEFINITIONS, JSON_PATCH, MERGE, STRATEGIC, YAML, Scenario, Step, get, patch, post, put
 from .kinds import CONFIG_MAPS, LEASES, WIDGETS, definition, version
 
 _CORE = "/api/v1/namespaces/<namespace>"
@@ -20,6 +20,11 @@ _NESTED = (
     '{"metadata":{"name":"d"},"spec":{"replicas":1,"replicas":2,"foo":1,"selector":{"matchLabels":{"a":"b"}},'
     '"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i","image":"j","zz":1}]}}}}'
 )
+_DEPLOYMENT = {
+    "selector": {"matchLabels": {"a": "b"}},
+    "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+}
+_SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "b"}, "spec": {"replicas": 1}}
 _NO_CERTIFICATE = base64.b64encode(
     b"-----BEGIN CERTIFICATE REQUEST-----\neHk=\n-----END CERTIFICATE REQUEST-----\n"
 ).decode()
@@ -166,7 +171,15 @@ RARE_PATHS = Scenario(
         get("a watch that is not supported", "/api/v1/componentstatuses?watch=1"),
         get("two wrong options", f"{CONFIG_MAPS}?sendInitialEvents=true&resourceVersionMatch=NotOlderThan"),
         get("an empty continue token", f"{CONFIG_MAPS}?limit=1&continue=e30"),
+        get("a path with two slashes", "//api/v1/namespaces/<namespace>/pods"),
+        get("metrics with a slash", "/metrics/"),
+        get("logs since no time", f"{_PODS}/a/log?sinceTime=bad"),
+        put("a Scale of another name", f"{_DEPLOYMENTS}/a/scale", _SCALE),
+        put("a Scale of a missing object", f"{_DEPLOYMENTS}/b/scale", _SCALE),
+        post("a Deployment to scale", _DEPLOYMENTS, {"metadata": {"name": "b"}, "spec": _DEPLOYMENT}),
+        patch("an unknown field of a Scale", f"{_DEPLOYMENTS}/b/scale?fieldValidation=Strict", {"nope": 1}),
         get("OpenAPI with a slash", "/openapi/v3/"),
+        get("the old OpenAPI in another format", "/openapi/v2", accept="text/html"),
         get("the old OpenAPI with a slash", "/openapi/v2/"),
         get("OpenAPI in another format", "/openapi/v3/apis/apps/v1", accept="text/html"),
         *(

@@ -84,6 +84,15 @@ async def test_health_and_version_are_for_everybody(target: str) -> None:
         assert (await ask(HTTPHandler(api.registry, "secret"), target, authorization="")).status == 200
 
 
+@pytest.mark.parametrize("method", ["HEAD", "POST"])
+@pytest.mark.parametrize("target", ["/healthz", "/version"])
+async def test_other_methods_than_get_need_permission_for_health_and_version(method: str, target: str) -> None:
+    async with opened() as api:
+        handler = HTTPHandler(api.registry, "secret")
+        assert (await ask(handler, target, method, authorization="")).status == 403
+        assert (await ask(handler, target, method)).status == (200 if target == "/healthz" else 405)
+
+
 async def test_a_server_whose_database_is_removed_is_alive_and_not_ready(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -246,6 +255,7 @@ async def test_metrics_count_requests_and_objects_under_the_names_of_kube_apiser
         await api.delete(CONFIG_MAPS, "a", "default")
         assert b'resource="configmaps"} 1' not in (await ask(handler, "/metrics")).body
         assert (await ask(handler, "/metrics", authorization="")).status == 401
+        assert (await ask(handler, "/metrics", "POST")).status == 200
 
 
 async def test_a_new_kind_is_in_discovery_at_once() -> None:

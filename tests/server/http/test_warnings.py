@@ -15,7 +15,7 @@ def values(*texts: str) -> list[str]:
         (("plain", "", "plain"), ['299 - "plain"']),
         (('say "no"', "a\\b"), ['299 - "say \\"no\\""', '299 - "a\\\\b"']),
         (("line\r\nSet-Cookie: x", "tab\there", "\x85"), []),
-        (("snow ☃",), ['299 - "snow ☃"'.encode().decode("latin-1")]),
+        (("snow ☃",), ['299 - "snow ☃"']),
     ],
 )
 def test_warnings_are_headers_that_cannot_break_out(texts: tuple[str, ...], headers: list[str]) -> None:

@@ -75,6 +75,16 @@ async def test_version_2_leaves_open_what_it_has_no_words_for() -> None:
         assert without_descriptions(found) == RECORDED["v2"]["dev.pilotage.tables.v1.Gizmo"]
 
 
+def test_version_2_has_one_type_for_a_number_or_text_and_no_defaults() -> None:
+    definitions = documents.version_2([])["definitions"]
+    port = definitions["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]
+    assert (port["type"], port["format"]) == ("string", "int-or-string")
+    assert definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"]["type"] == "string"
+    strategy = definitions["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["strategy"]
+    assert strategy["x-kubernetes-patch-strategy"] == "retainKeys"
+    assert "default" not in definitions["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]
+
+
 def test_version_2_has_every_definition_that_it_refers_to() -> None:
     text = documents.version_2_json([])
     assert references(text, "#/definitions/") <= set(json.loads(text)["definitions"])
@@ -133,6 +143,7 @@ async def test_a_client_that_has_the_document_gets_no_second_copy(target: str, a
         (tag,) = (value for name, value in first.headers if name == "etag")
         again = await ask(api, target, accept=accept, if_none_match=tag)
         assert (again.status, again.body) == (304, b"")
+        assert "content-type" not in dict(again.headers)
         assert (await ask(api, target, accept=accept, if_none_match='"other"')).status == 200
 
 
@@ -152,7 +163,11 @@ async def test_a_client_with_an_old_hash_is_sent_to_the_document_that_is_served_
     async with opened() as api:
         index = json.loads((await ask(api, "/openapi/v3")).body)["paths"]
         current = index["apis/apps/v1"]["serverRelativeURL"]
-        assert (await ask(api, current)).status == 200
+        found = await ask(api, current)
+        assert (found.status, dict(found.headers)["cache-control"]) == (200, "public, immutable")
+        assert "expires" in dict(found.headers)
+        unnamed = await ask(api, "/openapi/v3/apis/apps/v1")
+        assert dict(unnamed.headers)["cache-control"] == "no-cache, private"
         moved = await ask(api, "/openapi/v3/apis/apps/v1?hash=OLD")
         assert (moved.status, dict(moved.headers)["location"]) == (301, current)
 

@@ -116,6 +116,13 @@ async def test_what_is_not_a_scale_of_the_object_is_refused(body: Any, error: ty
             await call(api, Verb.UPDATE, body)
 
 
+async def test_the_uid_in_a_patch_of_a_scale_must_be_that_of_the_object() -> None:
+    async with opened() as api:
+        await deployed(api)
+        with pytest.raises(Conflict, match="Precondition failed"):
+            await call(api, Verb.PATCH, {"metadata": {"uid": "u"}}, content_type=PatchType.MERGE.value)
+
+
 async def test_only_reads_and_updates_of_a_scale_are_served() -> None:
     async with opened() as api:
         with pytest.raises(NotFound):

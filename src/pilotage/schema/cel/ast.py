@@ -30,6 +30,8 @@ _PARTS: Mapping[int, Sequence[int]] = {
 _FIXED_LENGTHS = {1: 8, 5: 4}  # of wire types
 _NUMBERS_AND_TIMES = frozenset({(3, 1), (3, 2), (3, 3), (3, 4), (5, 2), (5, 3)})
 """Types whose values have a constant size: bool, int, uint, double; timestamp, duration. (Field of `Type`, value.)"""
+_CHECKED_TREE, _PARSED_TREE = 4, 2
+"""The field of the syntax tree in a program whose types the engine has checked, and in one that it has only parsed."""
 _CONSTANT_KINDS = {1: "null_type", 2: "bool", 3: "int", 4: "uint", 5: "double", 6: "string", 7: "bytes"}
 
 
@@ -103,9 +105,10 @@ Expr: TypeAlias = Constant | Ident | Select | CallExpression | MakeList | MakeMa
 
 def read_expr(serialized: bytes) -> Expr:
     """The syntax tree of a serialized expression."""
-    checked = _read(_first(_read(serialized), 2))
-    fixed = frozenset(_fixed(checked))
-    return _Reader(fixed, dict(_offsets(checked))).tree(_first(checked, 4))
+    outer = _read(serialized)
+    message, tree = _read(_first(outer, 2)), _tree_number(outer)
+    fixed = frozenset(_fixed(message)) if tree == _CHECKED_TREE else frozenset()
+    return _Reader(fixed, dict(_offsets(message, tree + 1))).tree(_first(message, tree))
 
 
 def renamed(serialized: bytes, names: Mapping[str, str]) -> bytes:
@@ -202,9 +205,14 @@ def _constant(fields: Fields, offset: int) -> Constant:
     return Constant(None)
 
 
-def _offsets(checked: Fields) -> Iterator[tuple[int, int]]:
+def _tree_number(outer: Fields) -> int:
+    """The field of the syntax tree. The one after it is about the text."""
+    return _PARSED_TREE if _first(outer, 1).endswith(b".ParsedExpr") else _CHECKED_TREE
+
+
+def _offsets(message: Fields, source: int) -> Iterator[tuple[int, int]]:
     """Where the nodes are in the text, by their identifiers."""
-    for number, _kind, entry in _read(_first(checked, 5)):
+    for number, _kind, entry in _read(_first(message, source)):
         if number == 4 and isinstance(entry, bytes):
             found = {key: value for key, _, value in _read(entry) if isinstance(value, int)}
             yield found.get(1, 0), found.get(2, 0)
@@ -223,11 +231,12 @@ def _fixed(checked: Fields) -> Iterator[int]:
 def _changed(serialized: bytes, change: Callable[[Fields], Fields]) -> bytes:
     """A serialized expression with another message for each node, innermost first."""
     outer = _read(serialized)
-    checked = [
-        (number, kind, _changed_expr(value, change) if number == 4 and isinstance(value, bytes) else value)
+    tree = _tree_number(outer)
+    message = [
+        (number, kind, _changed_expr(value, change) if number == tree and isinstance(value, bytes) else value)
         for number, kind, value in _read(_first(outer, 2))
     ]
-    return _write([(number, kind, _write(checked) if number == 2 else value) for number, kind, value in outer])
+    return _write([(number, kind, _write(message) if number == 2 else value) for number, kind, value in outer])
 
 
 def _changed_expr(message: bytes, change: Callable[[Fields], Fields]) -> bytes:

@@ -25,6 +25,7 @@ from pilotage.schema.structural.paths import MapKey, Steps
 NO_BOOL = "cel expression must evaluate to a bool"
 _PATH_TOKEN = re.compile(r"'(?:\\.|[^'\\])*'?|[.\[\]]|[^.\[\]]+")
 """A delimiter of a `fieldPath`, a text in quotes, or what is between delimiters."""
+_ONE_ERROR = re.compile(r"\n(?=ERROR: )")
 _MIXED_NUMBERS = re.compile(r"'_(?:<|<=|>|>=)_' applied to '\((?:int|uint|double), (?:int|uint|double)\)'")
 
 
@@ -129,12 +130,21 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
     """Compile an expression for a node of the schema. Raises CompileError with the compiler's message."""
     uses_old = uses_old_self(text)
     environment = environments.plain()
-    plain = compiled(environment, text)
+    refused = None
+    try:
+        plain = compiled(environment, text)
+    except CompileError as error:
+        if not 0 < str(error).count("ERROR: ") == str(error).count(": found no matching overload"):
+            raise
+        # The engine does not know the types of the schema, which the message has to show.
+        plain, refused = environment.compile(text, disable_check=True), error
     serialized = plain.serialize()
     expr = plain_expr = read_expr(serialized)
     declared = declared_at(node, resource)
     estimated = estimate(plain_expr, declared, optional_old=optional_old)
     check(plain_expr, text, estimated.problems)
+    if refused is not None:
+        raise refused
     program = plain
     wrapped = (uses_old and optional_old) or cel_values.typed(node, "__self") is not None
     if wrapped:
@@ -239,8 +249,14 @@ def compiled_strictly(environment: Any, text: str) -> Any:
 
 
 def _bare(message: str) -> str:
-    """The compiler's message without the status code around it."""
-    return re.sub(r" \[[A-Z_]+\]$", "", re.sub(r"^[A-Z_]+: (?=ERROR)", "", message))
+    """The compiler's message without the status code around it, its errors in the order of the text."""
+    message = re.sub(r" \[[A-Z_]+\]$", "", re.sub(r"^[A-Z_]+: (?=ERROR)", "", message))
+    return "\n".join(sorted(_ONE_ERROR.split(message), key=_position))
+
+
+def _position(error: str) -> list[int]:
+    found = re.match(r"ERROR: <input>:(\d+):(\d+): ", error)
+    return [int(number) for number in found.groups()] if found else []
 
 
 def diagnosis(problem: WrongTypes, text: str) -> str:

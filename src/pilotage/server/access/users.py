@@ -17,7 +17,6 @@ from pilotage.rest.users import AUTHENTICATED, SERVICE_ACCOUNT, implied_groups
 if TYPE_CHECKING:
     from pilotage.http.messages import Headers
 
-_PREFIX = "impersonate-"
 _EXTRA = "impersonate-extra-"
 
 
@@ -45,9 +44,6 @@ class BadImpersonation(BadRequest):
 
 def impersonated(headers: Headers) -> User | None:
     """The user in the impersonation headers of a request; None without them. Raises BadRequest."""
-    names = [name for name, _ in headers if name.startswith(_PREFIX)]
-    if not names:
-        return None
     name, uid = headers.get("impersonate-user"), headers.get("impersonate-uid")
     groups = tuple(headers.all("impersonate-group"))
     extra: dict[str, tuple[str, ...]] = {}
@@ -55,6 +51,8 @@ def impersonated(headers: Headers) -> User | None:
         if key.startswith(_EXTRA):
             field = unquote(key.removeprefix(_EXTRA))
             extra[field] = (*extra.get(field, ()), value)
+    if not (name or uid or groups or extra):
+        return None
     if not name:
         raise BadImpersonation(_without_a_name(uid, groups, extra))
     return User(name, groups, extra, uid)

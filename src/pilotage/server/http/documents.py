@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import msgspec
 
-from pilotage.errors import NotAcceptable
 from pilotage.http import messages as http
 from pilotage.meta.kinds import GroupVersion
 from pilotage.rest import negotiation, query
@@ -25,6 +26,7 @@ from pilotage.server.resources import ResourceInfo
 _JSON_MEDIA = "application/json"
 JSON = ("content-type", _JSON_MEDIA)
 _NO_CACHE = ("cache-control", "no-cache, private")
+_YEAR = timedelta(days=365)
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2"
 _V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3"
 _WHOLE = 1024 * 1024
@@ -60,7 +62,7 @@ class DocumentHandler:
             case ["statusz"]:
                 clock = self._registry.context.clock
                 return statusz.answer(headers.get("accept"), self._started, clock(), self._version)
-            case [""]:
+            case ["" | "index.html"]:
                 return await self._paths()
             case ["api" | "apis", *_] if len(parts) <= 3:
                 return await self._discovery(parts, headers)
@@ -133,29 +135,34 @@ class DocumentHandler:
         content, digest = found
         if not _takes_version_3(headers.get("accept")):
             return http.HTTPResponse(406, [("vary", "Accept")], b"")
-        wanted_digest = query.parse(incoming.target.partition("?")[2]).get("hash", digest)
+        wanted_digest = query.parse(incoming.target.partition("?")[2]).get("hash")
+        if wanted_digest is None:
+            return _tagged(headers, [JSON, _NO_CACHE, ("vary", "Accept")], content, digest)
         if wanted_digest != digest:  # an older version: the client is sent to the one that is served now
             place = ("location", f"/{'/'.join(parts)}?hash={digest}")
             return http.HTTPResponse(301, [JSON, _NO_CACHE, ("etag", f'"{digest}"'), place, ("vary", "Accept")], b"")
-        return _tagged(headers, [JSON, _NO_CACHE, ("vary", "Accept")], content, digest)
+        expires = format_datetime(self._registry.context.clock() + _YEAR, usegmt=True)
+        cached = [("cache-control", "public, immutable"), ("expires", expires)]
+        return _tagged(headers, [JSON, *cached, ("vary", "Accept")], content, digest)
 
     async def _version_2(self, custom: Sequence[ResourceInfo], headers: http.Headers) -> http.HTTPResponse:
-        media, write = _JSON_MEDIA, openapi.version_2_json
-        if _prefers_protobuf(headers.get("accept")):
-            media, write = protobuf.MEDIA, openapi.version_2_protobuf
+        varies = [("vary", "Accept-Encoding"), ("vary", "Accept")]
+        media = _version_2_media(headers.get("accept"))
+        if not media:
+            return http.HTTPResponse(406, varies, b"")
+        write = openapi.version_2_protobuf if media == protobuf.MEDIA else openapi.version_2_json
         content = await offload(_WHOLE, write, custom)
-        return _tagged(headers, [("content-type", media), _NO_CACHE, ("vary", "Accept")], content)
+        return _tagged(headers, [("content-type", media), _NO_CACHE, *varies], content)
 
 
-def _prefers_protobuf(accept: str) -> bool:
+def _version_2_media(accept: str) -> str:
+    """The media type of the answer, or an empty text if a client takes none of them."""
     for clause in negotiation.clauses(accept):
         if clause.media.startswith(_V2_PROTOBUF):
-            return True
+            return protobuf.MEDIA
         if clause.media in (_JSON_MEDIA, "*/*", "application/*"):
-            return False
-    if accept.strip():
-        raise NotAcceptable(f"only the following media types are accepted: {_JSON_MEDIA}, {protobuf.MEDIA}")
-    return False
+            return _JSON_MEDIA
+    return "" if accept.strip() else _JSON_MEDIA
 
 
 def _takes_version_3(accept: str) -> bool:
@@ -181,4 +188,6 @@ def _tagged(
     tag = f'"{digest or hashlib.sha512(content).hexdigest().upper()}"'
     answer.append(("etag", tag))
     known = [each.strip().removeprefix("W/") for each in headers.get("if-none-match").split(",")]
-    return http.HTTPResponse(304, answer, b"") if tag in known else http.HTTPResponse(200, answer, content)
+    if tag not in known:
+        return http.HTTPResponse(200, answer, content)
+    return http.HTTPResponse(304, [header for header in answer if header[0] != "content-type"], b"")

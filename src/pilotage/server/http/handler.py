@@ -52,7 +52,7 @@ from pilotage.server.verbs.refusals import with_warnings
 from pilotage.telemetry.logs import logger
 
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
-"""Paths that need no authentication."""
+"""Paths that need no authentication for GET."""
 _NO_SNIFFING = ("x-content-type-options", "nosniff")
 _TEXT = (("content-type", "text/plain; charset=utf-8"), _NO_SNIFFING)
 _NO_CACHE = ("cache-control", "no-cache, private")
@@ -155,15 +155,15 @@ class HTTPHandler:
         if health := self._health_of(incoming):
             if incoming.target.partition("?")[0] == f"{route}/":
                 raise NotFound(routes.NO_PAGE)
-            if route not in OPEN:
+            if route not in OPEN or incoming.method != "GET":
                 await self._authorizer.check(attributes)
             return await health(incoming if incoming.method == "HEAD" else replace(incoming, method="GET"))
-        if route == "/metrics" and incoming.method == "GET":
-            await self._authorizer.check(AccessAttributes(user, "get", path=route))
+        if attributes.path == "/metrics":
+            await self._authorizer.check(attributes)
             return await self._metrics.page()
         answer = await self._documents.find(route, incoming)
         if answer is not None:
-            if route not in OPEN:
+            if route not in OPEN or incoming.method != "GET":
                 await self._authorizer.check(AccessAttributes(user, incoming.method.lower(), path=route))
             if incoming.method != "GET" and not serves_any_method(route):
                 raise routes.no_method()

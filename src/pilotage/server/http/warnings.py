@@ -39,6 +39,5 @@ def _has_control_characters(text: str) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """Escaped; its UTF-8 bytes are sent, though headers are written as Latin-1."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return escaped.encode(errors="replace").decode("latin-1")
+    return escaped.encode(errors="replace").decode()

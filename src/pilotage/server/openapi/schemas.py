@@ -113,13 +113,13 @@ def v2_schema(schema: Any, *, builtin_kind: bool) -> Any:
         return {"$ref": str(schema["$ref"]).replace(REFERENCE, "#/definitions/")}
     reference = _single_reference(schema)
     if reference:
-        described = {"description": schema["description"]} if "description" in schema else {}
+        described = {key: schema[key] for key in schema if key == "description" or key.startswith("x-")}
         return described | {"$ref": reference.replace(REFERENCE, "#/definitions/")}
     if not builtin_kind and (open_schema := _open(schema)) is not None:
         return open_schema
-    result = {key: value for key, value in schema.items() if builtin_kind or key not in _V2_DROPPED}
-    if builtin_kind:
-        result = {key: value for key, value in result.items() if key not in ("oneOf", "anyOf", "allOf", "nullable")}
+    result = {key: value for key, value in schema.items() if key not in _V2_DROPPED}
+    if builtin_kind and "oneOf" in schema:  # a quantity, or a number or text
+        result["type"] = "string"
     return with_children(result, partial(v2_schema, builtin_kind=builtin_kind))
 
 

@@ -10,6 +10,7 @@ from pilotage.rest.query import integer
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records
+from pilotage.server.codec import scalars
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 
@@ -121,6 +122,11 @@ def _unavailable(message: str) -> ApiError:
 def _check_log_options(request: APIRequest) -> None:
     given = request.parameters
     causes = []
+    if given.get("sinceTime"):
+        try:
+            scalars.time(given["sinceTime"], [])
+        except scalars.Mismatch as error:
+            raise BadRequest(str(error)) from None
     if "sinceSeconds" in given and "sinceTime" in given:
         causes.append(forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
     if "stream" in given:  # needs a feature that is off

@@ -33,6 +33,7 @@ from pilotage.server.verbs import patch as patching
 from pilotage.server.verbs.apply import Applier
 from pilotage.server.verbs.fieldproblems import FieldProblems
 from pilotage.server.verbs.identity import check_identity, check_uid, check_version
+from pilotage.server.verbs.refusals import UndecodablePatch
 from pilotage.server.verbs.update import Updater, View
 from pilotage.server.writes import steps
 
@@ -106,9 +107,9 @@ def _reader_of_body(info: ResourceInfo, request: APIRequest) -> NextScale:
     document, problems = bodies.read(request, info)
     document["metadata"].pop("managedFields", None)  # those of the object are not set through its Scale
     warnings = problems.report(request, info)
+    check_identity(info, request, document)
 
     def read(_: Document, old: Document) -> tuple[Document, list[str]]:
-        check_identity(info, request, document)
         check_uid(info, request, document, old)
         return document, warnings
 
@@ -118,12 +119,18 @@ def _reader_of_body(info: ResourceInfo, request: APIRequest) -> NextScale:
 def _reader_of_patch(info: ResourceInfo, request: APIRequest) -> NextScale:
     patch = patching.reader(info, request)
 
-    def read(current: Document, _: Document) -> tuple[Document, list[str]]:
+    def read(current: Document, old: Document) -> tuple[Document, list[str]]:
         document, problems = patch(records.private(current))
-        bodies.check_kind(document, info, request)
-        document = bodies.fitted(document, info, request, problems)
-        check_identity(info, request, document)
-        return document, problems.report(request, info)
+        try:
+            bodies.check_kind(document, info, request)
+            document = bodies.fitted(document, info, request, problems)
+            check_identity(info, request, document)
+            if not info.custom:  # the uid of a custom resource is not a precondition of a patch
+                check_uid(info, request, document, old)
+            return document, problems.report(request, info)
+        except UndecodablePatch as error:
+            shown, _ = patch(records.private(current))
+            raise patching.undecodable(info, request, error.why, shown) from None
 
     return read
 
