@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from pilotage.errors import RequestTooLarge, RevisionConflict
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.kinds import GroupVersion, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest, PatchType, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
@@ -53,6 +53,7 @@ FAIR_CALLS = 16
 """The number of requests after which other tasks get a turn."""
 MAX_BODY = 3 * 1024 * 1024
 """Bytes of a request's body."""
+_API_SERVICES = GroupVersionResource("apiregistration.k8s.io", "v1", "apiservices")
 _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
 
@@ -232,6 +233,14 @@ class Registry:
     async def custom_resources(self) -> Sequence[ResourceInfo]:
         """The resources that definitions make served now."""
         return await self._catalogue.custom()
+
+    async def is_remote(self, group_version: GroupVersion) -> bool:
+        """Whether an APIService says that another server has a group and version."""
+        info = await self._catalogue.find(_API_SERVICES)
+        entry = await self.context.storage.get(
+            self.context.key(info, "", f"{group_version.version}.{group_version.group}")
+        )
+        return entry is not None and records.decode(entry.value)["spec"].get("service") is not None
 
     async def close(self) -> None:
         """Do nothing: the storage belongs to the caller that opened it."""

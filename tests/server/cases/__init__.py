@@ -15,7 +15,7 @@ from .fuzzedwrites import FUZZED_WRITES
 from .kindrules import CONFIG_MAP_RULES, EVENT_RULES, LEASE_RULES, SECRET_RULES
 from .namespaces import FINALIZING, NAMESPACE
 from .patching import BUILT_IN_PATCHES, JSON_PATCHES, MERGING
-from .paths import PATHS, UNREADABLE_PATHS
+from .paths import PATHS, REMOTE_GROUPS, UNREADABLE_PATHS
 from .reading import PAGES, READING, SELECTING
 from .scaling import SCALING
 from .unusual import DOUBLED_FIELDS, MEDIA_TYPES, RARE_PATHS
@@ -75,4 +75,5 @@ SCENARIOS: tuple[Scenario, ...] = (
     RARE_PATHS,
     SCALING,
     UNREADABLE_PATHS,
+    REMOTE_GROUPS,
 )

@@ -54,3 +54,36 @@ UNREADABLE_PATHS = Scenario(
         get("a resource that is not UTF-8", "/api/v1/%ff"),
     ],
 )
+
+_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+_OTHER = "/apis/other.<group>"
+REMOTE_GROUPS = Scenario(
+    "remote-groups",
+    [
+        get("before there is an APIService", f"{_OTHER}/v1/things"),
+        post(
+            "an APIService",
+            _SERVICES,
+            {
+                "metadata": {"name": "v1.other.<group>"},
+                "spec": {
+                    "group": "other.<group>",
+                    "version": "v1",
+                    "groupPriorityMinimum": 100,
+                    "versionPriority": 10,
+                    "insecureSkipTLSVerify": True,
+                    "service": {"name": "s", "namespace": "default"},
+                },
+            },
+        ),
+        get("known", f"{_OTHER}/v1/things", until={"status": 503}),
+        get("its resources", f"{_OTHER}/v1"),
+        get("a list", f"{_OTHER}/v1/things"),
+        get("one of them", f"{_OTHER}/v1/namespaces/<namespace>/things/a?x=1"),
+        post("a create", f"{_OTHER}/v1/namespaces/<namespace>/things", {"a": 1}),
+        get("another version", f"{_OTHER}/v2/things"),
+        delete("the APIService", f"{_SERVICES}/v1.other.<group>"),
+        get("forgotten", f"{_OTHER}/v1/things", until={"status": 404}),
+        get("after it is deleted", f"{_OTHER}/v1/things"),
+    ],
+)

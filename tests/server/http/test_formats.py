@@ -137,6 +137,26 @@ async def test_what_cannot_be_served_is_refused_in_the_words_of_kube_apiserver(
     assert (answer.status, document(answer)["message"]) == (406, message)
 
 
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [  # the answers of a kube-apiserver, about objects that do not exist
+        ("/api/v1/namespaces/default/pods/x/ephemeralcontainers", 406),
+        ("/api/v1/namespaces/default/pods/x/resize", 406),
+        ("/api/v1/namespaces/default/pods/x/status", 404),
+        ("/apis/apiregistration.k8s.io/v1/apiservices/x/status", 406),
+        ("/apis/certificates.k8s.io/v1/certificatesigningrequests/x/approval", 406),
+        ("/apis/certificates.k8s.io/v1/certificatesigningrequests/x/status", 404),
+        ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/x/status", 406),
+        ("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/x/status", 406),
+        (f"{WIDGET_PATH}/x/status", 404),
+    ],
+)
+async def test_some_subresources_have_no_table(target: str, code: int) -> None:
+    async with served() as (face, _):
+        assert (await get(face, target, f"{JSON}{TABLE}")).status == code
+        assert (await get(face, target, f"{JSON}{TABLE},{JSON}")).status == 404
+
+
 async def test_an_error_is_never_converted_and_is_readable_where_nothing_is_acceptable() -> None:
     async with served() as (face, _):
         for accept, wanted in ((JSON + TABLE, JSON), (f"{JSON}{TABLE},{YAML}", YAML), (PROTOBUF + PARTIAL, JSON)):

@@ -18,6 +18,7 @@ from pilotage.http import messages as http
 from pilotage.http import websocket
 from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.meta.causes import internal_error
+from pilotage.meta.kinds import GroupVersion
 from pilotage.rest.negotiation import JSON, PROTOBUF, ResponseFormat
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.users import ANONYMOUS
@@ -123,7 +124,12 @@ class HTTPHandler:
             is_health = self._health_of(incoming) is not None
             seconds = requested_seconds(incoming)
             async with StorageRequest() if is_health else self._registry.context.request(seconds):
-                answer = await self._answer(incoming, flow, audit, seconds)
+                try:
+                    answer = await self._answer(incoming, flow, audit, seconds)
+                except NotFound as error:
+                    if error.status.details is not None or not await self._is_remote(incoming):
+                        raise
+                    answer = http.HTTPResponse(503, _TEXT, b"service unavailable\n")  # nothing is forwarded
         except ApiError as error:
             answer = self._failure(incoming, error, audit)
         except PilotageError as error:
@@ -138,6 +144,11 @@ class HTTPHandler:
         if audit is not None:
             note_error(audit, error)
         return failure(error, format_of_error(incoming.headers, incoming.target))
+
+    async def _is_remote(self, incoming: http.HTTPRequest) -> bool:
+        """Whether a request is for the API of another server."""
+        root, group, version, *_ = [*incoming.target.partition("?")[0].strip("/").split("/"), "", "", ""]
+        return root == "apis" and bool(version) and await self._registry.is_remote(GroupVersion(group, version))
 
     def _health_of(self, incoming: http.HTTPRequest) -> HealthHandler | None:
         """The handler for a request for the health of the server, or for one of its checks."""
