@@ -71,7 +71,12 @@ class Catalogue:
         """Raises NotFound if the resource is not served."""
         info = _builtins().get(gvr)
         if info is None:
-            info = await self._custom(gvr)
+            key = f"{self._prefix}{DEFINITIONS}{gvr.resource}.{gvr.group}"
+            entry = await self._storage.get(key)
+            if entry is None:
+                self._compiled.pop(key, None)
+            else:
+                info = self.resources(entry).get(gvr)
         if info is None:
             raise routes.not_served(gvr.group)
         return info
@@ -82,14 +87,6 @@ class Catalogue:
             if info.gvk == gvk:
                 return info
         return next((info for info in await self.custom() if info.gvk == gvk and info.served), None)
-
-    async def _custom(self, gvr: GroupVersionResource) -> ResourceInfo | None:
-        key = f"{self._prefix}{DEFINITIONS}{gvr.resource}.{gvr.group}"
-        entry = await self._storage.get(key)
-        if entry is None:
-            self._compiled.pop(key, None)
-            return None
-        return self.resources(entry).get(gvr)
 
     async def all(self) -> Sequence[ResourceInfo]:
         """Everything that is served now."""

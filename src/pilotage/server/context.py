@@ -36,7 +36,7 @@ from pilotage.server.matching.configurations import AdmissionConfigurations, Cur
 from pilotage.server.plugins.catalogue import chain as plugin_chain
 from pilotage.server.plugins.plugin import QUOTAS, DynamicAdmission, PluginContext
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.uids import random_uid
+from pilotage.server.uids import SystemChance, random_uid
 from pilotage.server.webhooks.caller import WebhookCaller
 from pilotage.server.webhooks.conversion import Converter
 from pilotage.server.webhooks.endpoints import Services
@@ -56,7 +56,7 @@ class RegistryContext:
     storage: Storage
     tenant: str = "default"
     clock: times.Clock = times.system_clock
-    chance: random.Random = field(default_factory=random.SystemRandom)
+    chance: random.Random = field(default_factory=SystemChance)
     admission: Admission = field(default=Admission())
     """The functions that see each write before it is stored."""
     plugins: frozenset[str] = frozenset()

@@ -94,9 +94,9 @@ class History:
         It leaves three quarters of the limit: compaction costs SQLite a transaction, so not every commit should
         cause one.
         """
+        if self.bytes <= self._max_bytes:  # as nearly always: not worth a lock
+            return 0
         with self._lock:
-            if self.bytes <= self._max_bytes:
-                return 0
             surplus = self.bytes - self._max_bytes * 3 // 4
             for commit in self._commits:
                 surplus -= _weight(commit)
