@@ -43,6 +43,15 @@ async def test_a_created_object_has_what_the_server_gives_it(world: World) -> No
     assert widget.spec.mode == "fast"  # the schema's default
 
 
+async def test_a_created_object_is_equal_to_the_one_that_is_read(world: World) -> None:
+    await world.install(WIDGETS)
+    widget = new_widget(world.namespace, mode="slow", tags=["a", "b"], labels={"a": "b"})
+    spec = widget.spec
+    await world.client.create(widget)
+    assert widget == await world.client.get(Widget, "one", namespace=world.namespace)
+    assert spec == widget.spec
+
+
 @pytest.mark.covers("T154")
 async def test_a_created_object_can_be_written_on_at_once(world: World) -> None:
     await world.install(WIDGETS)

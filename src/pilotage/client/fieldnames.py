@@ -33,7 +33,7 @@ def check_patch(patch: Patch, patched: Object | Kind, place: CallTarget, scheme:
 
 def check_document(verb: str, obj: Object, place: CallTarget, scheme: Scheme) -> None:
     """The same for an object without a class, which is written as it is."""
-    if isinstance(obj, Unstructured):
+    if not isinstance(obj, Resource) and isinstance(obj, Unstructured):
         from pilotage.meta.wirenames import misnamed_fields
 
         _refuse(verb, misnamed_fields(obj.document, _model(obj, scheme)), place)

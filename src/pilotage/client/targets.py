@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import repeat
 from typing import Generic
 
@@ -12,8 +12,9 @@ import msgspec
 from pilotage.meta import objects
 from pilotage.meta.forms import Object
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.models import ObjectMeta, Resource
 from pilotage.meta.typevars import T_co
-from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured
+from pilotage.meta.unstructured import PartialObjectMetadata
 from pilotage.meta.values import Value
 from pilotage.rest import Bytes, Form
 from pilotage.rest.answers import Expected
@@ -36,20 +37,40 @@ class KindTarget(Value, Generic[T_co], frozen=True, dict=True):
 
 def replace_content(obj: Object, data: bytes) -> None:
     """Replace the content of `obj` by the server's answer, in place: references to it and its metadata stay valid."""
-    if isinstance(obj, Unstructured):
-        fresh, document = objects.read(data), obj.document
-        document.clear()
-        document.update(fresh)
-        _ = obj.metadata  # updates the typed view, which the caller may have
-    elif isinstance(obj, PartialObjectMetadata):
-        _assign(obj.metadata, PartialObjectMetadata.from_bytes(obj.gvk, data).metadata)
-    else:
+    if isinstance(obj, Resource):
         fresh_object = objects.decode(type(obj), data)
         metadata = obj.metadata
         _assign(metadata, fresh_object.metadata)
         _assign(obj, fresh_object)
         obj.metadata = metadata
         objects.with_origin(obj, data)
+    elif isinstance(obj, PartialObjectMetadata):
+        _assign(obj.metadata, PartialObjectMetadata.from_bytes(obj.gvk, data).metadata)
+    else:
+        fresh, document = objects.read(data), obj.document
+        document.clear()
+        document.update(fresh)
+        _ = obj.metadata  # updates the typed view, which the caller may have
+
+
+def confirm_content(obj: Resource, sent: bytes, data: bytes) -> None:
+    """As `replace_content`, for the answer to a create of an object with these bytes, which has often no other content.
+
+    Then all but the metadata stays as it is.
+    """
+    metadata = _confirmation()(obj, sent, data)
+    if metadata is None:
+        replace_content(obj, data)
+    else:
+        _assign(obj.metadata, metadata)
+        objects.with_origin(obj, data)
+
+
+@cache
+def _confirmation() -> Callable[[Resource, bytes, bytes], ObjectMeta | None]:
+    from pilotage.meta.confirmation import new_metadata  # reads do without it
+
+    return new_metadata
 
 
 def _assign(obj: msgspec.Struct, fresh: msgspec.Struct) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, Unpack, overload
 from pilotage.client.fieldnames import check_document, check_patch
 from pilotage.client.patch import Patch, applied, patch_of
 from pilotage.client.session import ANSWERED_WHOLE, CallTarget, Session, WriteArguments, add_target
-from pilotage.client.targets import replace_content
+from pilotage.client.targets import confirm_content, replace_content
 from pilotage.errors import BadRequest, NotFound
 from pilotage.errors.keywords import check_keywords
 from pilotage.meta import objects
@@ -48,8 +48,14 @@ class Writer:
         place = await self._session.place_for(obj)
         check_document("create", obj, place, self.scheme)
         write = self._session.write_options(**options)
-        request = self._session.request(place, verb=Verb.CREATE, write=write, body=objects.updated(obj), encoded=True)
-        replace_content(obj, (await self._session.call(place, request)).body)
+        fresh = obj if isinstance(obj, Resource) and objects.origin_of(obj) is None else None
+        body = objects.updated(obj)
+        request = self._session.request(place, verb=Verb.CREATE, write=write, body=body, encoded=(body, fresh))
+        answer = (await self._session.call(place, request)).body
+        if fresh is not None:
+            confirm_content(fresh, body, answer)
+        else:
+            replace_content(obj, answer)
         return obj
 
     async def update(self, obj: W, *, subresource: str = "", **options: Unpack[WriteArguments]) -> W:
@@ -61,14 +67,15 @@ class Writer:
         _whole(obj)
         place = await self._session.place_of(obj)
         check_document("update", obj, place, self.scheme)
+        body = objects.updated(obj, await self._origin(obj, place))
         request = self._session.request(
             place,
             verb=Verb.UPDATE,
             name=place.name,
             subresource=subresource,
             write=self._session.write_options(**options),
-            body=objects.updated(obj, await self._origin(obj, place)),
-            encoded=True,
+            body=body,
+            encoded=(body, None),
         )
         replace_content(obj, await self._whole(place, subresource, (await self._session.call(place, request)).body))
         return obj

@@ -93,9 +93,7 @@ def encode(obj: Resource | Documented) -> bytes:
     """The whole object as JSON: apiVersion and kind first, then metadata, then the rest."""
     if not isinstance(obj, Resource):
         return _ENCODER.encode(obj.document)
-    kind = type(obj)
-    prefix = _PREFIXES.get(kind) or _prefix(kind)
-    return b"".join((prefix, memoryview(_ENCODER.encode(obj))[1:]))
+    return b"".join((prefix_of(type(obj)), memoryview(_ENCODER.encode(obj))[1:]))
 
 
 def document_of(obj: Resource | Documented) -> dict[str, Any]:
@@ -240,10 +238,14 @@ def _decoder(kind: type[Model]) -> msgspec.json.Decoder[Any]:
         ) from error
 
 
-def _prefix(kind: type[Resource]) -> bytes:
-    gvk = kind.__resource__.gvk
-    head = msgspec.json.encode({"apiVersion": gvk.api_version, "kind": gvk.kind})
-    return _PREFIXES.setdefault(kind, head[:-1] + b",")
+def prefix_of(kind: type[Resource]) -> bytes:
+    """What the bytes of all objects of a class begin with: apiVersion and kind."""
+    found = _PREFIXES.get(kind)
+    if found is None:
+        gvk = kind.__resource__.gvk
+        head = msgspec.json.encode({"apiVersion": gvk.api_version, "kind": gvk.kind})
+        found = _PREFIXES[kind] = head[:-1] + b","
+    return found
 
 
 def _builtins(obj: Model) -> dict[str, Any]:
