@@ -75,6 +75,8 @@ class Attributes(Value, frozen=True):
     """The kind of the objects, if they are not objects of the resource: a Scale, an Eviction."""
     collection: bool = False
     """Part of a delete collection, which names no object."""
+    accepted: bool = False
+    """The new object is known to be valid, as long as no function changes it."""
     reinvocation: Reinvocation = msgspec.field(default_factory=Reinvocation)
 
     def annotate(self, key: str, value: str, *, detailed: bool = False) -> None:

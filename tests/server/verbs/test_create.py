@@ -1,14 +1,26 @@
 from __future__ import annotations
 
+import asyncio
+import json
 import random
-from typing import Any
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
+import pilotage as pt
 from pilotage.errors import AlreadyExists, Invalid
+from pilotage.meta import objects
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.request import APIRequest, Verb, WriteOptions
+from pilotage.schema.generate.crd import crd
+from pilotage.server.admission import Admission, Attributes
 
-from ..registries import CONFIG_MAPS, SECRETS, opened
+from ..registries import CONFIG_MAPS, DEFINITIONS, SECRETS, WIDGETS, definition, opened, widget
 
 JOBS = GroupVersionResource("batch", "v1", "jobs")
 
@@ -71,3 +83,116 @@ async def test_a_name_that_is_taken_is_reported_with_the_warnings_about_the_obje
         with pytest.raises(Invalid) as invalid:
             await api.create(SECRETS, secret | {"metadata": {"name": "A"}}, "default")
         assert invalid.value.warnings == ()
+
+
+class Part(pt.Model):
+    name: str
+    weight: int = 0
+
+
+class BoltSpec(pt.Model):
+    size: Annotated[int, pt.Minimum(0), pt.Maximum(9)] = 1
+    colour: Annotated[str, pt.Pattern("^[a-z]*$")] = "red"
+    parts: Annotated[list[Part], pt.ListType("map", "name")] = []
+    texts: dict[str, str] = {}
+
+
+class BoltStatus(pt.Model):
+    phase: str
+
+
+@pt.resource(group="test.example.com", version="v1", status=True)
+class Bolt(pt.Resource):
+    spec: BoltSpec = BoltSpec()
+    status: BoltStatus | None = None
+
+
+BOLTS = GroupVersionResource("test.example.com", "v1", "bolts")
+texts = st.sampled_from(["", "a", "A", "a.b", "x/y", "-", "a" * 64, 'é"'])
+bolts = st.builds(
+    lambda metadata, spec, status: Bolt(metadata=pt.ObjectMeta(**metadata), spec=spec, status=status),
+    st.fixed_dictionaries(
+        {"name": texts},
+        optional={
+            "namespace": texts | st.just("default"),
+            "labels": st.dictionaries(texts, texts, max_size=2),
+            "annotations": st.dictionaries(texts, texts, max_size=2),
+            "finalizers": st.just(["a"]),
+            "uid": st.just("u"),
+        },
+    ),
+    st.builds(
+        BoltSpec,
+        size=st.sampled_from([0, 9, 10, -1, 2**70]),
+        colour=texts,
+        parts=st.lists(st.builds(Part, name=texts), max_size=3),
+        texts=st.dictionaries(texts, texts, max_size=2),
+    ),
+    st.none() | st.just(BoltStatus(phase="a")),
+)
+
+
+@given(bolts)
+def test_an_object_of_this_process_is_created_as_one_from_the_wire(bolt: Bolt) -> None:
+    body = objects.encode(bolt)
+    request = APIRequest(Verb.CREATE, BOLTS, namespace="default", body=body)
+    by_object, by_other_bytes = replace(request, encoded=(body, bolt)), replace(request, body=_indented(body))
+    outcomes = [asyncio.run(_outcome(each)) for each in (request, by_object, by_other_bytes)]
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+async def _outcome(request: APIRequest) -> object:
+    clock = lambda: datetime(2026, 1, 1, tzinfo=UTC)  # noqa: E731
+    async with opened(chance=random.Random(1), clock=clock) as api:
+        await api.create(DEFINITIONS, crd(Bolt))
+        try:
+            return (await api.registry.call(request)).body
+        except pt.ApiError as error:
+            return error.status.document()
+
+
+def _indented(body: bytes) -> bytes:
+    return json.dumps(json.loads(body), indent=1).encode()
+
+
+async def test_bytes_that_a_transport_has_changed_count_and_not_the_object() -> None:
+    bolt = Bolt(metadata=pt.ObjectMeta(name="a"))
+    body = objects.encode(bolt)
+    async with opened() as api:
+        await api.create(DEFINITIONS, crd(Bolt))
+        changed = body.replace(b'"red"', b'"blue"')
+        request = APIRequest(Verb.CREATE, BOLTS, namespace="default", body=changed, encoded=(body, bolt))
+        await api.registry.call(request)
+        assert (await api.get(BOLTS, "a", "default"))["spec"]["colour"] == "blue"
+
+
+@pytest.mark.parametrize("change", [{"spec": {"size": 99}}, {"metadata": {"name": "A b"}}], ids=["spec", "metadata"])
+async def test_an_object_that_admission_makes_invalid_is_refused(change: Document) -> None:
+    async def spoil(attributes: Attributes) -> None:
+        if attributes.new is not None and attributes.new["kind"] == "Bolt":
+            for part, fields in change.items():
+                attributes.new[part] |= fields
+
+    async with opened(admission=Admission((spoil,))) as api:
+        await api.create(DEFINITIONS, crd(Bolt))
+        with pytest.raises(Invalid):
+            await api.create(BOLTS, objects.document_of(Bolt(metadata=pt.ObjectMeta(name="a"))), "default")
+
+
+async def test_a_status_that_is_required_and_dropped_is_missing() -> None:
+    closed = {"type": "object", "properties": {"a": {"type": "string"}}}
+    schema = {"type": "object", "required": ["status"], "properties": {"spec": closed, "status": closed}}
+    version = definition()["spec"]["versions"][0] | {"schema": {"openAPIV3Schema": schema}}
+    async with opened() as api:
+        await api.create(DEFINITIONS, definition(versions=[version]))
+        with pytest.raises(Invalid, match="status: Required value"):
+            await api.create(WIDGETS, widget("a", status={"a": "b"}), "default")
+
+
+async def test_a_field_that_is_given_twice_is_reported_though_the_object_is_valid() -> None:
+    body = objects.encode(Bolt(metadata=pt.ObjectMeta(name="a"))).replace(b'"size":1', b'"size":1,"size":2')
+    strict = WriteOptions(field_validation="Strict")
+    async with opened() as api:
+        await api.create(DEFINITIONS, crd(Bolt))
+        with pytest.raises(pt.BadRequest, match=r'duplicate field "spec\.size"'):
+            await api.registry.call(APIRequest(Verb.CREATE, BOLTS, namespace="default", body=body, write=strict))

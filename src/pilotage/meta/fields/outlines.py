@@ -62,7 +62,7 @@ def _of_list(field_type: FieldType, items: list[Any]) -> tuple[Any, ...]:
     if not _DICTS.issuperset(map(type, items)):
         raise _NoOutlineError
     keys = _plain(tuple([item.get(key) for key in rule.keys for item in items]), _PLAIN)
-    if _CONTAINERS.isdisjoint(map(type, chain.from_iterable(map(dict.values, items)))):
+    if field_type.items.is_flat or _CONTAINERS.isdisjoint(map(type, chain.from_iterable(map(dict.values, items)))):
         return (keys, *map(tuple, items))
     return (keys, *[_of(field_type.items, item) for item in items])
 

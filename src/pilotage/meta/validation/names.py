@@ -21,6 +21,8 @@ else:
 NameRule = Callable[[str], list[str]]
 """Returns what is wrong with a name."""
 
+MAX_QUALIFIED_NAME = 253 + 1 + 63
+"""The most characters of a label's key."""
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
@@ -33,7 +35,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 _is_label = _compiled(_LABEL).fullmatch
-_is_subdomain = _compiled(_SUBDOMAIN).fullmatch
+is_subdomain = _compiled(_SUBDOMAIN).fullmatch
+"""Matches the name of an object, of at most 253 characters, that is valid."""
 _is_label_1035 = _compiled(_LABEL_1035).fullmatch
 _is_name_part = _compiled(_NAME_PART).fullmatch
 _matches_value = _compiled(_VALUE).fullmatch
@@ -49,7 +52,7 @@ def dns_1123_label(value: str) -> list[str]:
     messages = _too_long(value, 63, "characters")
     if _is_label(value):
         return messages
-    if _is_subdomain(value):
+    if is_subdomain(value):
         return [*messages, "must not contain dots"]
     text = f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and {_BETWEEN}"
     return [*messages, _pattern(text, _LABEL, "my-name", "123-abc")]
@@ -69,7 +72,7 @@ def dns_1123_subdomain(value: str) -> list[str]:
 def wildcard_subdomain(value: str) -> list[str]:
     """Host names with a wildcard: `*.example.com`."""
     messages = _too_long(value, 253, "characters")
-    if not (value.startswith("*.") and _is_subdomain(value, 2)):
+    if not (value.startswith("*.") and is_subdomain(value, 2)):
         text = (
             "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
             "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
@@ -94,7 +97,7 @@ def dns_1035_label(value: str) -> list[str]:
 
 def qualified_name(value: str) -> list[str]:
     """The keys of labels and the names of finalizers: `name` or `example.com/name`."""
-    if len(value) <= 63 + 1 + 253 and _is_qualified(value):
+    if len(value) <= MAX_QUALIFIED_NAME and is_qualified_name(value):
         return []
     prefix, slash, name = value.rpartition("/")
     pattern = _pattern(_NAME_PART_TEXT, _NAME_PART, "MyName", "my.name", "123-abc")
@@ -113,7 +116,7 @@ def qualified_name(value: str) -> list[str]:
 
 def label_value(value: str) -> list[str]:
     """The values of labels; an empty value is valid."""
-    if len(value) <= 63 and _is_value(value):
+    if len(value) <= 63 and is_label_value(value):
         return []
     messages = _too_long(value, 63, "bytes")
     if not _matches_value(value):
@@ -152,24 +155,32 @@ def as_prefix(rule: NameRule) -> NameRule:
     return check
 
 
+@lru_cache(maxsize=1024)  # the names of namespaces are few
+def is_label(value: str) -> bool:
+    """Whether a name of at most 63 characters is one part of a DNS name."""
+    return _is_label(value) is not None
+
+
 @lru_cache(maxsize=1024)  # many objects have the same
-def _is_value(value: str) -> bool:
+def is_label_value(value: str) -> bool:
+    """Whether the value of a label, of at most 63 characters, is valid."""
     return _matches_value(value) is not None
 
 
 @lru_cache(maxsize=1024)  # a program has few keys and uses them on every object
-def _is_qualified(value: str) -> bool:
+def is_qualified_name(value: str) -> bool:
+    """Whether the key of a label, of at most MAX_QUALIFIED_NAME characters, is valid."""
     prefix, slash, name = value.rpartition("/")
     if len(name) > 63 or not _is_name_part(name):
         return False
-    return not slash or (len(prefix) <= 253 and bool(_is_subdomain(prefix)))
+    return not slash or (len(prefix) <= 253 and bool(is_subdomain(prefix)))
 
 
 def _subdomain(value: str, unit: str) -> list[str]:
-    if len(value) <= 253 and _is_subdomain(value):
+    if len(value) <= 253 and is_subdomain(value):
         return []
     messages = _too_long(value, 253, unit)
-    if not _is_subdomain(value):
+    if not is_subdomain(value):
         text = (
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
             f"and {_BETWEEN}"

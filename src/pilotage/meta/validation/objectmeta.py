@@ -10,11 +10,16 @@ import msgspec
 from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.meta.validation.names import (
+    MAX_QUALIFIED_NAME,
     RULES,
     NameForm,
     NameRule,
     as_prefix,
     dns_1123_label,
+    is_label,
+    is_label_value,
+    is_qualified_name,
+    is_subdomain,
     label_value,
     qualified_name,
 )
@@ -39,6 +44,18 @@ class _PlainEntry(msgspec.Struct, rename="camel", gc=False):
 
 class _PlainEntries(msgspec.Struct, gc=False):
     entries: list[_PlainEntry]
+
+
+_Key = Annotated[str, msgspec.Meta(max_length=MAX_QUALIFIED_NAME)]
+
+
+class _PlainMetadata(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """The metadata of most objects that are created; what is empty is not in it."""
+
+    name: Annotated[str, msgspec.Meta(max_length=253)]
+    namespace: Annotated[str, msgspec.Meta(min_length=1, max_length=63)] = ""
+    labels: Annotated[dict[_Key, Annotated[str, msgspec.Meta(max_length=63)]], msgspec.Meta(min_length=1)] = {}
+    annotations: Annotated[dict[_Key, str], msgspec.Meta(min_length=1)] = {}
 
 
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
@@ -96,6 +113,27 @@ def object_meta_causes(
     if finalizers := metadata.get("finalizers"):
         found += finalizers_causes(finalizers)
     return found + managed_fields_causes(metadata.get("managedFields") or ())
+
+
+def is_plain(metadata: Any) -> bool:
+    """Whether metadata has only a name, a namespace, labels and annotations, and all of them are valid and not empty.
+
+    This is quick, and true for most objects that are created. The name has the form of a subdomain.
+    """
+    try:
+        found = msgspec.convert(metadata, _PlainMetadata)
+    except msgspec.ValidationError:
+        return False
+    labels, annotations = found.labels, found.annotations
+    return (
+        is_subdomain(found.name) is not None
+        and (not found.namespace or is_label(found.namespace))
+        and all(map(is_qualified_name, labels))
+        and all(map(is_label_value, labels.values()))
+        and all(map(is_qualified_name, annotations))
+        and sum(map(len, annotations.values())) < MAX_ANNOTATIONS // 8  # a character has up to 4 bytes
+        and len(annotations) < MAX_ANNOTATIONS // (2 * MAX_QUALIFIED_NAME)
+    )
 
 
 def object_meta_update_causes(new: Mapping[str, Any], old: Mapping[str, Any], *, valid: bool = False) -> list[Cause]:

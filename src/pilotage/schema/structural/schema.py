@@ -102,6 +102,13 @@ class StructuralSchema:
         """Whether `prune` and `default` would do nothing; False if that cannot be decided at once."""
         return self._shape is not None and self._shape.is_complete(document)
 
+    def accepts(self, document: Any) -> bool:
+        """Whether `prune`, `default` and `validate` would find nothing; False if that cannot be decided at once."""
+        shape = self._shape
+        if shape is None or shape.floats or self._rules is not None or self._embedded is not None:
+            return False
+        return shape.is_valid(document)
+
     @property
     def floats(self) -> bool:
         """Whether there may be a float in a complete document."""

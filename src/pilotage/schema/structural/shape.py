@@ -190,6 +190,9 @@ def _rest_check(node: Node) -> Walk[Problem] | None:
         return None
     own = {keyword: value for keyword, value in node.schema.items() if keyword not in _INNER}
     table = Validator().compile(Node(own, node.tree))
+    of_string = table.get(str)
+    if node.type == "string" and not node.nullable and of_string is not None:  # the shape knows the type already
+        return lambda value, path, out: of_string(value, path, None, out)
 
     def check(value: Any, path: Path, out: list[Problem]) -> None:
         check_value(table, value, path, None, out)

@@ -17,10 +17,13 @@ from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
+from pilotage.meta.objects import document_of
 from pilotage.meta.text import gojson, jsontext
+from pilotage.meta.validation.objectmeta import is_plain
 from pilotage.rest.negotiation import PROTOBUF, YAML
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.codec.scalars import Mismatch
+from pilotage.server.offload import LARGE
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.embedded import normalize_embedded
 from pilotage.server.verbs.fieldproblems import MAX_UNKNOWN, FieldProblems, duplicate_fields
@@ -175,8 +178,11 @@ def _take_entries(document: Document, *, stored: bool) -> list[Document] | None:
 def _decoded(request: APIRequest, info: ResourceInfo, problems: FieldProblems) -> Any:
     media = request.content_type or "application/json"
     if media == "application/json":
+        if (found := _accepted(request, info)) is not None:
+            problems.accepted = True
+            return found
         document = gojson.read(request.body)
-        if not request.encoded and (request.write.field_validation != "Ignore" or not info.custom):
+        if not is_encoded(request) and (request.write.field_validation != "Ignore" or not info.custom):
             problems.duplicate = duplicate_fields(request.body, document)
         # A struct or a map of Go that is decoded twice has what is in both.
         return gojson.read_merged(request.body) if problems.duplicate and not info.custom else document
@@ -194,6 +200,26 @@ def _decoded(request: APIRequest, info: ResourceInfo, problems: FieldProblems) -
     raise UnsupportedMediaType(
         f"the body of the request was in an unknown format - accepted media types include: {accepted}"
     )
+
+
+def _accepted(request: APIRequest, info: ResourceInfo) -> Document | None:
+    """The document of an object to be created that is in this process, if its schema accepts it: no JSON is read then.
+
+    What is not accepted is read as all bodies are, with their limits. A large one is read in a thread, where its object
+    might be changed meanwhile.
+    """
+    if request.verb is not Verb.CREATE or not is_encoded(request) or len(request.body) >= LARGE:
+        return None
+    obj = request.encoded[1] if request.encoded is not None else None
+    if obj is None or info.schema is None:
+        return None
+    document = document_of(obj)
+    return document if info.schema.accepts(document) else None
+
+
+def is_encoded(request: APIRequest) -> bool:
+    """Whether the body was encoded from an object in this process."""
+    return request.encoded is not None and request.encoded[0] is request.body
 
 
 def sorted_keys(value: Any) -> Any:
@@ -304,6 +330,9 @@ def _check_api_version(api_version: str, info: ResourceInfo, request: APIRequest
 def normalize_metadata(document: Document, info: ResourceInfo, request: APIRequest, problems: FieldProblems) -> None:
     """Ensure that metadata exists, has the right types, and no unknown fields."""
     metadata = document.get("metadata")
+    if is_plain(metadata):
+        problems.plain_metadata = True
+        return
     if metadata is None:
         metadata = document["metadata"] = {}
     if not isinstance(metadata, dict):

@@ -61,7 +61,7 @@ class Creator:
         """
         context, metadata, size = self.context, document["metadata"], len(request.body) * info.strategy.weight
         set_namespace(info, request, metadata)
-        warnings = await offload(size, steps.default, info, request, document, problems)
+        accepted, warnings = await offload(size, steps.default_create, info, request, document, problems)
         if info.terminating:
             message = "create not allowed while custom resource definition is terminating"
             raise info.forbidden(metadata.get("name", ""), message)
@@ -71,7 +71,7 @@ class Creator:
             track_create(info, request, document, now=now)
         elif not tracked:
             await self._track_converted(info, request, document, now)
-        attributes = Attributes(Operation.CREATE, request, document, None, warnings, info)
+        attributes = Attributes(Operation.CREATE, request, document, None, warnings, info, accepted=accepted)
         try:
             return await self._admit(info, attributes, document, now)
         except ApiError as error:
@@ -92,6 +92,7 @@ class Creator:
         admission = context.admission_of(info)
         if admission.mutating:
             await admission.mutate(attributes)
+            attributes = replace(attributes, accepted=False)
             admission = context.admission_of(info)  # a quota may have been created meanwhile
         metadata = document["metadata"]
         if attributes.reinvocation.wanted:  # a webhook has changed the object
@@ -127,13 +128,16 @@ class Creator:
         label, causes = info.strategy.privileges(document, None)
         if causes:
             causes = await privilege_causes(context, document, label, causes)
-        if causes := causes + await offload(size, steps.validate_create, info, request, document):
+        if not attributes.accepted:
+            causes += await offload(size, steps.validate_create, info, request, document)
+        if causes:
             raise info.invalid(document["metadata"].get("name", ""), causes)
-        try:
-            await admission.validate(attributes)
-        except ApiError as error:
-            error.warnings = (*prepared, *error.warnings)  # those about an invalid object are not reported
-            raise
+        if admission.validating:
+            try:
+                await admission.validate(attributes)
+            except ApiError as error:
+                error.warnings = (*prepared, *error.warnings)  # those about an invalid object are not reported
+                raise
         if attributes.reinvocation.wanted:
             steps.drop_unknown(info, document)
         try:
