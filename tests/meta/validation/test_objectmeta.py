@@ -143,7 +143,9 @@ def test_a_field_manager_is_short_and_printable() -> None:
 
 PLAIN: dict[str, Any] = {"name": "a.b", "namespace": "n", "labels": {"x/y": "", "z": "1"}, "annotations": {"k": " "}}
 texts = st.sampled_from(["a", "", "A", "a.b", "-", "x/y", "X/y", "a" * 64, "a" * 254, "é", "a\n"])
-odd = st.none() | st.integers() | texts | st.dictionaries(texts, texts | st.none(), max_size=3) | st.just([])
+odd: st.SearchStrategy[Any] = (
+    st.none() | st.integers() | texts | st.dictionaries(texts, texts | st.none(), max_size=3) | st.just([])
+)
 
 
 @given(st.dictionaries(st.sampled_from([*PLAIN, "uid", "generateName", "unknown"]), odd, max_size=3))
