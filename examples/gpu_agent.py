@@ -6,10 +6,10 @@
 
 GPUs come from the Device API of this node (NVIDIA_DEVICE_API_TARGET), the Node from the API server. For each type of
 condition that is True for any GPU the node gets a taint. A type that is Unknown, or a node that shows no GPU at all,
-changes nothing: who knows nothing had better touch nothing.
+changes nothing.
 
-What it has done stands in an annotation of the Node, written together with the taints. Only that is undone: a taint
-that somebody else has put there stays, even if it has the same key.
+An annotation of the Node lists the taints of this agent, and is written together with them. Only these are removed: a
+taint of another client is kept, even if it has the same key.
 """
 
 import asyncio

@@ -5,7 +5,7 @@
 
 Both read NVIDIA_DEVICE_API_TARGET (default unix:///var/run/nvidia-device-api/device-api.sock). A server of another wire
 generation than V6 is named by PILOTAGE_DEVICE_WIRE: v1, v2, v3 or v8. SIGINT and SIGTERM end it. The watch is one
-stream, to show what becomes of it; `gpus.follow()` goes on after a restart of the server.
+stream, to show how it ends; `gpus.follow()` continues after a restart of the server.
 """
 
 import asyncio

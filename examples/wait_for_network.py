@@ -2,7 +2,7 @@
 
     python wait_for_network.py
 
-Nobody tells us when it is done, so the reconciler looks again after 30 seconds. (Here the clock is virtual: the
+No event reports when it is available, so the reconciler checks again after 30 seconds. (Here the clock is virtual: the
 program runs on the loop of the test kit and ends at once.)
 """
 

@@ -2,7 +2,7 @@
 
     python wait_for_secret.py
 
-The reconciler looks again after five seconds, or at once when the Secret appears, because it is watched.
+The reconciler checks again after five seconds, or at once when the Secret is created, because it is watched.
 """
 
 import asyncio

@@ -15,7 +15,7 @@ def setup(manager: pt.Manager) -> None:
 
 
 class ItemReconciler:
-    """Keeps the price for people, and says whether stock is low and whether the category exists."""
+    """Keeps the formatted price, and reports whether stock is low and whether the category exists."""
 
     def __init__(self, manager: pt.Manager) -> None:
         self.client = manager.client
