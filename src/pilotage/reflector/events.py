@@ -59,7 +59,7 @@ class _KnownObjects:
         match change:
             case Replaced(items=items):
                 fresh = {(item.namespace, item.name): item.data for item in items}
-                deleted = [self._remove(key) for key in [*self._data] if key not in fresh]
+                deleted = [WatchEvent("DELETED", self._data.pop(key)) for key in [*self._data] if key not in fresh]
                 return deleted + [event for key, data in fresh.items() for event in self._put(key, data)]
             case Applied(data=data, header=header):
                 return self._put((header.namespace, header.name), data)
@@ -74,6 +74,3 @@ class _KnownObjects:
         if before is None:
             return [WatchEvent("ADDED", data)]
         return [WatchEvent("MODIFIED", data)] if before != data else []
-
-    def _remove(self, key: tuple[str, str]) -> WatchEvent:
-        return WatchEvent("DELETED", self._data.pop(key))

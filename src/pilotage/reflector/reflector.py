@@ -133,7 +133,7 @@ class _Reflector:
                 attempt.opened = True
                 if initial is None:  # a stream reports that it listens after its initial events: not synced before
                     deadline.waiting = False
-                    yield self._listening()
+                    yield Listening(self.state.version, SHORT_SECONDS if self.state.doubtful else 0.0)
                     deadline.waiting = True
                 async for event in events:
                     deadline.received = True
@@ -157,9 +157,6 @@ class _Reflector:
         if initial is not None:
             raise ConnectionLost("the watch ended before its initial events were complete")
         state.record_end(attempt, loop.time())
-
-    def _listening(self) -> Listening:
-        return Listening(self.state.version, SHORT_SECONDS if self.state.doubtful else 0.0)
 
     def _watch_options(self) -> ListOptions:
         streaming = self.state.stage is Stage.STREAM
