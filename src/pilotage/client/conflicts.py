@@ -9,6 +9,7 @@ from random import Random
 from typing import TypeVar
 
 from pilotage.errors import AlreadyExists, Conflict, InvalidDefinition
+from pilotage.meta.backoff import backoff, spread
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ class Backoff:
 
     def pause(self, attempt: int, random: Random) -> float:
         """The wait after the try number `attempt`, counted from 0."""
-        return self.delay * self.factor**attempt * (1 + self.jitter * random.random())
+        return spread(backoff(attempt, self.delay, factor=self.factor), self.jitter, random)
 
 
 SLOWER = Backoff(steps=4, delay=0.01, factor=5.0, jitter=0.1)

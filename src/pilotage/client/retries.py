@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from random import Random
 
 from pilotage.errors import ConnectionLost
+from pilotage.meta.backoff import backoff, spread
 
 _SAFE = ("GET", "HEAD")
 
@@ -37,13 +38,10 @@ class Retries:
             return None
         if method not in _SAFE and code not in (429, 503):
             return None  # the write may have taken effect
-        return self._spread(max(retry_after, min(self.longest, 2.0 ** (attempt - 1))), random)
+        return spread(max(retry_after, backoff(attempt, 0.5, self.longest)), self.jitter, random)
 
     def after_loss(self, method: str, error: ConnectionLost, attempt: int, random: Random) -> float | None:
         """The same after a lost connection. One that could not be opened, or was silent, is not retried."""
         if method not in _SAFE or not error.sent or error.timed_out or attempt >= self.lost:
             return None
-        return self._spread(self.first * 2.0**attempt, random)
-
-    def _spread(self, pause: float, random: Random) -> float:
-        return pause * (1 + self.jitter * random.random())
+        return spread(backoff(attempt, self.first), self.jitter, random)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 from pilotage.client.client import Client
 from pilotage.errors import AlreadyExists, Conflict, NoMatch, Timeout
+from pilotage.meta.backoff import backoff
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
@@ -103,8 +105,7 @@ def _covers(old: Any, new: Any) -> bool:
 
 
 async def _wait_established(client: Client, name: str) -> None:
-    delay = _FIRST_LOOK
-    while True:
+    for looks in count():
         document = (await client.get(DEFINITION, name)).document
         conditions = {one["type"]: one for one in document.get("status", {}).get("conditions") or ()}
         if conditions.get("Established", {}).get("status") == "True":
@@ -112,27 +113,24 @@ async def _wait_established(client: Client, name: str) -> None:
         accepted = conditions.get("NamesAccepted", {})
         if accepted.get("status") == "False":
             raise Conflict(f"{name} cannot be served: {accepted.get('reason')}: {accepted.get('message')}")
-        await asyncio.sleep(delay)
-        delay = min(delay * 2, _LONGEST_LOOK)
+        await asyncio.sleep(backoff(looks, _FIRST_LOOK, _LONGEST_LOOK))
 
 
 async def _wait_served(client: Client, kind: type[Resource]) -> None:
-    delay = _FIRST_LOOK
-    while True:
+    for looks in count():
         try:
             await client.list(kind, limit=1)
             return
         except NoMatch:
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, _LONGEST_LOOK)
+            await asyncio.sleep(backoff(looks, _FIRST_LOOK, _LONGEST_LOOK))
 
 
 async def _wait_discovered(client: Client, kind: type[Resource]) -> None:
     """Wait until the REST mapper has it: a server may serve a kind before its discovery lists it."""
-    delay = _FIRST_LOOK
-    while client.rest_mapper.known(kind.__resource__.gvk) is None:
+    for looks in count():
+        if client.rest_mapper.known(kind.__resource__.gvk) is not None:
+            return
         with suppress(NoMatch):
             await client.rest_mapper.lookup(kind.__resource__.gvk)
             return
-        await asyncio.sleep(delay)
-        delay = min(delay * 2, _LONGEST_LOOK)
+        await asyncio.sleep(backoff(looks, _FIRST_LOOK, _LONGEST_LOOK))

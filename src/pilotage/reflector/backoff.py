@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from pilotage.meta.backoff import backoff, spread
 from pilotage.rest.listing import BackoffOptions, ListerWatcher, Paced
 
 
@@ -13,18 +14,18 @@ class BackoffManager:
     def __init__(self, options: BackoffOptions | None = None, generator: random.Random | None = None) -> None:
         self._options = options or BackoffOptions()
         self._random = generator or random.Random()  # noqa: S311  # spreads the load, is no secret
-        self._next = self._options.first
+        self._failures = 0
         self._last_end = float("-inf")
 
     def next_wait(self, now: float, at_least: float = 0.0) -> float:
         """Count a failure at `now` and return the wait after it; `at_least` is what the server asks for."""
         options = self._options
         if now - self._last_end > options.reset_after:
-            self._next = options.first
+            self._failures = 0
+        own = backoff(self._failures, options.first, options.limit, factor=options.factor)
+        self._failures += 1
         # A server that shuts down may ask for a long wait, and be back much sooner.
-        base = max(self._next, min(at_least, options.limit))
-        self._next = min(self._next * options.factor, options.limit)
-        wait = base * (1 + options.jitter * self._random.random())
+        wait = spread(max(own, min(at_least, options.limit)), options.jitter, self._random)
         self._last_end = now + wait
         return wait
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from itertools import count
 
 from pilotage.client.client import Client
 from pilotage.errors import ApiError, NotFound, Timeout
+from pilotage.meta.backoff import backoff
 from pilotage.meta.documents import Document
 from pilotage.meta.unstructured import Unstructured
 from pilotage.webhook.addresses import WebhookAddress, with_bundle
@@ -47,18 +49,17 @@ async def wait_called(client: Client, declaration: Declaration, address: Webhook
 
 
 async def _wait_refused(client: Client, name: str) -> None:
-    delay, problem = _FIRST_DELAY, "it does not call it"
+    problem = "it does not call it"
     try:
         async with asyncio.timeout(WAIT_SECONDS):
-            while True:
+            for tries in count():
                 try:
                     await client.create(Unstructured(_request(name)))
                 except ApiError as error:
                     if _ANSWER in str(error):
                         return
                     problem = str(error)
-                await asyncio.sleep(delay)
-                delay = min(delay * 2, _LONGEST_DELAY)
+                await asyncio.sleep(backoff(tries, _FIRST_DELAY, _LONGEST_DELAY))
     except TimeoutError:
         raise Timeout(
             f"the API server does not reach the webhook server after {WAIT_SECONDS:.0f} s: {problem}; check the host "

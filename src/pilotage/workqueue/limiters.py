@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
+from pilotage.meta.backoff import backoff
 from pilotage.meta.tokenbucket import TokenBucket
 
 T = TypeVar("T", bound=Hashable)
@@ -56,15 +57,9 @@ class ItemExponentialFailureRateLimiter(_Failures[T]):
         super().__init__()
         self._base = base
         self._maximum = maximum
-        # From this many failures on, the wait is the maximum. The power is not computed then: it could overflow.
-        self._steps = math.ceil(math.log2(maximum / base)) if 0 < base < maximum else 0
 
     def when(self, item: T) -> float:
-        failures = self._count_failure(item)
-        return min(self._maximum, self._base * 2.0**failures if failures < self._steps else self._rest())
-
-    def _rest(self) -> float:
-        return self._maximum if self._base > 0 else 0.0
+        return backoff(self._count_failure(item), self._base, self._maximum)
 
 
 class ItemFastSlowRateLimiter(_Failures[T]):

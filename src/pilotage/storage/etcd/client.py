@@ -14,6 +14,7 @@ from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.options import ChannelOptions
 from pilotage.grpc.outgoingcall import OutgoingCall
 from pilotage.grpc.rpc import Code, RPCError
+from pilotage.meta.backoff import backoff
 
 from .address import EtcdAddress
 from .errors import (
@@ -164,7 +165,7 @@ class EtcdClient:
 
 def pause(failures: int) -> float:
     """How long to wait after this many failures in a row."""
-    return min(_FIRST_PAUSE * 2.0 ** min(failures - 1, 10), _LONGEST_PAUSE)
+    return backoff(failures - 1, _FIRST_PAUSE, _LONGEST_PAUSE)
 
 
 def _may_have_arrived(error: ConnectionLost | RPCError) -> bool:

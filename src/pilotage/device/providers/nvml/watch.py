@@ -25,6 +25,7 @@ from pilotage.device.providers.nvml.readings import Reading, read
 from pilotage.device.providers.nvml.worker import DriverHangs, NVMLWorker
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import ApiError, ConnectionLost, MissingExtra
+from pilotage.meta.backoff import backoff
 from pilotage.meta.scalars import times
 from pilotage.telemetry.logs import logger
 
@@ -236,8 +237,8 @@ class _EventTurns:
         return self.has_events and now >= self.closed_until
 
     def record_failure(self, now: float) -> None:
-        self.failures = min(self.failures + 1, 6)
-        self.closed_until = now + 2.0**self.failures
+        self.closed_until = now + backoff(self.failures, 2.0, 64.0)
+        self.failures += 1
 
     def record_success(self) -> None:
         self.failures = 0
