@@ -86,7 +86,7 @@ async def test_the_term_reaches_the_server_that_has_the_lease_in_process_and_ove
     ):
         for one in (cluster, remote):
             old, new = (Fence(LeaderTerm("default", "leader", "me", number), server=one) for number in (2, 3))
-            with fenced(old), pytest.raises(Forbidden, match="that has ended"):
+            with fenced(old), pytest.raises(Forbidden, match="which has ended"):
                 await one.client.create(config_map("refused"))
             with fenced(new):
                 await one.client.delete(await one.client.create(config_map("accepted")))

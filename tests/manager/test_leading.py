@@ -298,7 +298,7 @@ async def test_an_embedded_server_refuses_a_leader_whose_lease_was_taken_before_
             await manager.client.create(ConfigMap(metadata=ObjectMeta(name="late", namespace="default")))
 
         manager.add(lead)
-        with pytest.raises(Forbidden, match="that has ended"):
+        with pytest.raises(Forbidden, match="which has ended"):
             await manager.start()
 
 
