@@ -47,7 +47,7 @@ def keywords_without_words(function: Any, more: str = "") -> list[str]:
 
 
 def public_calls() -> Iterator[tuple[str, Any, str]]:
-    """The functions of the package's face, and the methods of its classes with what their classes say."""
+    """The exported functions of the package, and the methods of its classes with the docstrings of the classes."""
     for name in sorted(pt.__all__):
         found = getattr(pt, name)
         if inspect.isfunction(found):
@@ -78,7 +78,7 @@ def test_every_field_of_a_marker_with_several_has_a_docstring() -> None:
     assert found == {"Column": [], "Rule": [], "Scale": []}
 
 
-def test_every_class_of_the_face_has_a_docstring() -> None:
+def test_every_exported_class_has_a_docstring() -> None:
     classes = [name for name in pt.__all__ if inspect.isclass(getattr(pt, name))]
     assert [name for name in classes if not getattr(pt, name).__dict__.get("__doc__")] == []
 

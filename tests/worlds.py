@@ -1,8 +1,8 @@
 """The API servers that the same tests run against: in process on memory and on SQLite, over our own HTTPS, and the
 real one.
 
-A test asks for the `world` fixture and runs once in each. What the real server does is the truth: an assertion that
-does not hold there is wrong, unless the test says that it is about ours alone.
+A test asks for the `world` fixture and runs once in each. The real server is the reference: an assertion that fails
+there is wrong, unless the test is explicitly about our server only.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ async def over_there(cluster: RealCluster) -> AsyncIterator[World]:
 
 @asynccontextmanager
 async def _furnished(name: str, transport: Transport) -> AsyncIterator[World]:
-    """A world with a namespace that nobody else uses. The real server has nobody who would clear it away."""
+    """An environment with a namespace of its own. The real server has no controller that would empty it."""
     from pilotage.client import Client
     from pilotage.meta.models import ObjectMeta
     from pilotage.types.core.v1 import Namespace

@@ -37,7 +37,7 @@ async def silence() -> AsyncIterator[bytes]:
 async def main() -> None:
     async with serve(Silent(), sys.argv[1]) as server:
         print(server.port, flush=True)
-        await asyncio.to_thread(sys.stdin.read)  # until whoever started us goes
+        await asyncio.to_thread(sys.stdin.read)  # until the parent process ends
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A transport that remembers what it was asked and gives the answers it was told."""
+"""A transport that records requests and returns the configured answers."""
 
 from __future__ import annotations
 

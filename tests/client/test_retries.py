@@ -141,7 +141,7 @@ async def test_every_try_is_counted_by_code_method_and_host(monkeypatch: pytest.
     for code in ("429", "200"):
         assert f'rest_client_requests_total{{code="{code}",method="GET",host="{host}"}} 1' in text
     with pytest.raises(ConnectionLost):
-        await transport.call(GET)  # nobody is there any more
+        await transport.call(GET)  # no server listens any more
     assert f'rest_client_requests_total{{code="<error>",method="GET",host="{host}"}} 1' in registry.render()
 
 
@@ -166,7 +166,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 class _Quick:
-    """asyncio, but that nobody sleeps, nor does time pass."""
+    """asyncio without sleeping: no time passes."""
 
     def __init__(self, sleep: object) -> None:
         self.sleep = sleep

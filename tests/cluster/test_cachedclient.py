@@ -59,7 +59,7 @@ class Gate(TransportWrapper):
 
 
 @dataclass
-class House:
+class CachedClientSetup:
     """A cached client, and what is behind it."""
 
     client: CachedClient
@@ -69,9 +69,9 @@ class House:
 
 
 @asynccontextmanager
-async def house(
+async def cached_client(
     transport: Transport, options: CacheOptions | None = None, client_options: CachedClientOptions | None = None
-) -> AsyncIterator[House]:
+) -> AsyncIterator[CachedClientSetup]:
     gate, tracker = Gate(transport), WriteTracker()
     live = Client(TrackedTransport(gate, tracker, Refusals()))
     asked: list[InformerOptions] = []
@@ -84,7 +84,7 @@ async def house(
     async with asyncio.TaskGroup() as group:
         task = group.create_task(cache.run())
         await asyncio.sleep(0)
-        yield House(CachedClient(live, cache, tracker, client_options), gate, tracker, asked)
+        yield CachedClientSetup(CachedClient(live, cache, tracker, client_options), gate, tracker, asked)
         task.cancel()
 
 
@@ -93,7 +93,7 @@ def config_map(namespace: str, name: str, value: str = "1", **labels: str) -> Co
 
 
 async def test_a_request_is_read_from_the_cache_by_its_name_and_namespace(world: World) -> None:
-    async with house(world.transport) as made:
+    async with cached_client(world.transport) as made:
         await made.client.create(config_map(world.namespace, "a"))
         request = pt.Request("a", world.namespace)
         assert (await made.client.get(ConfigMap, request)).data == {"key": "1"}
@@ -108,7 +108,7 @@ async def test_a_request_is_read_from_the_cache_by_its_name_and_namespace(world:
 @pytest.mark.covers("T136")
 async def test_every_form_is_read_from_one_informer(world: World) -> None:
     await world.install(WIDGETS)
-    async with house(world.transport) as made:
+    async with cached_client(world.transport) as made:
         client = made.client
         await client.create(new_widget(world.namespace, size=3))
         assert (await client.get(Widget, "one", namespace=world.namespace)).spec.size == 3
@@ -132,7 +132,7 @@ async def test_every_form_is_read_from_one_informer(world: World) -> None:
 
 async def test_every_write_is_read_back_at_once(world: World) -> None:
     await world.install(WIDGETS)
-    async with house(world.transport) as made:
+    async with cached_client(world.transport) as made:
         client, namespace = made.client, world.namespace
         assert len(await client.list(Widget, namespace=namespace)) == 0
         for number in range(10):
@@ -153,7 +153,7 @@ async def test_every_write_is_read_back_at_once(world: World) -> None:
 
 
 async def test_a_deletion_that_waits_for_finalizers_is_read_back_too(world: World) -> None:
-    async with house(world.transport) as made:
+    async with cached_client(world.transport) as made:
         client, namespace = made.client, world.namespace
         held = config_map(namespace, "held")
         held.metadata.finalizers = ["tests.pilotage.dev/hold"]
@@ -167,7 +167,7 @@ async def test_a_deletion_that_waits_for_finalizers_is_read_back_too(world: Worl
 
 
 async def test_a_namespace_that_is_being_emptied_is_no_deletion_to_wait_for(world: World) -> None:
-    async with house(world.transport) as made:
+    async with cached_client(world.transport) as made:
         namespace = await made.client.create(Namespace(metadata=ObjectMeta(generate_name="gone-")))
         await made.client.list(Namespace)
         await made.client.delete(namespace)
@@ -177,7 +177,7 @@ async def test_a_namespace_that_is_being_emptied_is_no_deletion_to_wait_for(worl
 
 async def test_a_cache_that_does_not_catch_up_says_so_and_never_lies(world: World) -> None:
     options = CachedClientOptions(stale_after=0.05)
-    async with house(world.transport, client_options=options) as made:
+    async with cached_client(world.transport, client_options=options) as made:
         client, namespace = made.client, world.namespace
         first = await client.create(config_map(namespace, "first"))
         await client.list(ConfigMap, namespace=namespace)
@@ -207,7 +207,7 @@ async def test_a_cache_that_does_not_catch_up_says_so_and_never_lies(world: Worl
 
 async def test_it_can_be_turned_off(world: World) -> None:
     options = CachedClientOptions(read_your_writes=False)
-    async with house(world.transport, client_options=options) as made:
+    async with cached_client(world.transport, client_options=options) as made:
         await made.client.list(ConfigMap)
         made.gate.open.clear()
         await made.client.create(config_map(world.namespace, "a"))
@@ -217,7 +217,7 @@ async def test_it_can_be_turned_off(world: World) -> None:
 async def test_objects_that_the_cache_does_not_select_are_not_waited_for(world: World) -> None:
     by_object = {ConfigMap: ByObject(namespaces=[world.namespace], label_selector={"team": "red"})}
     options = CachedClientOptions(stale_after=50)
-    async with house(world.transport, CacheOptions(by_object=by_object), options) as made:
+    async with cached_client(world.transport, CacheOptions(by_object=by_object), options) as made:
         client, namespace = made.client, world.namespace
         await client.list(ConfigMap, namespace=namespace)
         inside = await client.create(config_map(namespace, "inside", team="red"))
@@ -233,10 +233,10 @@ async def test_objects_that_the_cache_does_not_select_are_not_waited_for(world: 
 
 
 async def test_an_object_that_is_selected_by_its_fields_can_be_read_after_it_was_changed(world: World) -> None:
-    """Whether the answer to a write is still selected cannot be told from its metadata."""
+    """The metadata of the answer to a write do not show whether it is still selected."""
     by_object = {Secret: ByObject(namespaces=[world.namespace], field_selector={"type": "Opaque"})}
     options = CachedClientOptions(stale_after=50)
-    async with house(world.transport, CacheOptions(by_object=by_object), options) as made:
+    async with cached_client(world.transport, CacheOptions(by_object=by_object), options) as made:
         client = made.client
         secret = await client.create(Secret(metadata=ObjectMeta(name="s", namespace=world.namespace), type="Opaque"))
         await client.list(Secret, namespace=world.namespace)
@@ -250,7 +250,7 @@ async def test_an_object_that_is_selected_by_its_fields_can_be_read_after_it_was
 @pytest.mark.covers("T136")
 async def test_kinds_that_are_to_be_read_live_are(world: World) -> None:
     options = CachedClientOptions(disable_for=[Secret])
-    async with house(world.transport, client_options=options) as made:
+    async with cached_client(world.transport, client_options=options) as made:
         await made.client.create(Secret(metadata=ObjectMeta(name="s", namespace=world.namespace)))
         made.gate.reads.clear()
         await made.client.get(Secret, "s", namespace=world.namespace)
@@ -259,7 +259,7 @@ async def test_kinds_that_are_to_be_read_live_are(world: World) -> None:
 
 
 async def test_pages_and_versions_are_read_live(world: World) -> None:
-    async with house(world.transport) as made:
+    async with cached_client(world.transport) as made:
         for name in "abc":
             await made.client.create(config_map(world.namespace, name))
         page = await made.client.list(ConfigMap, namespace=world.namespace, limit=2)
@@ -271,7 +271,7 @@ async def test_pages_and_versions_are_read_live(world: World) -> None:
 
 
 async def test_clients_made_from_it_read_from_the_cache_too(world: World) -> None:
-    async with house(world.transport) as made:
+    async with cached_client(world.transport) as made:
         client = made.client.with_namespace(world.namespace)
         await client.create(ConfigMap(metadata=ObjectMeta(name="a")))
         made.gate.reads.clear()
@@ -284,7 +284,7 @@ async def test_clients_made_from_it_read_from_the_cache_too(world: World) -> Non
 
 
 async def test_create_or_patch_works_on_the_cache(world: World) -> None:
-    async with house(world.transport) as made:
+    async with cached_client(world.transport) as made:
         for number in range(5):
             wanted = config_map(world.namespace, "a", str(number))
             expected = Outcome.CREATED if number == 0 else Outcome.UPDATED
@@ -295,16 +295,16 @@ async def test_create_or_patch_works_on_the_cache(world: World) -> None:
 
 
 async def test_a_stale_cache_does_not_stop_create_or_patch_from_finding_the_object(world: World) -> None:
-    async with house(world.transport) as made:
+    async with cached_client(world.transport) as made:
         await made.client.list(ConfigMap)
         made.gate.open.clear()
-        await world.client.create(config_map(world.namespace, "a"))  # by somebody else
+        await world.client.create(config_map(world.namespace, "a"))  # by another client
         desired = config_map(world.namespace, "a", "2")
         assert await create_or_patch(made.client, desired) is Outcome.UPDATED
 
 
 async def test_an_informer_that_was_removed_is_not_waited_for(world: World) -> None:
-    async with house(world.transport, client_options=CachedClientOptions(stale_after=1)) as made:
+    async with cached_client(world.transport, client_options=CachedClientOptions(stale_after=1)) as made:
         for name in ("a", "b"):
             await made.client.create(config_map(world.namespace, name))
             assert await made.client.find(ConfigMap, name, namespace=world.namespace) is not None

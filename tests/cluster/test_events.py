@@ -1,4 +1,4 @@
-"""Recording events: told at once, written behind one's back, never in the way."""
+"""Recording events: recorded at once, written in the background, without blocking the caller."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ async def write_and_read(client: pt.Client, name: str, pairs: int, tally: Tally,
 
 
 async def run(pairs: int, seed: int) -> Tally:
-    """Writers that share a manager's client, while somebody else writes the same kind past it."""
+    """Writers that share a manager's client, while another client writes the same kind directly."""
     tally, chance = Tally(), random.Random(seed)
     cluster = pt.Cluster.embedded("memory:")
     async with pt.Manager(cluster, QUIET) as manager:

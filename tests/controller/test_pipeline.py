@@ -155,7 +155,7 @@ async def test_what_fails_is_tried_again_with_growing_delays_so_that_no_event_is
     running = asyncio.ensure_future(pipeline.run())
     pipeline.event(Event.create(widget()))
     other = EventPipeline(queue, enqueue_request_for_object)
-    other.event(Event.create(widget("other")))  # nobody else waits for it
+    other.event(Event.create(widget("other")))  # no other task waits for it
     assert len(queue) == 1
     assert not pipeline.idle(horizon=1)
     await asyncio.sleep(1)

@@ -1,4 +1,4 @@
-"""Informers of GPUs that remember every version they were told."""
+"""Informers of GPUs that record every version they received."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pilotage.device.v1alpha1 import GPU
 
 
 class Follower:
-    """An informer, and what it told."""
+    """An informer, and the events that it delivered."""
 
     def __init__(self, gpus: GPUs) -> None:
         self.informer: Informer[GPU] = Informer(gpus, InformerOptions(GPU))
         self.informer.subscribe(self._heard)
         self.versions: list[int] = []
-        """Of everything that was told after the first list, in the order in which it was told."""
+        """Of every event after the first list, in the order of delivery."""
         self._changed = asyncio.Event()
 
     def _heard(self, event: InformerEvent[GPU]) -> None:
@@ -36,7 +36,7 @@ class Follower:
                 await self._changed.wait()
 
     def reached(self, version: int) -> bool:
-        """Whether it was told something of this version or a later one."""
+        """Whether it has received an event of this version or a later one."""
         return bool(self.versions) and self.versions[-1] >= version
 
     def state(self) -> dict[str, str]:

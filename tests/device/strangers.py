@@ -1,4 +1,4 @@
-"""Programs that run as somebody else: what they may do is decided by the kernel, and shown by a process of theirs."""
+"""Programs that run as another user: the kernel decides what they may do, and a process of that user shows it."""
 
 from __future__ import annotations
 

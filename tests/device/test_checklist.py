@@ -231,7 +231,7 @@ async def test_the_newest_generation_can_do_all_of_it_over_the_socket(folder: Pa
         async with device.connect(server.target, wire="v8", provider_id="nvml") as devices:
             await devices.v1alpha1.gpus.heartbeat(["gpu-0"])
         unlabelled = await api.update(gpu("gpu-0"))
-        assert "labels" not in unlabelled["metadata"]  # whoever speaks V8 knows labels: none are none
+        assert "labels" not in unlabelled["metadata"]  # clients of V8 know labels: an absent field removes them
         with pytest.raises(Gone):
             async with api.watch(resource_version="1") as events:
                 await anext(events)

@@ -40,7 +40,7 @@ def programs() -> Path:
 
 @pytest.fixture
 def ours(tmp_path: Path) -> Iterator[DeviceServerProcess]:
-    """Our server with eight GPUs that change only when somebody writes."""
+    """Our server with eight GPUs that change only when a client writes."""
     with device_server(tmp_path, "--provider", "fake", "--period", "0", "--log-level", "warning") as server:
         yield server
 

@@ -268,7 +268,7 @@ async def test_a_device_api_that_does_not_answer_does_not_stop_the_cluster() -> 
 
 
 async def test_a_definition_of_the_group_in_the_cluster_is_passed_over() -> None:
-    """Somebody may have applied the CRD to the cluster too: the node's own GPUs are meant."""
+    """The CRD may be installed on the cluster too: the GPUs of the node are used."""
     async with serving(gpu("gpu-0")) as target, pt.Cluster.embedded() as cluster:
         await cluster.install(GPU)
         await cluster.client.create(gpu("of-the-cluster"))

@@ -71,7 +71,7 @@ async def restart(server: DeviceServerProcess) -> None:
 
 
 class Writer:
-    """Changes one GPU after the other, whatever becomes of the server, and remembers what it was told is done."""
+    """Changes one GPU after the other, also while the server restarts, and records the acknowledged writes."""
 
     def __init__(self, gpus: GPUs) -> None:
         self._gpus = gpus
@@ -83,7 +83,7 @@ class Writer:
             try:
                 self.acknowledged.append(await change(self._gpus, NAMES[number % len(NAMES)], number))
             except (ConnectionLost, ServiceUnavailable):
-                await asyncio.sleep(0.01)  # whether it was done, nobody knows
+                await asyncio.sleep(0.01)  # whether it took effect is not known
             self._done.set()
 
     async def next(self) -> int:
@@ -144,7 +144,7 @@ async def test_watchers_list_again_when_a_server_on_memory_is_killed(tmp_path: P
 async def test_a_server_takes_the_place_of_a_killed_one_whose_socket_is_still_there(tmp_path: Path) -> None:
     with device_server(tmp_path, *PLAIN) as server:
         server.kill()
-        assert server.path.is_socket()  # nobody was there to remove it
+        assert server.path.is_socket()  # no process was left to remove it
         server.start()
         async with device.connect(server.target) as devices:
             assert len(await devices.v1alpha1.gpus.list()) == 0
@@ -176,7 +176,7 @@ async def test_clients_that_die_in_the_middle_of_a_stream_leave_none_behind(tmp_
         await server.watch_cache.wait_ended(10)
         assert server.watch_cache.subscribers == 0
         async with asyncio.timeout(60):
-            while len(os.listdir("/proc/self/fd")) > descriptors - 8:  # noqa: ASYNC110  # nobody tells when one closes
+            while len(os.listdir("/proc/self/fd")) > descriptors - 8:  # noqa: ASYNC110  # the end of a connection is not reported
                 await asyncio.sleep(0.01)
 
 

@@ -1,4 +1,4 @@
-"""A client that sends what it is told, frame by frame, and keeps what comes."""
+"""A client that sends given frames one by one, and keeps the received ones."""
 
 from __future__ import annotations
 

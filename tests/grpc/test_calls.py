@@ -1,4 +1,4 @@
-"""Calls: unary, streams of one side and of both, deadlines, cancellation, and how errors are told."""
+"""Calls: unary, streams of one side and of both, deadlines, cancellation, and errors."""
 
 from __future__ import annotations
 

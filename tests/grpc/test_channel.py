@@ -449,7 +449,7 @@ def _open_then_die(writer: asyncio.StreamWriter) -> None:
 
 
 class _scripted:  # noqa: N801 used as a function is
-    """A server that greets, waits for a call's end and then does what it was told, for each call."""
+    """A server that sends its preface, waits for the end of a call and then runs a script, for each call."""
 
     def __init__(self, answer: Callable[[asyncio.StreamWriter], object]) -> None:
         self._answer = answer

@@ -1,4 +1,4 @@
-"""A server that answers with whatever bytes it is told to, connection by connection."""
+"""A server that answers with given bytes, connection by connection."""
 
 from __future__ import annotations
 

@@ -265,7 +265,7 @@ async def test_a_running_request_is_finished_when_the_server_closes() -> None:
 
 
 async def _refused(port: int) -> None:
-    """Wait until nobody listens on `port` any more."""
+    """Wait until no server listens on `port` any more."""
     with suppress(ConnectionRefusedError):
         while True:
             (await asyncio.open_connection("127.0.0.1", port))[1].close()

@@ -1,4 +1,4 @@
-"""Clients that are slow or silent on purpose: each is cut by its deadline, and nobody else notices."""
+"""Clients that are slow or silent on purpose: each is closed at its deadline, and other clients are not affected."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def streams(request: HTTPRequest) -> HTTPResponse | StreamingResponse:
 
 
 def small_window(port: int) -> socket.socket:
-    """A connection whose kernel buffers little, and which nobody reads."""
+    """A connection with small kernel buffers, from which nothing is read."""
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     sock.connect(("127.0.0.1", port))

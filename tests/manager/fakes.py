@@ -191,7 +191,7 @@ class Recorded:
 
 
 async def ignoring_cancellation(seconds: float) -> None:
-    """Sleep, whoever cancels meanwhile."""
+    """Sleep, and ignore cancellations meanwhile."""
     end = asyncio.get_running_loop().time() + seconds
     while (left := end - asyncio.get_running_loop().time()) > 0:
         try:

@@ -130,7 +130,7 @@ async def test_events_of_the_last_reconcile_are_stored_and_then_storage_and_file
 
 
 @pytest.mark.covers("K45")
-async def test_whoever_waits_sees_all_work_that_was_admitted() -> None:
+async def test_a_waiter_sees_all_work_that_was_admitted() -> None:
     tracker = WorkTracker()
     loop, many, ended = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
     late: list[str] = []

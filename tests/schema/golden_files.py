@@ -1,4 +1,4 @@
-"""Golden files: texts that are compared whole. `PILOTAGE_GOLDEN=write` writes them anew."""
+"""Golden files: texts that are compared whole. `PILOTAGE_GOLDEN=write` writes them again."""
 
 from __future__ import annotations
 

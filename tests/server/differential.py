@@ -83,7 +83,7 @@ class Scenario:
 
     @property
     def group(self) -> str:
-        """Each has a group of its own for its kinds, so that they are in nobody's way."""
+        """Each has its own group for its kinds, so that they do not collide."""
         return f"{self.name}.example.com"
 
     def all_steps(self) -> list[Step]:

@@ -123,6 +123,6 @@ class Api:
 
 @asynccontextmanager
 async def opened(storage: Storage | None = None, **context: Any) -> AsyncIterator[Api]:
-    """A registry that keeps house, on memory unless told otherwise."""
+    """A registry with its background loops, in memory unless a storage is given."""
     async with Registry(RegistryContext(storage or MemoryStorage(), **context)) as registry:
         yield Api(registry)

@@ -1,4 +1,4 @@
-"""Running scenarios: over the wire to a real server, or straight into our own face."""
+"""Running scenarios: over HTTP on a real server, or directly on our HTTP handler."""
 
 from __future__ import annotations
 
@@ -88,27 +88,27 @@ def wait_until_cached(read: Callable[[str], tuple[int, bytes]], target: str) -> 
             raise Stuck(f"{found[0]}: the watch cache does not reach version {version}")
 
 
-async def replay_on_ours(scenario: Scenario, face: HTTPHandler) -> Answers:
-    """The answers of our own face; its time may be virtual."""
+async def replay_on_ours(scenario: Scenario, handler: HTTPHandler) -> Answers:
+    """The answers of our HTTP handler; its time may be virtual."""
     replay = Replay(scenario)
     loop = asyncio.get_running_loop()
     answers: Answers = []
     for step in scenario.all_steps():
         deadline = loop.time() + PATIENCE
-        answer = await _once(replay, face, step)
+        answer = await _once(replay, handler, step)
         while step.until is not None and not fulfilled(step.until, answer):
             if loop.time() > deadline:
                 raise Stuck(f"{scenario.name}: {step.what}: {answer}")
             await asyncio.sleep(0.05)
-            answer = await _once(replay, face, step)
+            answer = await _once(replay, handler, step)
         if step.until is None:
             answers.append(answer)
     return answers
 
 
-async def _once(replay: Replay, face: HTTPHandler, step: Step) -> dict[str, Any]:
+async def _once(replay: Replay, handler: HTTPHandler, step: Step) -> dict[str, Any]:
     headers = {"authorization": f"Bearer {TOKEN}"} | replay.headers(step)
-    answer = await face(HTTPRequest(step.method, replay.target(step), Headers(headers.items()), replay.body(step)))
+    answer = await handler(HTTPRequest(step.method, replay.target(step), Headers(headers.items()), replay.body(step)))
     body = await whole_body(answer) if step.method != "HEAD" else b""  # which the server does not send
     return replay.answer(step, answer.status, answer.headers, body)
 

@@ -1,4 +1,4 @@
-"""Many writers at once: nothing is lost, and nobody gets what another has."""
+"""Many writers at once: nothing is lost, and nothing is allocated twice."""
 
 from __future__ import annotations
 

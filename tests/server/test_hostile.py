@@ -1,4 +1,4 @@
-"""Requests that nobody honest would send: each gets a clear answer in bounded time and space."""
+"""Hostile requests: each gets a clear answer in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -48,9 +48,11 @@ async def faced() -> AsyncIterator[tuple[HTTPHandler, Api]]:
         yield HTTPHandler(api.registry, "secret"), api
 
 
-async def ask(face: HTTPHandler, method: str, target: str, body: bytes = b"", content_type: str = "") -> HTTPResponse:
+async def ask(
+    handler: HTTPHandler, method: str, target: str, body: bytes = b"", content_type: str = ""
+) -> HTTPResponse:
     headers = Headers([("authorization", "Bearer secret"), ("content-type", content_type)][: 2 if content_type else 1])
-    answer = await face(HTTPRequest(method, target, headers, body))
+    answer = await handler(HTTPRequest(method, target, headers, body))
     assert isinstance(answer, HTTPResponse)
     return answer
 
@@ -129,10 +131,10 @@ BODIES: dict[str, tuple[bytes, str]] = {
 @pytest.mark.parametrize("name", BODIES)
 async def test_a_hostile_body_is_refused_in_bounded_time_and_space(name: str) -> None:
     body, content_type = BODIES[name]
-    async with faced() as (face, api):
+    async with faced() as (handler, api):
         tracemalloc.start()
         with counted_lines() as lines:
-            answer = await ask(face, "POST", MAPS, body, content_type)
+            answer = await ask(handler, "POST", MAPS, body, content_type)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert 400 <= answer.status < 500, answer.body[:300]
@@ -147,8 +149,8 @@ async def test_a_hostile_body_is_refused_in_bounded_time_and_space(name: str) ->
 @pytest.mark.parametrize("name", ["deep lists", "not a number", "a giant integer"])
 @pytest.mark.parametrize("kind", ["application/merge-patch+json", "application/strategic-merge-patch+json"])
 async def test_a_hostile_merge_patch_is_refused(name: str, kind: str) -> None:
-    async with faced() as (face, api):
-        answer = await ask(face, "PATCH", f"{MAPS}/one", BODIES[name][0], kind)
+    async with faced() as (handler, api):
+        answer = await ask(handler, "PATCH", f"{MAPS}/one", BODIES[name][0], kind)
         assert answer.status == 400, answer.body[:300]
         assert (await api.get(CONFIG_MAPS, "one", "default"))["data"] == {"k": "v"}
 
@@ -169,11 +171,11 @@ async def test_a_hostile_merge_patch_is_refused(name: str, kind: str) -> None:
     ],
 )
 async def test_a_hostile_json_patch_is_refused(patch: list[dict[str, Any]], code: int) -> None:
-    async with faced() as (face, api):
+    async with faced() as (handler, api):
         before = await api.get(WIDGETS, "one", "default")
         data = json.dumps(patch).encode()
         with counted_lines() as lines:
-            answer = await ask(face, "PATCH", f"{GIZMOS}/one", data, "application/json-patch+json")
+            answer = await ask(handler, "PATCH", f"{GIZMOS}/one", data, "application/json-patch+json")
         assert answer.status == code, answer.body[:300]
         assert lines.count < LINES
         assert await api.get(WIDGETS, "one", "default") == before
@@ -198,9 +200,9 @@ async def test_defaults_that_amplify_a_body_end_at_what_can_be_stored() -> None:
     body = b'{"apiVersion":"test.example.com/v1","kind":"Widget","metadata":{"name":"x"},"spec":{"list":[%b]}}'
     async with opened() as api:
         await api.create(DEFINITIONS, with_list(AMPLIFYING))
-        face = HTTPHandler(api.registry, "secret")
+        handler = HTTPHandler(api.registry, "secret")
         with counted_lines() as lines:
-            answer = await ask(face, "POST", GIZMOS, body % b",".join([b"{}"] * 700_000))
+            answer = await ask(handler, "POST", GIZMOS, body % b",".join([b"{}"] * 700_000))
         assert lines.count < LINES
         assert answer.status == 413
         assert "more than 1572864 bytes" in json.loads(answer.body)["message"]
@@ -283,9 +285,9 @@ def token(**content: Any) -> str:
     ],
 )
 async def test_a_hostile_query_is_refused(query: str) -> None:
-    async with faced() as (face, _):
+    async with faced() as (handler, _):
         with counted_lines() as lines:
-            answer = await ask(face, "GET", f"{MAPS}?{query}")
+            answer = await ask(handler, "GET", f"{MAPS}?{query}")
         assert 400 <= answer.status < 500, answer.body[:300]
         assert lines.count < LINES
 
@@ -312,8 +314,8 @@ async def test_a_hostile_query_is_refused(query: str) -> None:
 )
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 async def test_a_hostile_path_leads_nowhere(method: str, path: str) -> None:
-    async with faced() as (face, api):
-        answer = await ask(face, method, path)
+    async with faced() as (handler, api):
+        answer = await ask(handler, method, path)
         assert answer.status in (400, 404, 405), (answer.status, answer.body[:300])
         assert await api.names(CONFIG_MAPS) == ["one"]
 

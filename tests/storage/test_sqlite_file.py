@@ -259,7 +259,7 @@ def _replace(path: str, contents: bytes) -> None:
 
 @contextmanager
 def _no_superuser(path: str) -> Iterator[None]:
-    """Permissions do not bind the superuser, so be somebody else for a moment."""
+    """Permissions do not apply to the superuser, so become another user for a moment."""
     if os.geteuid() != 0:
         yield
         return

@@ -122,7 +122,7 @@ class Documents:
 
 
 def texts(document: JSON, schema: dict[str, Any], path: Path = ()) -> Iterator[Path]:
-    """Where the plain texts are that the schema names and that are not what tells items of a list apart."""
+    """The paths of plain strings that the schema declares, except for the keys of list items."""
     name = named(schema)
     if name:
         schema = builtin.definition(name)

@@ -1,4 +1,4 @@
-"""The HTTP transport against a server on loopback that answers as it is told."""
+"""The HTTP transport against a server on loopback with configured answers."""
 
 from __future__ import annotations
 

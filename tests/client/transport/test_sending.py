@@ -66,56 +66,56 @@ class Rotating:
 @asynccontextmanager
 async def rotating(credentials: Credentials) -> AsyncIterator[tuple[Rotating, HTTPTransport]]:
     async with Cluster.embedded("memory:") as cluster:
-        face = Rotating(cluster)
-        async with serve(face) as server:
+        handler = Rotating(cluster)
+        async with serve(handler) as server:
             transport = HTTPTransport.from_config(Config(f"http://127.0.0.1:{server.port}", credentials))
             async with transport:
-                yield face, transport
+                yield handler, transport
 
 
 @pytest.mark.covers("F30")
 async def test_a_token_that_is_refused_is_read_again_at_once_for_writes_too(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("one")
-    async with rotating(TokenFile(str(path))) as (face, transport):
+    async with rotating(TokenFile(str(path))) as (handler, transport):
         client = Client(transport)
         await client.get(Namespace, "default")
-        face.token = "two"
+        handler.token = "two"
         path.write_text("two")
         await client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
-        assert face.refusals == 1
-        face.token = "three"
+        assert handler.refusals == 1
+        handler.token = "three"
         path.write_text("three")
         async with transport.watch(WATCH) as events:
             assert (await anext(events)).type == "ADDED"
-        assert face.refusals == 2
-        face.token = "four"
+        assert handler.refusals == 2
+        handler.token = "four"
         with pytest.raises(Unauthorized):
             await client.get(Namespace, "default")
-        assert face.refusals == 3, "what is shown is the same as before: it is not shown again"
+        assert handler.refusals == 3, "what is shown is the same as before: it is not shown again"
 
 
 async def test_a_plugin_is_run_again_when_its_token_is_refused(tmp_path: Path) -> None:
     (tmp_path / "answer").write_text("one")
     body = f"credential(token=open({str(tmp_path / 'answer')!r}).read())"
-    async with rotating(ExecCredentials(plugin(tmp_path, body))) as (face, transport):
+    async with rotating(ExecCredentials(plugin(tmp_path, body))) as (handler, transport):
         await transport.call(GET)
         await transport.call(GET)
         assert runs(tmp_path) == 1
-        face.token = "two"
+        handler.token = "two"
         (tmp_path / "answer").write_text("two")
         await transport.call(GET)
         assert runs(tmp_path) == 2
 
 
 async def test_a_static_token_that_is_refused_is_not_sent_twice() -> None:
-    async with rotating(StaticCredentials(Material("wrong"))) as (face, transport):
+    async with rotating(StaticCredentials(Material("wrong"))) as (handler, transport):
         with pytest.raises(Unauthorized):
             await transport.call(GET)
         with pytest.raises(Unauthorized):
             async with transport.watch(WATCH):
                 pytest.fail("the watch has begun")
-    assert face.refusals == 2
+    assert handler.refusals == 2
 
 
 @asynccontextmanager

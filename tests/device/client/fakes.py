@@ -1,4 +1,4 @@
-"""Stand-ins for a Device API server: one with everything in this process, and one that says what it is told to."""
+"""Fake Device API servers: one with all parts in this process, and one that sends configured messages."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class RegistryChannel:
         return [one.method.rpartition("/")[2] for one in self.sent]
 
     def break_streams(self, *, down: bool = False) -> None:
-        """Let all streams end as if the server had died, and (`down`) nobody listen any more."""
+        """End all streams as if the server had died; with `down`, no server listens any more."""
         self.down = down
         self.connection += 1
         broken, self._broken = self._broken, asyncio.Event()

@@ -34,7 +34,7 @@ async def told(events: AsyncIterator[WatchedEvent[GPU]], count: int) -> list[tup
 
 @asynccontextmanager
 async def following(*gpus: GPU) -> AsyncIterator[tuple[RegistryChannel, AsyncIterator[WatchedEvent[GPU]]]]:
-    """A server with these GPUs, and somebody who follows them."""
+    """A server with these GPUs, and a `follow` of them."""
     async with (
         device_server(*gpus) as server,
         Devices(channel=server) as devices,

@@ -47,7 +47,7 @@ def answering(*answers: Reply | Exception) -> ScriptedChannel:
 
 @contextmanager
 def records() -> Iterator[tuple[Logger, list[tuple[str, str, Mapping[str, object]]]]]:
-    """A logger, and what it was told: level, message, fields."""
+    """A logger, and its records: level, message, fields."""
     found: list[tuple[str, str, Mapping[str, object]]] = []
 
     class Keeping(logging.Handler):

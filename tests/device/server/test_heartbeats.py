@@ -215,7 +215,7 @@ async def test_living_providers_are_never_forgotten_for_new_ones() -> None:
 
 
 class Overtaken(MemoryStorage):
-    """Lets somebody run right before the first commit that says that a provider is lost."""
+    """Runs a function right before the first commit that marks a provider as lost."""
 
     before: Callable[[], Awaitable[object]] | None = None
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Scripted:
-    """A provider that fails when it is told to."""
+    """A provider that fails on request."""
 
     name = "scripted"
 

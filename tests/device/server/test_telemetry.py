@@ -90,7 +90,7 @@ async def test_the_last_report_from_another_process_holds_for_thirty_seconds() -
     await asyncio.sleep(1)
     [found] = await latest.read(["gpu-1"])
     assert found.unavailable == "provider 'remote' no longer reports it; its last reading is 31 s old"
-    assert now() - begun == 1  # nobody is waited for
+    assert now() - begun == 1  # the call does not wait for a provider
 
 
 async def test_a_gpu_of_no_provider_is_not_waited_for_once_all_have_reported() -> None:

@@ -266,7 +266,7 @@ async def test_a_watch_from_before_the_log_goes_on_from_the_storages_history() -
 
 async def test_changes_from_before_a_watch_do_not_count_as_its_lag() -> None:
     async with stage(lag_events=5) as here:
-        await here.toggle(100)  # the follower has not had its turn, and tells all of them at once
+        await here.toggle(100)  # the reader has not had its turn, and delivers all of them at once
         watch = here.watch()
         await watch.kinds(1)
         await settled()

@@ -1,4 +1,4 @@
-"""Many watches of all kinds at once: whatever they were told, in whatever pieces, makes up what there is."""
+"""Many watches of all kinds at once: the received events, in any portions, add up to the current state."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Follower:
     """The version it began from; 0: with all there was."""
 
     def check(self, model: Model) -> bool:
-        """Whether it was told everything up to the end."""
+        """Whether it has received everything up to the end."""
         state = model.state(self.start, self.selector) if self.start else {}
         last, floor = self.start, 0
         for position, (kind, document) in enumerate(self.watch.out.events()):
@@ -135,7 +135,7 @@ def test_the_events_of_every_watch_add_up_to_the_state(seed: int) -> None:
             await settled()
             whole = [follower.check(model) for follower in followers]
             assert any(whole)
-            assert not all(whole)  # some had to be told to list again
+            assert not all(whole)  # some had to list again
 
     loop.run(run(), seed=seed)
 

@@ -46,7 +46,7 @@ class Recorded(Stream):
 
 
 class Recorder(Engine[Recorded]):
-    """An engine that keeps what it is told."""
+    """An engine that records its callbacks."""
 
     def __init__(self, bounds: Bounds | None = None, *, guarded: bool = True, client: bool = False) -> None:
         guard = Guard(lambda: 0.0) if guarded else None

@@ -1,4 +1,4 @@
-"""Nuisances are borne with up to a burst, and at a rate."""
+"""Suspicious frames are tolerated up to a burst, and at a rate."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ async def test_a_lease_that_is_not_renewed_is_taken_and_its_old_holder_stands_do
     first = LeaderElector(lock(world), QUICK, identity="first")
     await first.acquire()
     second = LeaderElector(lock(world), QUICK, identity="second")
-    await second.acquire()  # a second later: nobody has renewed it
+    await second.acquire()  # a second later: no replica has renewed it
     assert not first.is_leader
     with pytest.raises(LeaderElectionLost):
         await first.renew()

@@ -1,4 +1,4 @@
-"""Every marker once: a kind that nobody needs, with one field for each thing that can be said."""
+"""Every marker once: a kind with one field for each marker."""
 
 from __future__ import annotations
 

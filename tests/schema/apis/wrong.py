@@ -1,4 +1,4 @@
-"""Definitions that cannot work, each for one reason: what users are told stands in golden/refusals.txt."""
+"""Invalid definitions, each for one reason: the messages are in golden/refusals.txt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users are told about definitions that cannot work."""
+"""The messages about invalid definitions."""
 
 from __future__ import annotations
 

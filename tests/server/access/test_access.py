@@ -386,7 +386,7 @@ async def test_impersonation_needs_a_name() -> None:
         )
 
 
-async def test_an_empty_name_impersonates_nobody() -> None:
+async def test_an_empty_name_impersonates_no_user() -> None:
     async with opened() as api:
         code, _ = await Asking(api)("masters", "/apis", impersonate_user="")
         assert code == 200

@@ -36,10 +36,10 @@ async def served() -> AsyncIterator[tuple[HTTPHandler, Api]]:
         yield HTTPHandler(api.registry, "secret"), api
 
 
-async def get(face: HTTPHandler, target: str, accept: str, method: str = "GET", **headers: str) -> HTTPResponse:
+async def get(handler: HTTPHandler, target: str, accept: str, method: str = "GET", **headers: str) -> HTTPResponse:
     given = {"authorization": "Bearer secret", "accept": accept}
     given |= {name.replace("_", "-"): value for name, value in headers.items()}
-    answer = await face(HTTPRequest(method, target, Headers(given.items())))
+    answer = await handler(HTTPRequest(method, target, Headers(given.items())))
     assert isinstance(answer, HTTPResponse)
     return answer
 
@@ -60,29 +60,29 @@ def document(answer: HTTPResponse) -> Any:
 @pytest.mark.parametrize("wanted", [JSON, YAML, PROTOBUF])
 @pytest.mark.parametrize("target", [f"{MAPS}/a", MAPS, f"{MAPS}/missing"])
 async def test_objects_lists_and_errors_are_the_same_in_every_format(target: str, wanted: str) -> None:
-    async with served() as (face, _):
-        plain, answer = await get(face, target, JSON), await get(face, target, wanted)
+    async with served() as (handler, _):
+        plain, answer = await get(handler, target, JSON), await get(handler, target, wanted)
     assert (answer.status, media(answer)) == (plain.status, wanted)
     assert document(answer) == document(plain)
 
 
 async def test_json_ends_with_a_line_break_unless_it_is_indented() -> None:
-    async with served() as (face, _):
-        assert (await get(face, f"{MAPS}/a", JSON)).body.endswith(b"}\n")
+    async with served() as (handler, _):
+        assert (await get(handler, f"{MAPS}/a", JSON)).body.endswith(b"}\n")
         for target, accept, agent in (
             (f"{MAPS}/a?pretty=true", JSON, ""),
             (f"{MAPS}/a", f"{JSON};pretty=1", ""),
             (f"{MAPS}/a", "*/*", "curl/8.0"),
             (f"{MAPS}/missing", "*/*", "Wget/1"),
         ):
-            assert (await get(face, target, accept, user_agent=agent)).body.startswith(b'{\n  "')
-        assert (await get(face, f"{MAPS}/a?pretty=0", "*/*", user_agent="curl/8.0")).body.startswith(b'{"')
+            assert (await get(handler, target, accept, user_agent=agent)).body.startswith(b'{\n  "')
+        assert (await get(handler, f"{MAPS}/a?pretty=0", "*/*", user_agent="curl/8.0")).body.startswith(b'{"')
 
 
 @pytest.mark.covers("T154")
 async def test_the_items_of_a_typed_list_have_no_kind_and_those_of_an_untyped_one_do() -> None:
-    async with served() as (face, _):
-        maps, widgets = document(await get(face, MAPS, JSON)), document(await get(face, WIDGET_PATH, JSON))
+    async with served() as (handler, _):
+        maps, widgets = document(await get(handler, MAPS, JSON)), document(await get(handler, WIDGET_PATH, JSON))
     assert set(maps["items"][0]) == {"metadata", "data"}
     assert "continue" not in maps["metadata"]
     assert (widgets["items"][0]["kind"], widgets["metadata"]["continue"]) == ("Widget", "")
@@ -92,10 +92,10 @@ async def test_the_items_of_a_typed_list_have_no_kind_and_those_of_an_untyped_on
 @pytest.mark.parametrize("path", [f"{MAPS}/a", f"{WIDGET_PATH}/w"])
 async def test_metadata_alone_is_served_in_every_format_of_custom_resources_too(path: str, wanted: str) -> None:
     collection = path.rpartition("/")[0]
-    async with served() as (face, _):
-        whole = document(await get(face, path, JSON))
-        one = await get(face, path, wanted + PARTIAL.replace("v=v1", "v=v1beta1"))
-        many = await get(face, collection, wanted + PARTIAL_LIST)
+    async with served() as (handler, _):
+        whole = document(await get(handler, path, JSON))
+        one = await get(handler, path, wanted + PARTIAL.replace("v=v1", "v=v1beta1"))
+        many = await get(handler, collection, wanted + PARTIAL_LIST)
     assert media(one) == media(many) == wanted
     assert document(one) == {
         "kind": "PartialObjectMetadata",
@@ -132,8 +132,8 @@ STREAMS = f"application/json;stream=watch, {PROTOBUF};stream=watch"
 async def test_what_cannot_be_served_is_refused_in_the_words_of_kube_apiserver(
     target: str, accept: str, message: str
 ) -> None:
-    async with served() as (face, _):
-        answer = await get(face, target, accept)
+    async with served() as (handler, _):
+        answer = await get(handler, target, accept)
     assert (answer.status, document(answer)["message"]) == (406, message)
 
 
@@ -152,47 +152,47 @@ async def test_what_cannot_be_served_is_refused_in_the_words_of_kube_apiserver(
     ],
 )
 async def test_some_subresources_have_no_table(target: str, code: int) -> None:
-    async with served() as (face, _):
-        assert (await get(face, target, f"{JSON}{TABLE}")).status == code
-        assert (await get(face, target, f"{JSON}{TABLE},{JSON}")).status == 404
+    async with served() as (handler, _):
+        assert (await get(handler, target, f"{JSON}{TABLE}")).status == code
+        assert (await get(handler, target, f"{JSON}{TABLE},{JSON}")).status == 404
 
 
 async def test_an_error_is_never_converted_and_is_readable_where_nothing_is_acceptable() -> None:
-    async with served() as (face, _):
+    async with served() as (handler, _):
         for accept, wanted in ((JSON + TABLE, JSON), (f"{JSON}{TABLE},{YAML}", YAML), (PROTOBUF + PARTIAL, JSON)):
-            answer = await get(face, f"{MAPS}/missing", accept)
+            answer = await get(handler, f"{MAPS}/missing", accept)
             assert (answer.status, media(answer), document(answer)["reason"]) == (404, wanted, "NotFound")
-        assert (await get(face, f"{MAPS}/missing", JSON + TABLE)).body.startswith(b'{\n  "kind": "Status"')
+        assert (await get(handler, f"{MAPS}/missing", JSON + TABLE)).body.startswith(b'{\n  "kind": "Status"')
 
 
 async def test_custom_resources_accept_any_application_type() -> None:
-    async with served() as (face, _):
-        answer = await get(face, WIDGET_PATH, "application/*")
+    async with served() as (handler, _):
+        answer = await get(handler, WIDGET_PATH, "application/*")
         assert (answer.status, media(answer)) == (200, JSON)
 
 
 async def test_a_delete_as_metadata_is_a_status_or_metadata() -> None:
-    async with served() as (face, api):
+    async with served() as (handler, api):
         await api.create(CONFIG_MAPS, {"metadata": {"name": "held", "finalizers": ["a.example/b"]}}, "default")
-        removed = await get(face, f"{MAPS}/a", JSON + PARTIAL, "DELETE")
-        held = await get(face, f"{MAPS}/held", JSON + PARTIAL, "DELETE")
+        removed = await get(handler, f"{MAPS}/a", JSON + PARTIAL, "DELETE")
+        held = await get(handler, f"{MAPS}/held", JSON + PARTIAL, "DELETE")
     assert [document(removed)["kind"], document(held)["kind"]] == ["Status", "PartialObjectMetadata"]
 
 
 async def watched(
-    face: HTTPHandler, accept: str, target: str = f"{MAPS}?watch=1&timeoutSeconds=1"
+    handler: HTTPHandler, accept: str, target: str = f"{MAPS}?watch=1&timeoutSeconds=1"
 ) -> tuple[str, bytes]:
     headers = Headers([("authorization", "Bearer secret"), ("accept", accept)])
-    answer = await face(HTTPRequest("GET", target, headers))
+    answer = await handler(HTTPRequest("GET", target, headers))
     assert isinstance(answer, StreamingResponse)
     return media(answer), b"".join([chunk async for chunk in answer.chunks])
 
 
 @pytest.mark.virtual_time
 async def test_a_watch_as_protobuf_is_a_stream_of_frames() -> None:
-    async with served() as (face, _):
-        _, lines = await watched(face, JSON)
-        wanted, frames = await watched(face, f"{PROTOBUF};stream=watch")
+    async with served() as (handler, _):
+        _, lines = await watched(handler, JSON)
+        wanted, frames = await watched(handler, f"{PROTOBUF};stream=watch")
     assert wanted == f"{PROTOBUF};stream=watch"
     size = int.from_bytes(frames[:4], "big")
     assert len(frames) == size + 4
@@ -203,8 +203,8 @@ async def test_a_watch_as_protobuf_is_a_stream_of_frames() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_watch_may_be_of_metadata() -> None:
-    async with served() as (face, _):
-        _, lines = await watched(face, JSON + PARTIAL)
+    async with served() as (handler, _):
+        _, lines = await watched(handler, JSON + PARTIAL)
     assert json.loads(lines)["object"].keys() == {"kind", "apiVersion", "metadata"}
     assert json.loads(lines)["object"]["kind"] == "PartialObjectMetadata"
 
@@ -214,10 +214,10 @@ INITIAL = "watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=
 
 @pytest.mark.virtual_time
 async def test_a_bookmark_of_a_typed_kind_has_the_fields_that_go_never_leaves_out() -> None:
-    async with served() as (face, _):
-        _, line = await watched(face, JSON, f"/apis/apps/v1/deployments?{INITIAL}")
-        _, frame = await watched(face, PROTOBUF, f"/apis/apps/v1/deployments?{INITIAL}")
-        _, custom = await watched(face, JSON, f"{WIDGET_PATH}?{INITIAL}")
+    async with served() as (handler, _):
+        _, line = await watched(handler, JSON, f"/apis/apps/v1/deployments?{INITIAL}")
+        _, frame = await watched(handler, PROTOBUF, f"/apis/apps/v1/deployments?{INITIAL}")
+        _, custom = await watched(handler, JSON, f"{WIDGET_PATH}?{INITIAL}")
     bookmark = json.loads(line)["object"]
     assert bookmark == {
         "kind": "Deployment",
@@ -240,11 +240,11 @@ async def test_a_bookmark_of_a_typed_kind_has_the_fields_that_go_never_leaves_ou
 
 
 async def test_only_a_large_answer_is_compressed_and_only_where_the_client_takes_it() -> None:
-    async with served() as (face, api):
+    async with served() as (handler, api):
         await api.create(CONFIG_MAPS, {"metadata": {"name": "large"}, "data": {"k": "x" * 200_000}}, "default")
-        plain = await get(face, f"{MAPS}/large", JSON)
-        small = await get(face, f"{MAPS}/a", JSON, accept_encoding="gzip")
-        large = await get(face, f"{MAPS}/large", JSON, accept_encoding="deflate, gzip;q=1.0")
+        plain = await get(handler, f"{MAPS}/large", JSON)
+        small = await get(handler, f"{MAPS}/a", JSON, accept_encoding="gzip")
+        large = await get(handler, f"{MAPS}/large", JSON, accept_encoding="deflate, gzip;q=1.0")
     assert "content-encoding" not in dict(plain.headers) | dict(small.headers)
     assert dict(large.headers)["content-encoding"] == "gzip"
     assert dict(large.headers)["vary"] == "Accept-Encoding"
@@ -256,10 +256,10 @@ DISCOVERY = ("/api", "/apis", "/api/v1", "/apis/apps", "/apis/apps/v1", "/apis/t
 
 @pytest.mark.parametrize("target", DISCOVERY)
 async def test_discovery_is_the_same_in_every_format(target: str) -> None:
-    async with served() as (face, _):
-        plain = document(await get(face, target, JSON))
+    async with served() as (handler, _):
+        plain = document(await get(handler, target, JSON))
         for wanted in (YAML, PROTOBUF):
-            answer = await get(face, target, wanted)
+            answer = await get(handler, target, wanted)
             assert media(answer) == wanted
             found = document(answer)
             assert found["kind"] == plain["kind"]
@@ -270,10 +270,10 @@ async def test_discovery_is_the_same_in_every_format(target: str) -> None:
 @pytest.mark.parametrize("target", ["/api", "/apis"])
 async def test_aggregated_discovery_is_the_same_in_every_format(target: str) -> None:
     aggregated = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-    async with served() as (face, _):
-        plain = json.loads((await get(face, target, JSON + aggregated)).body)
-        as_yaml = await get(face, target, YAML + aggregated)
-        as_protobuf = await get(face, target, PROTOBUF + aggregated)
+    async with served() as (handler, _):
+        plain = json.loads((await get(handler, target, JSON + aggregated)).body)
+        as_yaml = await get(handler, target, YAML + aggregated)
+        as_protobuf = await get(handler, target, PROTOBUF + aggregated)
     assert (media(as_yaml), media(as_protobuf)) == (YAML + aggregated, PROTOBUF + aggregated)
     assert yamltext.read(as_yaml.body) == plain
     decoded = protobuf.decode(protobuf.unwrap(as_protobuf.body, EXPECTED))
@@ -282,5 +282,5 @@ async def test_aggregated_discovery_is_the_same_in_every_format(target: str) -> 
 
 @pytest.mark.parametrize("target", DISCOVERY)
 async def test_discovery_in_a_format_that_is_not_known_is_refused(target: str) -> None:
-    async with served() as (face, _):
-        assert (await get(face, target, "text/html")).status == 406
+    async with served() as (handler, _):
+        assert (await get(handler, target, "text/html")).status == 406

@@ -31,7 +31,7 @@ CONFIG_MAP: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata
 
 
 async def send(
-    face: HTTPHandler,
+    handler: HTTPHandler,
     method: str,
     target: str,
     body: bytes = b"",
@@ -42,7 +42,7 @@ async def send(
     headers = [("authorization", "Bearer secret"), ("accept", accept)]
     if body:
         headers.append(("content-type", content_type))
-    answer = await face(HTTPRequest(method, target, Headers(headers), body))
+    answer = await handler(HTTPRequest(method, target, Headers(headers), body))
     assert isinstance(answer, HTTPResponse)
     return answer
 
@@ -64,9 +64,9 @@ async def test_what_is_created_as_protobuf_is_what_is_created_as_json() -> None:
     }
     target = "/apis/apps/v1/namespaces/default/deployments?dryRun=All"
     async with opened() as api:
-        face = HTTPHandler(api.registry, "secret")
-        ours = await send(face, "POST", target, protobuf.encode(deployment))
-        plain = await send(face, "POST", target, json.dumps(deployment).encode(), content_type="application/json")
+        handler = HTTPHandler(api.registry, "secret")
+        ours = await send(handler, "POST", target, protobuf.encode(deployment))
+        plain = await send(handler, "POST", target, json.dumps(deployment).encode(), content_type="application/json")
     created, expected = json.loads(ours.body), json.loads(plain.body)
     assert (ours.status, plain.status) == (201, 201)
     assert created["spec"] == expected["spec"]
@@ -76,10 +76,10 @@ async def test_what_is_created_as_protobuf_is_what_is_created_as_json() -> None:
 async def test_delete_options_may_be_protobuf() -> None:
     options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "another"}}
     async with opened() as api:
-        face = HTTPHandler(api.registry, "secret")
-        assert (await send(face, "POST", MAPS, protobuf.encode(CONFIG_MAP))).status == 201
-        assert (await send(face, "DELETE", f"{MAPS}/a", protobuf.encode(options))).status == 409
-        assert (await send(face, "DELETE", f"{MAPS}/a", b"k8s\0\x12\x00")).status == 200
+        handler = HTTPHandler(api.registry, "secret")
+        assert (await send(handler, "POST", MAPS, protobuf.encode(CONFIG_MAP))).status == 201
+        assert (await send(handler, "DELETE", f"{MAPS}/a", protobuf.encode(options))).status == 409
+        assert (await send(handler, "DELETE", f"{MAPS}/a", b"k8s\0\x12\x00")).status == 200
 
 
 async def test_a_custom_resource_cannot_be_sent_as_protobuf() -> None:
@@ -87,16 +87,16 @@ async def test_a_custom_resource_cannot_be_sent_as_protobuf() -> None:
     async with opened() as api:
         await api.create(DEFINITIONS, definition())
         await api.create(WIDGETS, widget("one"), "default")
-        face = HTTPHandler(api.registry, "secret")
+        handler = HTTPHandler(api.registry, "secret")
         for method, target in (("POST", WIDGET_PATH), ("PUT", f"{WIDGET_PATH}/one")):
-            answer = await send(face, method, target, body)
+            answer = await send(handler, method, target, body)
             assert (answer.status, json.loads(answer.body)["message"]) == (
                 415,
                 "the body of the request was in an unknown format - accepted media types include: application/json, "
                 "application/yaml",
             )
         options = protobuf.encode({"apiVersion": "v1", "kind": "DeleteOptions"})
-        assert (await send(face, "DELETE", f"{WIDGET_PATH}/one", options)).status == 200
+        assert (await send(handler, "DELETE", f"{WIDGET_PATH}/one", options)).status == 200
 
 
 UNRECOGNIZED = "the object provided is unrecognized (must be of type ConfigMap): "
@@ -127,8 +127,8 @@ async def test_a_broken_message_is_refused_in_the_words_of_kube_apiserver(body: 
 )
 async def test_a_message_of_another_kind_is_refused(api_version: str, kind: str) -> None:
     async with opened() as api:
-        face = HTTPHandler(api.registry, "secret")
-        answer = await send(face, "POST", MAPS, envelope.wrap(api_version, kind, b"\x0a\x03\x0a\x01x"))
+        handler = HTTPHandler(api.registry, "secret")
+        answer = await send(handler, "POST", MAPS, envelope.wrap(api_version, kind, b"\x0a\x03\x0a\x01x"))
     assert answer.status == 400
     message = json.loads(answer.body)["message"]
     assert "cannot be handled as a ConfigMap" in message or "unexpected GroupVersion string" in message
@@ -177,8 +177,8 @@ def test_a_hostile_message_takes_memory_in_proportion_to_its_size(name: str) -> 
 
 async def test_a_schema_nested_without_end_is_refused() -> None:
     async with opened() as api:
-        face = HTTPHandler(api.registry, "secret")
-        answer = await send(face, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", schemas(5000))
+        handler = HTTPHandler(api.registry, "secret")
+        answer = await send(handler, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", schemas(5000))
     assert answer.status == 400
     assert "nested deeper than 64 levels" in json.loads(answer.body)["message"]
 
@@ -194,16 +194,16 @@ async def test_every_kind_is_the_same_as_protobuf_and_as_json(name: str) -> None
     metadata = {key: value for key, value in base["object"]["metadata"].items() if key != "namespace"}
     document = {**base["object"], "metadata": metadata}
     async with opened(clock=lambda: NOW) as api:  # all answers are of one second
-        face = HTTPHandler(api.registry, "secret")
-        plain = await send(face, "POST", f"{target}?dryRun=All", json.dumps(document).encode(), content_type=JSON)
-        sent = await send(face, "POST", target, protobuf.encode(document))
+        handler = HTTPHandler(api.registry, "secret")
+        plain = await send(handler, "POST", f"{target}?dryRun=All", json.dumps(document).encode(), content_type=JSON)
+        sent = await send(handler, "POST", target, protobuf.encode(document))
         assert sent.status == plain.status
         if sent.status == 201:
             created = json.loads(sent.body)
             assert _steady(created) == _steady(json.loads(plain.body))
-            read = await send(face, "GET", f"{target}/{created['metadata']['name']}", accept=PROTOBUF)
+            read = await send(handler, "GET", f"{target}/{created['metadata']['name']}", accept=PROTOBUF)
             decoded = protobuf.decode(protobuf.unwrap(read.body, POD))
-            as_json = json.loads((await send(face, "GET", f"{target}/{created['metadata']['name']}")).body)
+            as_json = json.loads((await send(handler, "GET", f"{target}/{created['metadata']['name']}")).body)
             assert _steady(decoded) == _steady(as_json)
 
 

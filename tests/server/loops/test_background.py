@@ -112,7 +112,7 @@ async def test_what_was_left_half_done_is_finished_at_the_next_start() -> None:
     async with opened(storage) as api:
         await api.create(NAMESPACES, {"metadata": {"name": "mine"}})
         await api.create(CONFIG_MAPS, {"metadata": {"name": "one"}}, "mine")
-    await api.delete(NAMESPACES, "mine")  # nobody keeps house any more
+    await api.delete(NAMESPACES, "mine")  # no background loops run any more
     async with opened(storage) as again:
         await settled()
         with pytest.raises(NotFound):
@@ -188,7 +188,7 @@ async def test_history_is_forgotten_while_the_server_runs() -> None:
 
 
 class Flaky(MemoryStorage):
-    """Fails to list, as often as it is told to."""
+    """Fails to list, a given number of times."""
 
     failures = 0
 

@@ -171,12 +171,12 @@ async def run_on_ours(case: Case) -> Answers:
     async with Registry(context) as registry:
         for path in _paths(case):
             registry.local_webhooks.add(URL + path, _local(server, path))
-        face = HTTPHandler(registry, TOKEN)
+        handler = HTTPHandler(registry, TOKEN)
 
         async def send(step: Step) -> dict[str, Any]:
             headers = {"authorization": f"Bearer {TOKEN}"} | run.replay.headers(step)
             request = HTTPRequest(step.method, run.replay.target(step), Headers(headers.items()), run.replay.body(step))
-            response = await face(request)
+            response = await handler(request)
             return run.answer(step, response.status, response.headers, await whole_body(response))
 
         for step in _preparation(run):
