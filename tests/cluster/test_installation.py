@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import pilotage as pt
-from pilotage.cluster.installation import DEFINITION, merged
+from pilotage.cluster.installation import DEFINITION, install, merged
+from pilotage.rest import APIRequest, TransportWrapper, Verb
 
 
 class ThingSpec(pt.Model):
@@ -108,3 +109,30 @@ async def test_a_kind_whose_name_is_taken_is_refused_with_the_reason() -> None:
         await cluster.install(Thing)
         with pytest.raises(pt.Conflict, match=r"thingies\.install\.pilotage\.dev cannot be served: .*already in use"):
             await cluster.install(Rival)
+
+
+class Outdated(TransportWrapper):
+    """An API server that calls the conversion webhook of an earlier run for a while."""
+
+    left = 3
+
+    def prepare(self, request: APIRequest) -> APIRequest:
+        if request.verb is Verb.CREATE and request.resource.resource == "things" and self.left:
+            self.left -= 1
+            raise pt.InternalError('conversion webhook for Thing failed: Post "https://127.0.0.1:1/": refused')
+        return request
+
+
+@pytest.mark.virtual_time
+async def test_a_conversion_webhook_is_reached_when_its_definition_is_installed() -> None:
+    name = "things.install.pilotage.dev"
+    config = {"url": "https://127.0.0.1:2/convert", "caBundle": ""}
+    conversion = {
+        "strategy": "Webhook",
+        "webhook": {"clientConfig": config, "conversionReviewVersions": ["v1"]},
+    }
+    async with pt.Cluster.embedded("memory:") as cluster:
+        outdated = Outdated(cluster.registry)
+        await install(pt.Client(outdated), [Thing], {name: conversion})
+        assert outdated.left == 0
+        assert len(await cluster.client.list(Thing)) == 0

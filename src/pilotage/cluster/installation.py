@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from pilotage.client.client import Client
-from pilotage.errors import AlreadyExists, Conflict, NoMatch, Timeout
+from pilotage.errors import AlreadyExists, ApiError, Conflict, NoMatch, Timeout
 from pilotage.meta.backoff import backoff
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionKind
@@ -21,6 +21,8 @@ DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefin
 FIELD_OWNER = "pilotage"
 WAIT_SECONDS = 30.0
 _FIRST_LOOK, _LONGEST_LOOK = 0.02, 0.5
+_UNREACHED = 'failed: Post "'
+"""What the error of a conversion contains if there was no response."""
 
 
 async def install(
@@ -34,7 +36,7 @@ async def install(
     for document in documents:
         if conversion := (conversions or {}).get(document["metadata"]["name"]):
             document["spec"]["conversion"] = conversion
-    changed = [await _apply(client, document) for document in documents]
+    changed = {document["metadata"]["name"] for document in documents if await _apply(client, document)}
     try:
         async with asyncio.timeout(WAIT_SECONDS):
             for document in documents:
@@ -42,7 +44,9 @@ async def install(
             for kind in types:
                 if kind.__resource__.served:
                     await _wait_served(client, kind)
-            if any(changed):
+                    if _name(kind) in changed & (conversions or {}).keys():
+                        await _wait_converted(client, kind)
+            if changed:
                 await client.rest_mapper.discover()
             for kind in types:
                 if kind.__resource__.served:
@@ -123,6 +127,27 @@ async def _wait_served(client: Client, kind: type[Resource]) -> None:
             return
         except NoMatch:
             await asyncio.sleep(backoff(looks, _FIRST_LOOK, _LONGEST_LOOK))
+
+
+async def _wait_converted(client: Client, kind: type[Resource]) -> None:
+    """Wait until the API server reaches the conversion webhook at its new address.
+
+    It reads a changed definition from a cache: until then it calls an earlier run of the program, which has ended.
+    """
+    meta = {"generateName": "probe-"} | ({"namespace": "default"} if kind.__resource__.namespaced else {})
+    probe = {"apiVersion": kind.__resource__.gvk.api_version, "kind": kind.__resource__.gvk.kind, "metadata": meta}
+    for looks in count():
+        try:
+            await client.create(Unstructured(copied(probe)), dry_run=True)
+            return
+        except ApiError as error:
+            if _UNREACHED not in str(error):
+                return  # it was converted, and then refused
+        await asyncio.sleep(backoff(looks, _FIRST_LOOK, _LONGEST_LOOK))
+
+
+def _name(kind: type[Resource]) -> str:
+    return f"{kind.__resource__.plural}.{kind.__resource__.gvk.group}"
 
 
 async def _wait_discovered(client: Client, kind: type[Resource]) -> None:
