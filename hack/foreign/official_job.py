@@ -181,6 +181,7 @@ def install(api):
         if any(one.type == "Established" and one.status == "True" for one in conditions):
             stream.stop()
     until_served(lambda: custom.list_namespaced_custom_object(**TANK), ApiException, lambda error: error.status)
+    until_served(lambda: custom.get_api_resources(GROUP, "v1"), ApiException, lambda error: error.status)
     show("names", plain(api, extensions.read_custom_resource_definition(name).status.accepted_names))
 
 

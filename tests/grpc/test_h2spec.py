@@ -51,7 +51,7 @@ async def test_the_server_holds_to_the_rules_of_http2(h2spec: Path, tmp_path: Pa
     with everything:
         options = replace(UNLIMITED, metadata_bytes=1 << 15)  # some of its requests are large
         async with serve(Handlers({}, {}, {"/": answer}), options=options) as listening:
-            words = ("--host", "127.0.0.1", "--port", str(port(listening)), "--timeout", "1", "--strict")
+            words = ("--host", "127.0.0.1", "--port", str(port(listening)), "--timeout", "3", "--strict")
             process = await asyncio.create_subprocess_exec(
                 h2spec, *words, "--junit-report", report, stdout=asyncio.subprocess.DEVNULL
             )
