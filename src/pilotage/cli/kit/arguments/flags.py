@@ -115,6 +115,13 @@ def selectors(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def scope(parser: argparse.ArgumentParser) -> None:
+    """Which objects of a type."""
+    namespace(parser)
+    everywhere(parser)
+    selectors(parser)
+
+
 def filename(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument(
         "-f",
@@ -143,6 +150,14 @@ def field_manager(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the field manager of this write (default: the name of this tool)",
     )
+
+
+def written_objects(parser: argparse.ArgumentParser) -> None:
+    """The objects of files that a command writes, who writes them, and how the result is printed."""
+    filename(parser, "the objects")
+    output(parser, OBJECT_FORMATS)
+    namespace(parser)
+    field_manager(parser)
 
 
 def dry_run(parser: argparse.ArgumentParser) -> None:

@@ -17,9 +17,7 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         "wide, json, yaml, name, jsonpath=TEMPLATE, jsonpath-as-json=PATH, jsonpath-file=FILE, "
         "custom-columns=HEADING:PATH,..., custom-columns-file=FILE (default: a table)",
     )
-    flags.namespace(parser)
-    flags.everywhere(parser)
-    flags.selectors(parser)
+    flags.scope(parser)
     flags.filename(parser, "the objects")
     parser.add_argument("-w", "--watch", action="store_true", help="print the objects, then each change until Ctrl-C")
     parser.add_argument("--watch-only", action="store_true", help="print only changes, until Ctrl-C")
@@ -62,9 +60,7 @@ GET = Command(
 def add_describe(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "what to describe: TYPE, TYPE NAME..., TYPE/NAME..., or the beginning of names")
     flags.filename(parser, "the objects")
-    flags.namespace(parser)
-    flags.everywhere(parser)
-    flags.selectors(parser)
+    flags.scope(parser)
     parser.add_argument(
         "--show-events",
         action="store_true",
@@ -92,9 +88,7 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     )
     flags.filename(parser, "the objects")
     flags.output(parser, flags.OBJECT_FORMATS)
-    flags.namespace(parser)
-    flags.everywhere(parser)
-    flags.selectors(parser)
+    flags.scope(parser)
     parser.add_argument("--all", action="store_true", help="select all objects of the type in the namespace")
 
 

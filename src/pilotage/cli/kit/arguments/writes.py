@@ -11,19 +11,13 @@ from pilotage.cli.kit.arguments.flags import Command, duration
 def add_create(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("resources", nargs="*", metavar="TYPE NAME", help="the type and the name of the object")
     flags.set_values(parser)
-    flags.filename(parser, "the objects")
-    flags.output(parser, flags.OBJECT_FORMATS)
-    flags.namespace(parser)
-    flags.field_manager(parser)
+    flags.written_objects(parser)
     flags.dry_run(parser)
     flags.validate(parser)
 
 
 def add_apply(parser: argparse.ArgumentParser) -> None:
-    flags.filename(parser, "the objects")
-    flags.output(parser, flags.OBJECT_FORMATS)
-    flags.namespace(parser)
-    flags.field_manager(parser)
+    flags.written_objects(parser)
     parser.add_argument(
         "--prune", action="store_true", help="delete what was applied before and is no longer in the files"
     )
@@ -55,10 +49,7 @@ def add_patch(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--subresource", default="", metavar="NAME", help="patch a subresource, such as status or scale"
     )
-    flags.filename(parser, "the objects")
-    flags.output(parser, flags.OBJECT_FORMATS)
-    flags.namespace(parser)
-    flags.field_manager(parser)
+    flags.written_objects(parser)
     flags.dry_run(parser)
     parser.set_defaults(selector="", field_selector="")
 
@@ -67,9 +58,7 @@ def add_delete(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "what to delete: TYPE NAME..., TYPE/NAME..., or TYPE with -l or --all")
     flags.filename(parser, "the objects")
     flags.output(parser, "name")
-    flags.namespace(parser)
-    flags.everywhere(parser)
-    flags.selectors(parser)
+    flags.scope(parser)
     parser.add_argument("--all", action="store_true", help="select all objects of the type in the namespace")
     parser.add_argument(
         "--cascade",
@@ -176,10 +165,7 @@ def _add_pairs(parser: argparse.ArgumentParser, form: str, what: str) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace existing values")
     parser.add_argument("--list", action="store_true", help=f"print the {what}")
     parser.add_argument("--all", action="store_true", help="select all objects of the type in the namespace")
-    flags.filename(parser, "the objects")
-    flags.output(parser, flags.OBJECT_FORMATS)
-    flags.namespace(parser)
-    flags.field_manager(parser)
+    flags.written_objects(parser)
     flags.everywhere(parser)
     flags.selectors(parser)
     flags.dry_run(parser)
