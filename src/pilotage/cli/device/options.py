@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.files import reported
 from pilotage.device.access import Access, RemoteRole
 from pilotage.device.client.target import Target
 from pilotage.device.providers.interface import Provider
@@ -133,10 +134,8 @@ def _replay(options: argparse.Namespace) -> Provider:
 
     if options.recording is None:
         return replay_provider(shipped(), _nvml_options(options), loop=True)
-    try:
+    with reported(f"cannot read the recording {options.recording}"):
         return replay_provider(options.recording, _nvml_options(options))
-    except OSError as error:
-        raise CommandError(f"cannot read the recording {options.recording}: {error.strerror}") from error
 
 
 def _nvml_options(options: argparse.Namespace) -> NVMLOptions:

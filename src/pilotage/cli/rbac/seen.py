@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.files import reported
 from pilotage.cli.rbac.grants import PermissionScope, RequiredPermission
 from pilotage.cli.rbac.program import ProgramDefinition
 from pilotage.cluster.recording import ENVIRONMENT, RecordedPermission
@@ -25,12 +26,10 @@ def record(command: Sequence[str], file: Path) -> None:
     Raises CommandError if the command fails, after the file was written.
     """
     with tempfile.TemporaryDirectory(prefix="pilotage-record-") as folder:
-        try:
+        with reported(f"cannot run {command[0]}"):
             ran = subprocess.run(  # noqa: S603 - the command of the user
                 command, env={**os.environ, ENVIRONMENT: folder}, stdout=STDERR, check=False
             )
-        except OSError as error:
-            raise CommandError(f"cannot run {command[0]}: {error.strerror}") from error
         found = {_shortened(seen) for each in Path(folder).iterdir() for seen in _lines(each)}
     write(file, found)
     if ran.returncode:
@@ -48,10 +47,8 @@ def write(file: Path, seen: Iterable[RecordedPermission]) -> None:
     ordered = sorted(seen, key=lambda each: (each.group, each.resource, each.verb, each.namespace, each.place))
     lines = [f"  {msgspec.json.encode(each).decode()}" for each in ordered]
     text = "\n".join(("[", ",\n".join(lines), "]", "")) if lines else "[]\n"
-    try:
+    with reported(f"cannot write {file}"):
         file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"cannot write {file}: {error.strerror}") from error
 
 
 def read(file: Path) -> list[RecordedPermission]:

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.files import reported
 from pilotage.http import certificates
 from pilotage.http.certificates import Certificate
 
@@ -51,12 +52,10 @@ def load_or_create(path: Path | None, clock: Clock = utc_now) -> ServerCredentia
     """Read the credentials from the file, or create it if it does not exist. Without a path they are not stored."""
     if path is None:
         return _new(clock)
-    try:
+    with reported(f"cannot store the credentials in {path}"):
         credentials = _read(path)
         if credentials is None:
             credentials = _create(path, _new(clock))
-    except OSError as error:
-        raise CommandError(f"cannot store the credentials in {path}: {error.strerror}") from error
     if (expiry := certificates.expiry(credentials.authority)) <= clock():
         raise CommandError(
             f"the certificate authority in {path} expired on {expiry:%Y-%m-%d}; delete the file to create a new one;"

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.files import reported
 from pilotage.meta.text import yamltext
 
 _MARK = b"# Written by `pilotage serve`"
@@ -20,10 +21,8 @@ def check_kubeconfig(path: Path) -> None:
         raise CommandError(f"cannot write the kubeconfig to {path}: directory {path.parent} does not exist")
     if path.is_dir():
         raise CommandError(f"cannot write the kubeconfig to {path}: it is a directory; give the path of a file")
-    try:
+    with reported(f"cannot write the kubeconfig to {path}"):
         replaceable = not path.exists() or _has_mark(path)
-    except OSError as error:
-        raise CommandError(f"cannot write the kubeconfig to {path}: {error.strerror}") from error
     if not replaceable:
         raise CommandError(
             f"cannot write the kubeconfig to {path}: the file exists and was not written by `pilotage serve`; give "

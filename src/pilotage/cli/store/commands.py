@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.files import reported
 from pilotage.cli.kit.tenancy import check_exists
 from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.store.check import problems
@@ -28,10 +29,8 @@ _SQLITE = "sqlite:"
 async def backup(options: argparse.Namespace) -> None:
     _check_there(options.storage)
     async with _open(options.storage) as storage:
-        try:
+        with reported(f"cannot create {options.file}"):
             descriptor = os.open(options.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except OSError as error:
-            raise CommandError(f"cannot create {options.file}: {error.strerror}") from error
         try:
             with os.fdopen(descriptor, "wb") as file:
                 head = await write_archive(storage, file)
@@ -46,11 +45,8 @@ async def backup(options: argparse.Namespace) -> None:
 
 
 async def restore(options: argparse.Namespace) -> None:
-    try:
-        with options.file.open("rb") as file:
-            archive = read_archive(file, str(options.file))
-    except OSError as error:
-        raise CommandError(f"cannot read {options.file}: {error.strerror}") from error
+    with reported(f"cannot read {options.file}"), options.file.open("rb") as file:
+        archive = read_archive(file, str(options.file))
     async with _open(options.storage, first_revision=archive.revision + 1) as storage:
         revision = await restore_archive(storage, archive, _lifetime)
     _done(f"restored {len(archive.puts)} entries; the storage is at revision {revision}")
