@@ -13,6 +13,7 @@ import pilotage as pt
 
 SOURCE = Path(pt.__file__).parent
 OPTIONS = re.compile(r"(?!_)\w*(Options|Defaults|Config|Backoff|Limits|Timeouts|Retries|Settings)|ByObject|Result")
+FLAGS = {"flag", "switch", "shared", "_file"}
 MARKERS = re.compile("Column|Rule|Scale")
 """The markers with several fields, in meta/markers.py."""
 
@@ -28,7 +29,7 @@ def fields_without_docstring(source: str, names: re.Pattern[str] = OPTIONS) -> d
                 field.target.id
                 for field, below in zip(node.body, [*node.body[1:], None], strict=True)
                 if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and not _is_text(below)
-                if not field.target.id.startswith("_")
+                if not field.target.id.startswith("_") and not _is_flag(field.value)
             ]
             found[node.name] = missing
     return found
@@ -36,6 +37,11 @@ def fields_without_docstring(source: str, names: re.Pattern[str] = OPTIONS) -> d
 
 def _is_text(node: ast.stmt | None) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _is_flag(node: ast.expr | None) -> bool:
+    """Whether the field is a flag of a command, which has a help text instead (`cli/flagfields.py`)."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FLAGS
 
 
 def keywords_without_words(function: Any, more: str = "") -> list[str]:
