@@ -1,7 +1,7 @@
 """The acceptance lists: behaviours that have an id, and which of them tests show.
 
 T are those of controller-runtime and client-go, D the points of the Device API's checklist, F faults that are survived,
-S hardening against abuse, K the defects of k1s, W work tracking and shutdown. A test says
+S hardening against abuse, K the defects of k1s, W work tracking and shutdown. A test is marked with
 `@pytest.mark.covers("T19", "T20")`, or `tests/k1s/ledger.py` names it. At the end of a run, the ids of these groups
 that no test covers are printed; those in `REASONS` with the reason.
 """

@@ -1,4 +1,4 @@
-"""Informers over scripted collections, and listeners that write down what they hear."""
+"""Informers over scripted collections, and listeners that record the events they receive."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def synced(source: Scripted, **options: Any) -> AsyncIterator[Informer[Con
 
 
 class Diary:
-    """A listener that remembers."""
+    """A listener that records its events."""
 
     def __init__(self) -> None:
         self.events: list[InformerEvent[Any]] = []
@@ -58,7 +58,7 @@ class Diary:
 
 
 async def until(condition: Callable[[], bool], seconds: float = 3600.0) -> None:
-    """Wait for something that other tasks bring about."""
+    """Wait until a condition holds that other tasks establish."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110  # any condition at all
             await asyncio.sleep(0.01)

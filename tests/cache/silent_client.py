@@ -1,4 +1,5 @@
-"""An informer on a server that falls silent: `python -m tests.cache.silent_client URL` says `live`, then how long."""
+"""An informer on a server that stops sending: `python -m tests.cache.silent_client URL` prints `live`, then how
+long."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ LOOK = 0.05
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Look until it holds. This is about real time, so it may wait in it."""
+    """Poll until it holds. The test is about real time, so it may wait in real time."""
     while not holds():  # noqa: ASYNC110
         await asyncio.sleep(LOOK)
 
@@ -41,7 +42,7 @@ async def following(url: str) -> AsyncIterator[Informer[ConfigMap]]:
 
 
 async def seconds_until_dead(informer: Informer[ConfigMap]) -> float:
-    """How long the informer takes itself for live, from now on."""
+    """How long the informer reports itself as live, from now on."""
     loop = asyncio.get_running_loop()
     started, troubles = loop.time(), informer.statistics().troubles
     await until(lambda: not informer.live or informer.statistics().troubles > troubles)

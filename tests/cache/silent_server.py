@@ -1,4 +1,5 @@
-"""A server that answers a list and opens watches, and then says nothing: `python -m tests.cache.silent_server HOST`."""
+"""A server that answers a list and opens watches, and then sends nothing: `python -m tests.cache.silent_server
+HOST`."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ REFUSED = b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Inva
 
 
 class Silent:
-    """Counts the watches it was asked for."""
+    """Counts the requests to watch."""
 
     def __init__(self) -> None:
         self.watches = 0

@@ -27,7 +27,7 @@ GVK = GroupVersionKind("", "v1", "ConfigMap")
 
 
 class Server:
-    """Hands out scripted collections, and remembers for which options."""
+    """Returns scripted collections, and records the options."""
 
     def __init__(self, **sources: Scripted) -> None:
         self.sources = sources

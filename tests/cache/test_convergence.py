@@ -1,4 +1,4 @@
-"""Whatever goes wrong between a server and an informer, in the end both say the same, and listeners heard how."""
+"""After any faults between a server and an informer, both end in the same state, and listeners got every change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REFUSALS: tuple[type[ApiError], ...] = (Gone, ServiceUnavailable, TooManyRequest
 
 
 class Faulty:
-    """A server with a log, of which it forgets the beginning, and a network that breaks."""
+    """A server with a log whose beginning is compacted, and a network that breaks."""
 
     silence_seconds = 10.0
 
@@ -41,7 +41,7 @@ class Faulty:
         self.changed = asyncio.Event()
 
     def write(self) -> None:
-        """Something happens to some object."""
+        """Create, change or delete some object."""
         self.version += 1
         name = self.random.choice(NAMES)
         metadata = {"uid": f"{name}-{self.version}"}
@@ -116,7 +116,7 @@ def _refusal(kind: type[ApiError]) -> ApiError:
 
 
 class Ledger:
-    """Follows events alone, and complains about any that cannot follow the ones before."""
+    """Applies events, and fails on any that is impossible after the ones before."""
 
     def __init__(self) -> None:
         self.versions: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Informers over HTTPS through a proxy that commits faults: nothing is lost, and nothing dies silently."""
+"""Informers over HTTPS through a proxy that injects faults: no event is lost, and every failure is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A handler that is added to a full store hears all of it, in portions, in order with the changes meanwhile."""
+"""A handler that is added to a full store receives all of it, in portions, in order with the changes meanwhile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = [f"object-{number}" for number in range(1000)]
 
 
 class Follower:
-    """A listener that applies what it hears, and checks that each event fits to what it knows."""
+    """A listener that applies events, and checks that each is possible after the ones before."""
 
     def __init__(self) -> None:
         self.known: dict[str, bytes | None] = {}

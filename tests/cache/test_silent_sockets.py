@@ -1,4 +1,4 @@
-"""Sockets that say nothing any more, in real time: found dead in 75 s, or in 45 s where TCP goes unanswered."""
+"""Sockets on which nothing arrives any more, in real time: closed after 75 s, or after 45 s if TCP gets no answer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Hosts:
             process.stdout.close()
 
     def cut(self) -> None:
-        """Take the cable out at the far end: what is sent from here is lost without a word."""
+        """Disconnect the far end: what is sent from here is lost without an error."""
         ip(f"-n {self._there} link set veth0 down")
 
 

@@ -27,7 +27,7 @@ OBJECTS = 60
 ROUNDS = 60
 """How often every object is written."""
 SMALL_SLICE = 1e-6
-"""Seconds after which a thread has to let others run, so that they meet in the middle of things."""
+"""Seconds after which a thread has to let others run: so short that threads are switched in the middle of calls."""
 
 Numbers = list[tuple[int, int]]
 """What a read gave: the number of each object, and the round in which it was written."""

@@ -1,4 +1,4 @@
-"""Informers and caches as they are seen from outside, the same on every API server."""
+"""The behaviour of informers and caches, the same on every API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pilotage demo`: the operator, line by line in essence."""
+"""`pilotage demo`: the important lines of the operator's output, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command and option stands in docs/cli.md."""
+"""Every command and option is documented in docs/cli.md."""
 
 from __future__ import annotations
 

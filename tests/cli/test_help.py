@@ -1,4 +1,4 @@
-"""The help of each command has examples that work."""
+"""The help of each command has examples, and each of them runs."""
 
 from __future__ import annotations
 

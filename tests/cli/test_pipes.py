@@ -1,4 +1,4 @@
-"""What a command prints, if it cannot be written."""
+"""Commands whose output cannot be written."""
 
 from __future__ import annotations
 

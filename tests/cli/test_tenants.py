@@ -1,4 +1,4 @@
-"""`pilotage tenants`: lists the tenants of a storage, and deletes one whole."""
+"""`pilotage tenants`: lists the tenants of a storage, and deletes one with all its objects."""
 
 from __future__ import annotations
 

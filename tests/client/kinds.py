@@ -1,6 +1,6 @@
 """The kinds that the client's tests work with, as classes and as CRDs.
 
-The CRDs are written out here, and know more than the classes: what a class does not know must survive it.
+The CRDs are written out here, and have more fields than the classes: unknown fields must be preserved.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class WidgetStatus(Model):
 
 @resource(group=GROUP, version="v1", status=True)
 class Widget(Resource):
-    """It has never heard of weights, settings and counts."""
+    """A class without the fields weight, settings and counts of its CRD."""
 
     spec: WidgetSpec
     status: WidgetStatus | None = None
@@ -53,7 +53,7 @@ class Gadget(Resource):
 
 @resource(group=GROUP, version="v1", scope="Cluster")
 class Planet(Resource):
-    """A kind that lives in no namespace."""
+    """A cluster-scoped kind."""
 
     spec: dict[str, int] = {}
 

@@ -1,4 +1,4 @@
-"""Answers that are not what was asked for, in every call and every form."""
+"""Answers of an unexpected type or form, for every call."""
 
 from __future__ import annotations
 

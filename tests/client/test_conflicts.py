@@ -1,4 +1,4 @@
-"""Trying again after conflicts."""
+"""Retries after conflicts."""
 
 from __future__ import annotations
 

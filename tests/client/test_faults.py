@@ -1,4 +1,4 @@
-"""Whatever happens on the way, a call ends in time with a clear error, and no write is sent twice."""
+"""With any fault of the network, a call ends in time with a clear error, and no write is sent twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Creating or bringing in line, on every API server."""
+"""Create or update, on every API server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRITES = (Verb.CREATE, Verb.UPDATE, Verb.PATCH, Verb.DELETE)
 
 
 class Spy(TransportWrapper):
-    """Passes everything on and remembers the writes; may do something in front of each."""
+    """Passes every call on and records the writes; may call a function before each."""
 
     def __init__(self, inner: Transport) -> None:
         super().__init__(inner)

@@ -1,4 +1,4 @@
-"""The REST mapper that asks its server: from the opening on, again where it misses, and not too often."""
+"""The REST mapper reads discovery when it is opened, and again for an unknown kind, but not too often."""
 
 from __future__ import annotations
 

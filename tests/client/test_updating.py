@@ -218,7 +218,7 @@ async def test_the_rest_is_written_apart_from_the_status(world: World) -> None:
 
 @pytest.mark.covers("T148")
 async def test_a_kind_without_a_status_subresource_says_so(world: World) -> None:
-    """Not NotFound: that would read as if the object were gone."""
+    """Not NotFound: that would mean that the object was deleted."""
     await world.install(GADGETS)
     gadget = await world.client.create(Gadget(metadata=ObjectMeta(name="one", namespace=world.namespace)))
     with pytest.raises(NoMatch, match=r"Gadget of tests\.pilotage\.dev/v1 has no subresource status"):
@@ -254,7 +254,7 @@ async def test_a_stale_status_is_a_conflict(world: World) -> None:
 
 
 async def test_an_update_of_the_name_is_distinguished(world: World) -> None:
-    """The client sends an object where its own name says; so this is another object."""
+    """The client builds the path from the object's own name; so this is another object."""
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace))
     widget.metadata.name = "two"

@@ -35,7 +35,7 @@ from ..worlds import World
 
 
 class Gate(TransportWrapper):
-    """A transport whose watches can be held back, and which remembers what was asked."""
+    """A transport whose watches can be delayed, and which records requests."""
 
     def __init__(self, inner: Transport) -> None:
         super().__init__(inner)
@@ -379,7 +379,7 @@ async def test_a_kind_that_is_not_served_says_so() -> None:
 
 
 class Injected:
-    """Objects that come from nowhere near an API server."""
+    """Objects that do not come from an API server."""
 
     silence_seconds, streaming = 60.0, False
 

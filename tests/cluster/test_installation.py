@@ -1,4 +1,4 @@
-"""Installing kinds: what is kept of a definition that is there already, and that it is served afterwards."""
+"""Installing kinds: which parts of an existing definition are kept, and that the kind is served afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The REST mapper of a cluster and its manager, on every API server: full from the start, and again after a miss."""
+"""The REST mapper of a cluster and its manager, on every API server: filled at the start, and read again for an unknown
+kind."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def definition(plural: str) -> dict[str, Any]:
 
 
 def new_plural() -> str:
-    """A name that the real server, which outlives a test, has not met yet."""
+    """A name that is new to the real server, which other tests use, too."""
     return "z" + "".join(secrets.choice("bcdfghjk") for _ in range(10)) + "s"
 
 

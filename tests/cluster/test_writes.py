@@ -1,4 +1,4 @@
-"""What is noted of each write."""
+"""What is recorded about each write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-ins at the seams of a controller: an informer, a cache and a manager, without a server."""
+"""Fakes for the interfaces of a controller: an informer, a cache and a manager, without a server."""
 
 from __future__ import annotations
 

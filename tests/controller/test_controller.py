@@ -32,7 +32,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Recorder:
-    """A reconciler that remembers what it was called for."""
+    """A reconciler that records its requests."""
 
     def __init__(self) -> None:
         self.names: list[str] = []

@@ -1,4 +1,4 @@
-"""A single controller: what it is working on, and stopping it while everything else goes on."""
+"""A single controller: its running reconciles, and stopping it while the other controllers run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Slow:
-    """A reconciler that takes its time, and remembers what it finished."""
+    """A slow reconciler that records the requests that it has finished."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -1,4 +1,4 @@
-"""What becomes of a request, by what the reconciler does."""
+"""What happens to a request for each result of the reconciler."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Step = Result | BaseException | Callable[[], Awaitable[Any]] | None
 
 
 class Script:
-    """A reconciler that does one thing after the other, and remembers when it was called."""
+    """A reconciler with scripted results, which records when it was called."""
 
     def __init__(self, *steps: Step) -> None:
         self.steps = list(steps)
@@ -455,7 +455,7 @@ async def test_a_reconcile_has_an_id_and_its_log_says_whose_it_is() -> None:
 def test_each_event_is_followed_by_a_reconcile_and_no_key_is_worked_on_twice_at_once(
     seed: int,
 ) -> None:
-    """F21: random outcomes, random events; the law that makes a controller right."""
+    """F21: random outcomes, random events; this property makes a controller correct."""
     chance = random.Random(seed)
     due: dict[str, float] = {}
     at_work: set[str] = set()

@@ -30,7 +30,7 @@ class Program:
         self._process = process
 
     async def line(self) -> dict[str, Any]:
-        """The next line; fails where the program has ended, or says nothing for long."""
+        """The next line; fails if the program has ended, or prints nothing for long."""
         assert self._process.stdout is not None
         async with asyncio.timeout(WITHIN):
             text = await self._process.stdout.readline()
@@ -39,7 +39,7 @@ class Program:
         return found
 
     async def command(self, text: str) -> None:
-        """Tell a server what to do, and wait until it is done."""
+        """Send a command to a server, and wait until it is done."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{text}\n".encode())
         assert await self.line() == {"done": text}
@@ -64,7 +64,7 @@ async def running(program: Path, target: str, *words: str) -> AsyncIterator[Prog
 
 
 async def said(program: Path, target: str, *words: str) -> dict[str, Any]:
-    """The one line that a command says."""
+    """The one line that a command prints."""
     async with running(program, target, *words) as command:
         line = await command.line()
         await command.ended()

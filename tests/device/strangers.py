@@ -77,7 +77,7 @@ def connect_as(uid: int, path: str, *, gid: int | None = None, groups: Sequence[
 
 
 def calls_as(uid: int, path: Path, *, gid: int | None = None, groups: Sequence[int] = ()) -> dict[str, str]:
-    """What comes of calls to a Device API server: the answers, or the names of the errors."""
+    """The results of calls to a Device API server: the answers, or the names of the errors."""
     methods = ("list", "watch", "heartbeat", "delete")
     program = f"print(*asyncio.run(calls(sys.argv[1], *{methods})))"
     said = run_as(uid, program, f"unix://{path}", gid=gid, groups=groups, before=_CALL)
@@ -86,7 +86,7 @@ def calls_as(uid: int, path: Path, *, gid: int | None = None, groups: Sequence[i
 
 @pytest.fixture
 def public_folder() -> Iterator[Path]:
-    """A folder that everybody can look into, which pytest's own are not, and only we can change."""
+    """A folder that every user can read, unlike pytest's own, and only we can change."""
     with tempfile.TemporaryDirectory(prefix="pilotage-") as name:
         os.chmod(name, 0o755)
         yield Path(name)

@@ -1,4 +1,5 @@
-"""The Device API's checklist where it is about everything together: our client and hand-made bytes on a real socket."""
+"""The points of the Device API's checklist about client and server together, with our client and hand-made bytes on a
+real socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gRPC codes and Kubernetes errors: the tables, and the Status that wins over them."""
+"""gRPC codes and Kubernetes errors: the tables, and a Status in the details, which takes precedence."""
 
 from __future__ import annotations
 

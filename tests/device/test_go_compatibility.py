@@ -51,7 +51,7 @@ def target(tmp_path: Path) -> str:
 
 
 async def set_ready(target: str, name: str, status: Literal["True", "False"]) -> GPU:
-    """Write as the provider whose condition it is: what others say of it would not count."""
+    """Write as the provider that owns the condition: the server ignores what other providers write."""
     async with device.connect(target, provider_id="fake") as devices:
         gpus = devices.v1alpha1.gpus
         found = await gpus.get(name)

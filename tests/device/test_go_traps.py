@@ -1,7 +1,7 @@
 """What NVIDIA's servers and clients do that a Kubernetes program does not expect, by Go programs that do the same.
 
-Servers count from the beginning after a restart, ignore conditions, refuse every watch, crash without options, and
-send no bookmarks; clients know errors by their words alone."""
+Servers count from the beginning after a restart, ignore conditions, refuse every watch, crash without options, and send
+no bookmarks; clients recognise errors by their messages only."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ async def restarting(program: Path, target: str) -> AsyncIterator[tuple[Restarti
 async def test_our_informer_is_right_after_a_restart_of_a_server_that_counts_from_the_beginning(
     programs: Path, target: str
 ) -> None:
-    """The new run has come further than the old one had: going on from the old version would bring the last change
-    alone."""
+    """The new run is at a higher version than the old one was: a watch from the old version would send the last change
+    only."""
     async with (
         restarting(programs / "v6", target) as (server, first),
         device.connect(target) as devices,

@@ -32,7 +32,7 @@ async def started(manager: pt.Manager) -> AsyncIterator[None]:
 
 
 class Recorder:
-    """A reconciler that writes down what it was asked to look at."""
+    """A reconciler that records its requests."""
 
     def __init__(self, manager: pt.Manager) -> None:
         self.client = manager.client
@@ -203,7 +203,7 @@ async def test_gpus_are_read_before_this_process_leads_and_reconciled_when_it_do
 
 
 async def test_other_kinds_come_from_the_cluster(world: World) -> None:
-    """One reconciler on a GPU and what it owns in the cluster, in every world."""
+    """One reconciler on a GPU and what it owns in the cluster, in every environment."""
     namespace = world.namespace
     async with serving(gpu("gpu-0")) as target, pt.Manager(world.cluster(), OPTIONS) as manager:
         manager.add_device_api(str(target))

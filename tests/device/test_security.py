@@ -1,4 +1,4 @@
-"""Who gets in at a whole server: every caller is a process of its own, with a user and groups of its own."""
+"""Which users may call a whole server: every caller is a separate process with its own user and groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The socket of a server: its mode, its lock, its replacement, and who tries to get in between."""
+"""The socket of a server: its mode, its lock, its replacement, and races with other processes."""
 
 from __future__ import annotations
 

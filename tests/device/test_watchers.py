@@ -1,4 +1,4 @@
-"""Every watcher gets every change once and in order: many of them, and some that leave and come back.
+"""Every watcher gets every change once and in order: many watchers, some of which disconnect and reconnect.
 
 How long a change takes to reach them is measured by `make bench-device`.
 """

@@ -105,7 +105,7 @@ class Fuzzer:
     sequences: int = 0
     requests: int = 0
     unstable: int = 0
-    """Differences that did not show again."""
+    """Differences that could not be reproduced."""
     unanswered: int = 0
     """Sequences in which the real server closed the connection without an answer."""
     findings: dict[str, Finding] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class Fuzzer:
     _attempts: int = 0
 
     async def batch(self, batch: Batch, more: Callable[[], bool], only: int | None = None) -> None:
-        """Sequences while there is to be more, several at once: most of their time they wait."""
+        """Run sequences until the time is over, several at once: most of their time they wait."""
         definitions = [subject.definition for subject in batch.kinds if subject.definition]
         accepted = await asyncio.gather(*(self._define(batch.name, definition) for definition in definitions))
         refused = [definition for definition, good in zip(definitions, accepted, strict=True) if not good]

@@ -62,7 +62,7 @@ class Steps(Writes, Reads):
     """The requests about the objects of one kind."""
 
     def add(self) -> None:
-        """One request more, or two that belong together."""
+        """Add one request, or two that belong together."""
         self._subject = self._chance.choice(self._subjects)
         if not self.made or self._subject.dry_run:
             return self._chance.choice([self._create, self._create, self._apply])()

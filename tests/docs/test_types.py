@@ -1,4 +1,4 @@
-"""The blocks of the docs as mypy gets them: `make check` runs it over all of them (hack/check_docs.py)."""
+"""The Python blocks of the docs as mypy checks them: `make check` runs it over all of them (hack/check_docs.py)."""
 
 from __future__ import annotations
 

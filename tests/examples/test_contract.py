@@ -1,4 +1,4 @@
-"""The programs that are promised to run as they stand: only their last lines are our own.
+"""The programs that are promised to run unchanged: only their last lines are our own.
 
 Those lines keep an import from running the program, and print an error of Pilotage in one line.
 """

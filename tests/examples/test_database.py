@@ -1,4 +1,4 @@
-"""The operator of the examples, as it stands, in each of its worlds."""
+"""The operator of the examples, unchanged, in each of its environments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of the Device API as they stand, each in a process of its own, against a fake server in another."""
+"""The examples of the Device API, unchanged, each in its own process, against a fake server in another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the examples: it names each of them, and what it says they print, they print."""
+"""The page of the examples: it names each of them, and each prints what the page shows."""
 
 from __future__ import annotations
 

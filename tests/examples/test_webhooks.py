@@ -1,4 +1,4 @@
-"""The programs with webhooks and with conversion, as they stand, in each environment."""
+"""The programs with webhooks and with conversion, unchanged, in each environment."""
 
 from __future__ import annotations
 

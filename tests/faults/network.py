@@ -23,7 +23,7 @@ _WRITES = (Verb.CREATE, Verb.UPDATE, Verb.PATCH, Verb.DELETE, Verb.DELETE_COLLEC
 
 
 class Link:
-    """The way of one program to the server."""
+    """The connection of one program to the server."""
 
     silence_seconds = 10.0
     """How long a watch may be silent."""
@@ -33,7 +33,7 @@ class Link:
         self._is_cut = False
 
     def cut(self) -> None:
-        """From now on nothing goes through: neither requests, nor responses, nor events."""
+        """Drop all requests, responses and events from now on."""
         self._is_cut = True
 
     async def write(self, request: APIRequest, send: Send[R]) -> R:

@@ -25,7 +25,7 @@ from .test_crashes import reference
 
 EACH = pytest.mark.parametrize("name", OPERATORS)
 UNTIMED = pytest.mark.parametrize("name", [name for name, operator in OPERATORS.items() if not operator.timed])
-"""Of the others, a lag changes what is there at a given moment."""
+"""The state of the other operators at a given moment depends on the lag."""
 LONGEST = 60.0
 MANY = range(50)
 

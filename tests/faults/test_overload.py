@@ -1,4 +1,5 @@
-"""An API server that refuses everything for a while: informers wait as long as it asks for, apart, and ask rarely."""
+"""An API server that refuses all requests for a while: informers wait for its Retry-After, with jitter, and send few
+requests."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def unreachable() -> ClientResponse:
 
 @dataclass
 class Stream:
-    """A watch, which is refused or says nothing."""
+    """A watch, which is refused or sends nothing."""
 
     status: int
     headers: Headers

@@ -1,4 +1,4 @@
-"""What a program has written it reads, or it gets an error; and no late answer brings an old state back."""
+"""A program reads its own writes, or gets an error; and no late answer brings an old state back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events that come two or three times, also again after a reconnect: no listener hears of a change twice."""
+"""Events that come two or three times, also again after a reconnect: no listener gets a change twice."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class RepeatingLink(CrashingLink):
 
 
 class Ledger:
-    """A listener that knows what it has heard."""
+    """A listener that records its events."""
 
     def __init__(self) -> None:
         self.versions: dict[str, int] = {}

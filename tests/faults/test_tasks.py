@@ -144,7 +144,7 @@ def fail(task: asyncio.Task[Any]) -> bool:
 
 
 async def story(victims: Collection[tuple[str, int]], harm: Callable[[asyncio.Task[Any]], bool]) -> str:
-    """What has become of a program after harm was done to tasks, each by its name and its number among those."""
+    """The state of a program after some of its tasks were made to fail, each given by its name and its number."""
     async with program() as made:
         tasks = numbered(made)
         if not any(harm(tasks[victim]) for victim in victims):  # all of them, not the first

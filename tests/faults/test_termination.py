@@ -27,7 +27,7 @@ FEW, MANY = range(20), [range(first, first + 100) for first in range(0, 1000, 10
 
 
 class Recording(Link):
-    """Remembers what the program wrote, and which watches it has open."""
+    """Records what the program wrote, and which watches it has open."""
 
     def __init__(self, server: Transport) -> None:
         super().__init__(server)
@@ -110,7 +110,7 @@ async def story(seed: int) -> str:
 
 
 async def check(run: Run, link: Recording, client: pt.Client) -> str:
-    """What kind of end it was."""
+    """Check a run, and return how it ended."""
     limit = (run.again if run.again is not None else run.signalled + GRACE) + 1.5  # cancelled tasks have a second
     assert run.signalled <= run.ended <= limit, "it did not end within the grace period"
     assert all(begun <= run.signalled for begun in run.begun), "a reconcile began after the signal"

@@ -1,4 +1,4 @@
-"""A cache behind replicas of the API server, of which some lag: it never goes back behind what it has shown."""
+"""A cache on replicas of the API server, of which some lag: it never returns to an older state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Clients that others wrote do a job on `pilotage serve` and on a real kube-apiserver: they must print the same."""
+"""Third-party clients run the same program on `pilotage serve` and on a real kube-apiserver: they must print the
+same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our pytest plugin beside others that run async tests: each runs those that are its own."""
+"""Our pytest plugin beside other plugins that run async tests: each runs only its own tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of this package stand on: a server on a socket in a folder of its own, and a channel to it."""
+"""Fixtures of the tests of this package: a server on a socket in a separate folder, and a channel to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNLIMITED = ServerOptions(requests_per_second=0, connects_per_second=0)
 
 
 class Service:
-    """A service whose inside a test can look at."""
+    """A service whose state a test can inspect."""
 
     def __init__(self) -> None:
         self.hanging = 0

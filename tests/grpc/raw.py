@@ -16,7 +16,7 @@ __all__ = ["HELLO", "Raw", "connected", "frame", "request"]
 
 
 class Raw:
-    """One connection. `closed` says how it ended, when it did."""
+    """One connection. `closed` is how it ended, once it has."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -44,7 +44,7 @@ class Raw:
                 return flags, payload
 
     async def goaway(self) -> tuple[ErrorCode, str]:
-        """How the server says goodbye; then it must close."""
+        """The code and the text of the server's GOAWAY; after an error the server must close the connection."""
         _, payload = await self.until(frames.GOAWAY)
         code, text = ErrorCode(int.from_bytes(payload[4:8], "big")), payload[8:].decode()
         if code is not ErrorCode.NO_ERROR:

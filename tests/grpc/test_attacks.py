@@ -1,4 +1,5 @@
-"""Each attack on HTTP/2 meets its bound: the client is cut, refused or slowed, and its turns on the loop are short.
+"""Each attack on HTTP/2 is bounded: the client is disconnected, refused or slowed, and blocks the event loop only
+briefly.
 
 How long the calls of other clients take meanwhile is measured by `make bench-abuse`.
 """
@@ -32,13 +33,13 @@ AT_ONCE = OPTIONS.connections_per_uid
 PATIENT = ("half_open_streams", "slow_reader", "shut_window")
 REFUSED = ("connect_flood", "patient_connect_flood")
 TOLERATED = ("stray_data",)
-"""It may go on for what it brings the client: the uid has its share of the loop's time, and no more."""
+"""Attacks that are not disconnected: the uid is limited to its share of the loop's time."""
 CUT = [name for name in attacks.ATTACKS if name not in PATIENT + REFUSED + TOLERATED]
 CODES = {"table_flood": ErrorCode.COMPRESSION_ERROR}
 
 FRAMES, BLOCKS, LINES = 64, 1, 60_000
-"""What a client may have done in one turn; all other clients wait for its end. The lines are those of the dearest
-header block that is taken: a few milliseconds."""
+"""What a client may have done in one turn; all other clients wait for its end. The lines are those of the most
+expensive header block that is accepted: a few milliseconds."""
 MEMORY = OPTIONS.total_buffer_bytes + (16 << 20)
 BURST = 0.002
 """Seconds of the loop's time that a uid may use at once."""
@@ -97,7 +98,7 @@ async def test_other_clients_are_served_during_an_attack_that_is_held_to_its_bou
 
 
 def _is_bounded(name: str, listening: Server) -> bool:
-    """Whether the server has done to the attacker what it is to do."""
+    """Whether the server has limited the attacker as it must."""
     statistics = listening.statistics()
     if name in REFUSED:
         return statistics.refused > 0

@@ -1,4 +1,4 @@
-"""The libraries of HTTP/2 are named in one package."""
+"""Only one package imports the libraries of HTTP/2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The channel: connects when needed, comes again, notices a dead server, and says what to do."""
+"""The channel: connects when needed, reconnects, detects a dead server, and reports errors with a remedy."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ async def test_the_error_of_a_socket_without_permission_has_its_group() -> None:
 
 
 async def test_where_the_servers_queue_is_full_a_client_waits_for_room() -> None:
-    """The kernel says EAGAIN then, which asyncio takes for a connection that is being made."""
+    """The kernel returns EAGAIN then, which asyncio treats as a connection that is being established."""
     with socket_path() as path, socket.socket(socket.AF_UNIX) as listener, ExitStack() as stack:
         listener.bind(path)
         listener.listen(1)

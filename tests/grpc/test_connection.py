@@ -1,4 +1,4 @@
-"""A connection on asyncio: it respects the ways of asyncio's transports, and waits for its turn."""
+"""A connection on asyncio: it obeys the flow control of asyncio's transports, and waits for its turn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pilotage.grpc.serverconnection import ServerConnection, Shared
 
 
 class Moody(socket.socket):
-    """A socket that takes all, or nothing, or one thing more and then is broken."""
+    """A socket that accepts every write, or none, or one more and then fails."""
 
     mood = "all"
 
@@ -129,7 +129,7 @@ def answers(connection: ServerConnection) -> int:
 
 @pytest.mark.virtual_time
 async def test_what_comes_while_a_connection_waits_for_its_turn_is_taken_in_its_turn() -> None:
-    """TLS has more in hand than it was asked for."""
+    """TLS may deliver more data after reading was paused."""
     pair = Pair.that_waits()
     first, second = pair.connections
     pair.feed(first, PING)

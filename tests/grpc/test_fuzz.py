@@ -1,4 +1,4 @@
-"""Whatever comes: a connection goes on or ends cleanly, keeps nothing that is over, and may be cut anywhere."""
+"""After any input a connection continues or ends cleanly, keeps no state of ended streams, and may be cut anywhere."""
 
 from __future__ import annotations
 
@@ -114,7 +114,8 @@ class Wire(asyncio.Transport):
 
 
 async def _feed(connection: Connection[Any], wire: Wire, data: bytes, cuts: list[int], *, eager: bool = False) -> None:
-    """As the loop would: in pieces, and only while the connection reads; TLS is `eager`, and may have more in hand."""
+    """As the loop would: in pieces, and only while the connection reads; with TLS (`eager`) more data may arrive after
+    a pause."""
     at = turn = 0
     while at < len(data) and not wire.is_closing():
         if wire.reading or eager:

@@ -1,4 +1,4 @@
-"""An implementation by others, grpclib, calls our server, and serves our channel."""
+"""grpclib, an independent implementation, calls our server, and serves our channel."""
 
 from __future__ import annotations
 

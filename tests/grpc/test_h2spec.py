@@ -1,4 +1,4 @@
-"""h2spec, other people's list of what RFC 9113 and RFC 7541 demand of a server, asks ours."""
+"""h2spec, an independent conformance test of RFC 9113 and RFC 7541, on our server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LET_PASS = {
     "Sends HEADERS frame that depend on itself",
     "Sends PRIORITY frame that depend on itself",
 }
-"""What h2spec, written for RFC 7540, finds fault with and RFC 9113 does not."""
+"""Cases that h2spec, written for RFC 7540, fails and RFC 9113 allows."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Messages come out whole, however their bytes were cut."""
+"""Messages are decoded whole, however their bytes were split."""
 
 from __future__ import annotations
 

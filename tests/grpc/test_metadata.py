@@ -1,4 +1,4 @@
-"""gRPC's words in headers: what is written is read again, and what is odd is read leniently."""
+"""gRPC's values in headers: what is written is read again, and malformed values are read leniently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Peers: who the kernel says is there, and one account for each of them."""
+"""Peers: their users as the kernel reports them, and one account for each user."""
 
 from __future__ import annotations
 

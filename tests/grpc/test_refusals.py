@@ -42,7 +42,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def words(client: socket.socket) -> bytes:
-    """What the client hears next."""
+    """The next bytes that the client gets."""
     client.setblocking(False)
     async with asyncio.timeout(60):
         return await asyncio.get_running_loop().sock_recv(client, 1000)

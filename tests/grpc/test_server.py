@@ -1,4 +1,4 @@
-"""The server: who may connect, how much of everything, and how it stops."""
+"""The server: who may connect, its limits, and how it stops."""
 
 from __future__ import annotations
 

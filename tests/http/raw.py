@@ -22,7 +22,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 class Raw:
-    """A connection that sends any bytes and gives back what comes."""
+    """A connection that sends any bytes and returns the received ones."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -62,7 +62,7 @@ async def connect(port: int, ssl: SSLContext | None = None) -> AsyncIterator[Raw
 
 
 async def exchange(port: int, data: bytes) -> bytes:
-    """Send `data` on a connection of its own, say that nothing follows, and read until it ends."""
+    """Send `data` on a new connection, end the sending side, and read until the connection ends."""
     async with connect(port) as raw:
         raw.send(data)
         raw.writer.write_eof()
@@ -75,7 +75,7 @@ def statuses(received: bytes) -> list[int]:
 
 
 def reset(client: Raw) -> None:
-    """End the connection with a reset, not a farewell."""
+    """End the connection with a reset (RST)."""
     sock: socket.socket = client.writer.get_extra_info("socket")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.writer.transport.abort()

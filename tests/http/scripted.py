@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from tests.http.raw import until
 
 HOLD = b"<hold>"
-"""Instead of an answer: say nothing more, and keep the connection open."""
+"""Instead of an answer: send nothing more, and keep the connection open."""
 CLOSE = b"<close>"
-"""Instead of an answer: close the connection once the request is here."""
+"""Instead of an answer: close the connection after the request."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Clients that have not authenticated: they can neither fill the memory nor keep others out."""
+"""Clients that have not authenticated: they can neither exhaust the memory nor block other clients."""
 
 from __future__ import annotations
 

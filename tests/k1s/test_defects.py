@@ -1,4 +1,4 @@
-"""Defects that a design like k1s has, each shown not to be here, on both storages where that can matter."""
+"""Defects of designs such as k1s, each shown to be absent, on both storages where the storage matters."""
 
 from __future__ import annotations
 

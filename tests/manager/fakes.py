@@ -142,12 +142,12 @@ class FakeCluster(Cluster):
         return self.recorder
 
     def wrote(self, version: int) -> None:
-        """A Secret was written through this cluster."""
+        """Record that a Secret was written through this cluster."""
         body = b'{"kind":"Secret","metadata":{"name":"a","uid":"u","resourceVersion":"%d"}}' % version
         self.writes.note(APIRequest(Verb.UPDATE, SECRETS.resource, "shop", "a"), body)
 
     def write(self) -> bool:
-        """Whether a write through the manager's client would be let through."""
+        """Whether the fence allows a write through the manager's client."""
         try:
             check_all(self.fences())
         except LeaderElectionLost:
@@ -156,7 +156,7 @@ class FakeCluster(Cluster):
 
 
 class Recorded:
-    """A runnable that writes down when it starts and stops; `ending` seconds pass between its cancel and its end."""
+    """A runnable that records when it starts and stops; `ending` seconds pass between its cancellation and its end."""
 
     def __init__(
         self,
@@ -201,12 +201,12 @@ async def ignoring_cancellation(seconds: float) -> None:
 
 
 async def turns() -> None:
-    """Let everything that can run have its turn, in virtual time."""
+    """Run everything that can run, in virtual time."""
     await asyncio.sleep(1e-9)
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Give others their turns until it holds, in real time; what hangs is ended by the test's own timeout."""
+    """Let other tasks run until it holds, in real time; a hanging test is ended by its timeout."""
     while not condition():  # noqa: ASYNC110 what it waits for has no event to offer
         await asyncio.sleep(0)
 

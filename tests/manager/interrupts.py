@@ -1,4 +1,5 @@
-"""Ctrl-C in the middle of a run: 50 reconciles in flight, each with several writes, and a report of what was cut."""
+"""Ctrl-C in the middle of a run: 50 reconciles in flight, each with several writes, and a report of the interrupted
+ones."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class Interrupted:
 
 
 class Steps:
-    """A reconciler that writes `STEPS` times, with pauses; some objects never come to an end."""
+    """A reconciler that writes `STEPS` times, with pauses; some reconciles never end."""
 
     def __init__(self, cluster: Cluster, seen: Interrupted, moments: random.Random) -> None:
         self._cluster = cluster

@@ -20,7 +20,7 @@ Ts = TypeVarTuple("Ts")
 
 _MACHINE: ContextVar[Machine | None] = ContextVar("machine", default=None)
 _NETWORK = Context()
-"""Of what belongs to no machine."""
+"""The context of code that runs on no machine."""
 
 
 class Machine:
@@ -105,7 +105,7 @@ class Machine:
         return deliver
 
     async def suffer(self) -> None:
-        """The network is slow, then down, and the machine is stopped; then all is well for a while."""
+        """Make the network slow, then cut it, and stop the machine; then run normally for a while."""
         chance = self._random
         while True:
             await asyncio.sleep(chance.uniform(0, 20))

@@ -18,7 +18,7 @@ from pilotage.types.core.v1 import ConfigMap
 
 
 class Counting:
-    """A controller in small: counts the ConfigMaps it hears of, each some turns of the loop later."""
+    """A minimal controller: counts the ConfigMaps of its events, each some turns of the loop later."""
 
     def __init__(self, manager: Manager) -> None:
         self.name = "counting"
@@ -69,7 +69,7 @@ async def test_run_until_idle_sees_what_was_just_written(storage: str, tmp_path:
 
 
 async def test_a_cache_that_stands_still_is_not_idle_after_a_write_to_a_kind_that_was_never_looked_up() -> None:
-    """A class says where it is served, so that there may be no discovery at all."""
+    """A class has its resource path, so that discovery may not be needed."""
     async with Manager(Cluster.embedded()) as manager:
         manager.add(Counting(manager))
         await manager.run_until_idle(30)

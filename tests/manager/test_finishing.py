@@ -1,4 +1,5 @@
-"""Work that was admitted comes to its end with all that it needs; then events, storage and locks are released."""
+"""Admitted work runs to its end with all that it needs; then events are written, and the storage and locks are
+released."""
 
 from __future__ import annotations
 

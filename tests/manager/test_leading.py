@@ -1,4 +1,4 @@
-"""A manager with leader election: who leads works, who does not stands by, who loses stops."""
+"""A manager with leader election: the leader works, the others stand by, and one that loses the lease stops."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ async def test_losing_the_lease_during_a_shutdown_ends_its_grace() -> None:
 
 @pytest.mark.virtual_time
 async def test_no_write_starts_after_the_deadline_even_before_the_loss_is_noticed() -> None:
-    """After a pause of the whole process, writers may have their turn before the elector does."""
+    """After a pause of the whole process, writers may run before the elector does."""
     board = Board()
     cluster = FakeCluster()
     async with Manager(cluster, options(board)) as manager:

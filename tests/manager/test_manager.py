@@ -1,4 +1,4 @@
-"""A manager starts runnables in order, watches over them, and stops them in order."""
+"""A manager starts runnables in order, supervises them, and stops them in order."""
 
 from __future__ import annotations
 

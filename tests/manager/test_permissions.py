@@ -1,4 +1,4 @@
-"""A program that may not do what it needs says which RBAC rule is missing, and works as soon as it is there."""
+"""A program without a permission reports which RBAC rule is missing, and works as soon as the rule exists."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def test_refusals_in_many_namespaces_are_not_logged_for_each(caplog: pytes
 async def test_a_service_account_with_one_rule_less_says_which_one_over_http(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its cache, its leases and its writes; and it goes on when it gets the rules, without a restart."""
+    """For its cache, its leases and its writes; it continues when it gets the rules, without a restart."""
     written = asyncio.Event()
     caplog.set_level(logging.INFO, "pilotage")
     options = pt.ManagerOptions(

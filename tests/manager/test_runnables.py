@@ -1,4 +1,4 @@
-"""Which group a runnable belongs to, and how a group lives."""
+"""Which group a runnable belongs to, and how a group starts and stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A shutdown takes no more work, lets what runs finish, and says how it went."""
+"""A shutdown starts no more work, lets running work finish, and reports the outcome."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Worker:
-    """A controller in small: one piece of work after the other, each taking `seconds`."""
+    """A minimal controller: one piece of work after the other, each taking `seconds`."""
 
     def __init__(self, manager: Manager, seconds: float, name: str = "worker") -> None:
         self.name = name

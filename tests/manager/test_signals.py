@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: the first asks, the second forces, and afterwards all is as before."""
+"""SIGTERM and SIGINT: the first starts a shutdown, the second forces it, and the previous handlers are restored."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Noted(Model, dict=True):
 
 
 class Counting:
-    """Methods for several kinds, of a class that is no Model."""
+    """Methods for several kinds, in a class that is not a Model."""
 
     def count(self) -> int:
         return 1

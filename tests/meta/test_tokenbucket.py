@@ -1,4 +1,4 @@
-"""The token bucket: a rate, a burst, and a debt of those who wait."""
+"""The token bucket: a rate, a burst, and a debt for callers that wait."""
 
 from __future__ import annotations
 

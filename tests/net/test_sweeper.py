@@ -1,4 +1,4 @@
-"""Sweeper: one timer while there is something to check, and none else."""
+"""Sweeper: one timer while there is something to check, and no timer otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A collection that does what a script says, and remembers what it was asked."""
+"""A collection with scripted answers, which records the requests."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def error(refusal: ApiError) -> WatchEvent:
 
 
 class Scripted:
-    """A ListerWatcher with scripted answers. A list without a script is empty, a watch without one says nothing."""
+    """A ListerWatcher with scripted answers. A list without a script is empty, a watch without one sends nothing."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Scripted:
         self.listed: list[ListOptions] = []
         self.watched: list[ListOptions] = []
         self.asked: list[tuple[str, str]] = []
-        """What was asked for, in order: "list" or "watch", and the version."""
+        """The requests, in order: "list" or "watch", and the version."""
         self.times: list[float] = []
         self.open = 0
 
@@ -127,7 +127,7 @@ async def _played(steps: Sequence[Step]) -> AsyncGenerator[WatchEvent, None]:
 
 
 async def taken(stream: AsyncGenerator[Change, None], until: Callable[[list[Change]], bool]) -> list[Change]:
-    """What a stream gives until enough of it has come; then the stream is closed."""
+    """The items of a stream until there are enough of them; then the stream is closed."""
     found: list[Change] = []
     async with aclosing(stream), asyncio.timeout(3600):
         async for change in stream:

@@ -22,7 +22,7 @@ def follow(source: Scripted, **options: object) -> AsyncGenerator[Change, None]:
 
 
 def watches(source: Scripted, count: int) -> Callable[[list[Change]], bool]:
-    """Until the source has been watched so often."""
+    """Wait until the source has been watched so often."""
     return lambda found: len(source.watched) >= count and isinstance(found[-1], Listening)
 
 

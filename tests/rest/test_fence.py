@@ -1,4 +1,4 @@
-"""What a leader's writes carry."""
+"""The fences of a leader's writes: their header, and the checks before a write."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ PODS = GroupVersionResource("", "v1", "pods")
 
 
 class Recorder:
-    """A transport that remembers what it was asked."""
+    """A transport that records requests."""
 
     def __init__(self) -> None:
         self.requests: list[APIRequest] = []

@@ -1,4 +1,4 @@
-"""A request to its HTTP form and back, and paths that are meant to do harm."""
+"""A request to its HTTP form and back, and hostile paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is missing, read from the answers of API servers."""
+"""The missing permission, parsed from the answers of API servers."""
 
 from __future__ import annotations
 

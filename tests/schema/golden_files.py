@@ -9,7 +9,7 @@ FOLDER = Path(__file__).parent / "golden"
 
 
 def check(name: str, text: str) -> None:
-    """Hold a text against the golden file of that name."""
+    """Compare a text with the golden file of that name."""
     path = FOLDER / name
     if os.environ.get("PILOTAGE_GOLDEN") == "write":
         path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Whole CRDs and their reference pages, compared as text. A real API server takes each of them."""
+"""Whole CRDs and their reference pages, compared as text. A real API server accepts each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real API server takes every golden CRD, and one that is too large to be golden."""
+"""A real API server accepts every golden CRD, and one that is too large for a golden file."""
 
 from __future__ import annotations
 

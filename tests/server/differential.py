@@ -5,7 +5,7 @@ its own, and later steps use what earlier ones were answered: a step that saves 
 `<one.metadata.uid>` be written. Answers are compared after what
 differs from run to run has got a name: `<uid of "a widget">` is the one that was seen first in the answer to that step.
 
-Where ours is different on purpose, `differences.json` says what and why, path by path.
+Where ours is different on purpose, `differences.json` has the paths and the reasons.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Step:
     method: str
     target: str
     body: object = None
-    """Text and bytes go as they are, anything else as JSON."""
+    """Text and bytes are sent unchanged, anything else as JSON."""
     content_type: str = ""
     accept: str = ""
     save: str = ""

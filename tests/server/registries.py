@@ -1,4 +1,4 @@
-"""Registries for tests, and short words for what is asked of them."""
+"""Registries for tests, and short functions for requests to them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WIDGETS = GroupVersionResource("test.example.com", "v1", "widgets")
 
 
 class Pausing(MemoryStorage):
-    """Lets others run before each call, as a storage on a disk or behind a network does."""
+    """Lets other tasks run before each call, as a storage on a disk or behind a network does."""
 
     async def get(self, key: str) -> Entry | None:
         await asyncio.sleep(0)
@@ -63,7 +63,7 @@ def widget(name: str, **more: Any) -> Document:
 
 
 class Api:
-    """A registry with fewer words."""
+    """A registry with shorter calls."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry

@@ -26,7 +26,7 @@ Answers = list[dict[str, Any]]
 
 
 class Stuck(Exception):
-    """What a step waits for does not come."""
+    """The condition that a step waits for is not reached."""
 
 
 def replay_on_real(scenario: Scenario, cluster: RealCluster) -> Answers:

@@ -1,7 +1,7 @@
 """Ours against a real kube-apiserver: the same requests, the same answers.
 
 What the real server answers is recorded in `answers/`, so that ours is compared with it where there is no real one.
-`PILOTAGE_RECORD=1` with the `cluster` tests records anew.
+`PILOTAGE_RECORD=1` with the `cluster` tests records again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A caller that never waits does not keep others from running, even on memory."""
+"""A caller that never waits does not block other tasks, even with storage in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that adds one to shared counters, watches all commits, and says on its output what it has done and seen.
+"""A process that increments shared counters, watches all commits, and prints its commits and the events it got.
 
 Each line is `ADDED COUNTER REVISION` after a commit has returned, or `SAW KEY REVISION`. It ends when the key "stop" is
 put. With a third argument it uses the storage without a thread, which has no watches.

@@ -1,4 +1,4 @@
-"""A storage as simple as can be: every state there ever was, in full."""
+"""The simplest storage: every state that there ever was, in full."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Model:
         self.oldest = revision
 
     def commit(self, operations: Sequence[Operation]) -> bool:
-        """Do it, or say that a condition does not hold."""
+        """Commit, or report that a condition does not hold."""
         state = dict(self.states[self.revision])
         new = self.revision + 1
         changed: list[str] = []

@@ -48,7 +48,7 @@ class Recorder:
     """Collects the steps of everything that SQLite and we do in one folder."""
 
     def __init__(self, folder: Path, steps: Sequence[Step] = ()) -> None:
-        """Go on after these steps: all that they did is seen in the folder, but not all of it is safe on the disk."""
+        """Continue after these steps: the folder shows all of them, but not all are safe on the disk."""
         self.steps = list(steps)
         self._folder = folder
         self._files = _names(steps, None)
@@ -162,7 +162,7 @@ Survives = Callable[[Step], Sequence[tuple[int, bytes]]]
 
 
 def images(steps: Sequence[Step], randoms: Sequence[Random]) -> Iterator[tuple[str, Image]]:
-    """What a crash after these steps may leave: each way with a name to tell it by."""
+    """What a crash after these steps may leave: each image with a name."""
     yield "nothing unsynced", _image(steps, lambda step: (), 0)
     yield "everything", _image(steps, _whole, None)
     last = next((step for step in reversed(steps) if step.kind == "write" and len(step.data) > SECTOR), None)

@@ -1,4 +1,4 @@
-"""Every storage passes the suite that ships."""
+"""Every storage passes the conformance suite of `pilotage.testing`."""
 
 from __future__ import annotations
 

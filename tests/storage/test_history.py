@@ -1,4 +1,4 @@
-"""The bounds on what a storage remembers."""
+"""The limits of the history of a storage."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _run_and_kill(path: str, processes: int, seed: int, chooser: random.Random) 
 
 
 async def _check(path: str, known: dict[str, tuple[int, str]], reached: int, processes: int) -> int:
-    """The storage has what is known, and its log leads to its state. Gives the revision it is at.
+    """Check that the storage has every acknowledged write, and that its log leads to its state. Returns its revision.
 
     Each writer may have made one commit more, whose acknowledgement the kill has cut off.
     """

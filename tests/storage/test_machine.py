@@ -1,4 +1,4 @@
-"""Any order of calls gives what the model says, on every storage, and across restarts."""
+"""Any order of calls gives the results of the model, on every storage, and across restarts."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class StorageMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.watches)
     @rule(data=st.data())
     def look(self, data: st.DataObject) -> None:
-        """What a watch gives is what the model says; then it goes on from there."""
+        """Check that a watch gives the events of the model; the next check continues from there."""
         at = data.draw(st.integers(0, len(self.watches) - 1))
         watch, prefix, since = self.watches[at]
         if since < self.model.oldest:

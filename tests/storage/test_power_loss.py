@@ -1,4 +1,4 @@
-"""The power fails at any moment, and any part of what was not synced is lost: no acknowledged commit is."""
+"""The power fails at any moment, and any part of what was not synced is lost, but no acknowledged commit."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ def _connect_lazily(path: str) -> apsw.Connection:
 
 
 def _fail_again(folder: Path, random: Random, *, killed: bool, randoms: int) -> None:
-    """Let the process or the power fail somewhere, go on from what is left, and let the power fail everywhere."""
+    """Let the process or the power fail at some step, continue from what is left, and let the power fail at every
+    step."""
     first = asyncio.run(_record(Run(), folder, random, rounds=1, batches=8))
     steps = first.steps[: random.randrange(10, len(first.steps))]
     *_, (_, image) = images(steps, [random])
@@ -172,7 +173,7 @@ async def _losses(run: Run, folder: Path, random: Random, *, randoms: int) -> tu
 
 
 async def _wrong(run: Run, crash: Path, image: Image, acknowledged: int) -> str:
-    """Open what a crash has left, and say what is wrong with it."""
+    """Open what a crash has left, and return what is wrong with it."""
     put(image, crash)
     try:
         storage = await SqliteStorage.open(str(crash / NAME))

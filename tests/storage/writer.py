@@ -1,4 +1,4 @@
-"""A process that writes to a SQLite storage until it is killed, and says on its output what was acknowledged.
+"""A process that writes to a SQLite storage until it is killed, and prints every acknowledged write.
 
 Each line is `ACK REVISION KEY VALUE` or `ACK REVISION KEY -` for a deletion, written after the commit has returned.
 """

@@ -1,4 +1,4 @@
-"""The property that ships: conversions lose nothing."""
+"""The property test of `pilotage.testing`: conversions lose nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pytest plugin, seen from outside: in runs of pytest of its own."""
+"""The pytest plugin, in separate runs of pytest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generated modules: they are what the generator makes, and say what the schemas say."""
+"""The generated modules: they are what the generator writes, and agree with the schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Protobuf of the built-in kinds: what one side writes the other reads, for every kind, and as kube-apiserver does."""
+"""Protobuf of the built-in kinds: encoding and decoding are inverse for every kind, and agree with kube-apiserver."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ class Book(pt.Resource):
 
 
 class BookWebhook:
-    """Fills in the size; titles have a capital letter, books do not shrink, and those to be kept stay."""
+    """Fills in the size; a title needs a capital letter, the number of pages cannot decrease, and books labelled `keep`
+    cannot be deleted."""
 
     async def default(self, book: Book) -> None:
         if book.spec.size is None:

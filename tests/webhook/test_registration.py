@@ -1,4 +1,4 @@
-"""Registrations are brought up to date, at the cost of a read where nothing has changed."""
+"""Registrations are updated; if nothing has changed, that costs one read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The webhook server: HTTPS, paths, registration, and its end."""
+"""The webhook server: HTTPS, paths, registration, and shutdown."""
 
 from __future__ import annotations
 

@@ -420,7 +420,7 @@ async def test_workers_that_never_wait_let_others_run() -> None:
 
 @pytest.mark.parametrize("earlier", ["a look", "a take"])
 async def test_what_is_due_wakes_a_worker_also_when_others_notice_before_the_timer(earlier: str) -> None:
-    """A busy loop runs what is due late, and then the timer is not always the first to look."""
+    """A busy loop runs timers late, and then another caller may find the due item first."""
     queue: WorkQueue[str] = WorkQueue()
     held: list[str] = []
 

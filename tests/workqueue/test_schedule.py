@@ -148,7 +148,7 @@ def test_clearing_leaves_what_is_held() -> None:
 
 
 def test_outdated_records_do_not_pile_up() -> None:
-    """An item that asks for a far time again and again, and is made ready before it by an event."""
+    """An item that is added again and again for a far time, and becomes ready earlier through an event."""
     schedule = Schedule[str](QueueObserver())
     for now in range(5000):
         schedule.add("a", 0, now, 1e6)

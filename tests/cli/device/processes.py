@@ -34,7 +34,7 @@ class Server:
     code: int = field(default=-1)
 
     def stop(self, number: int = signal.SIGTERM) -> None:
-        """Ask it to end, and wait until it has."""
+        """Send it a signal to stop, and wait until it has ended."""
         if self.code == -1:
             self.process.send_signal(number)
             self.rest, self.errors = self.process.communicate(timeout=100)
@@ -60,7 +60,7 @@ def serving(target: Path | str, *options: str) -> Iterator[Server]:
 
 
 def refused(*options: str) -> str:
-    """The one line of a server that does not start."""
+    """The one line that a server prints that does not start."""
     ran = command("serve", *options)
     assert (ran.returncode, ran.stderr.count("\n")) == (1, 1), ran.stderr
     assert "listening" not in ran.stdout

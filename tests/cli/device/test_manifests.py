@@ -1,4 +1,4 @@
-"""`pilotage manifests --device`: an API server takes all of it, and what it grants is the least."""
+"""`pilotage manifests --device`: an API server accepts all of it, and it grants no more than needed."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_the_agent_gets_the_rights_it_needs_and_no_others(
 
 
 async def may(world: World, account: str, right: tuple[str, str, str]) -> bool:
-    """Whether a registry account has a right, as the server's own authorizer says."""
+    """Whether an account has a right, by the server's own authorizer."""
     group, resource, verb = right
     name, _, subresource = resource.partition("/")
     attributes = {"group": group, "resource": name, "subresource": subresource, "verb": verb}
@@ -105,7 +105,7 @@ async def may(world: World, account: str, right: tuple[str, str, str]) -> bool:
 
 
 def missing(wanted: object, found: object, path: str = "") -> list[str]:
-    """Where the stored object lacks what was written; what the server added is its own affair."""
+    """Where the stored object lacks what was written; fields that the server added are ignored."""
     if isinstance(wanted, dict) and isinstance(found, dict):
         return [place for key in wanted for place in missing(wanted[key], found.get(key), f"{path}.{key}")]
     if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):

@@ -1,4 +1,4 @@
-"""The rights of the manifests are enough: the example's agent does its work on a real API server with them alone."""
+"""The permissions of the manifests are enough: the example's agent works on a real API server with only these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`pilotage device serve` as a process: what it prints, what it leaves, who gets in, and how it fails."""
+"""`pilotage device serve` as a process: what it prints, which files it leaves, which users may connect, and how it
+fails."""
 
 from __future__ import annotations
 
@@ -174,7 +175,7 @@ async def test_a_second_signal_ends_it_without_grace(
     closing = asyncio.Event()
 
     class Slow:
-        """A server whose calls take for ever."""
+        """A server whose calls never end."""
 
         def __init__(self, options: DeviceServerOptions) -> None:
             self.options = options

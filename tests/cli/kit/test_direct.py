@@ -1,4 +1,4 @@
-"""`get` from the file itself prints the same as the client and the server, byte for byte, or leaves it to them."""
+"""`get` from the file itself prints the same as the client and the server, byte for byte, or falls back to them."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class TodoWebhook:
 
 
 class CleaningReconciler:
-    """Has a finalizer: something outside of the storage is cleaned up before an object is gone."""
+    """Has a finalizer: something outside of the storage is cleaned up before an object is deleted."""
 
     def __init__(self, manager: pt.Manager) -> None:
         self.client = manager.client

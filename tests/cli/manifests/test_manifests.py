@@ -1,4 +1,4 @@
-"""The command, on whole programs: what it writes, what it leaves, and what it compares."""
+"""The command, on whole programs: which files it writes, leaves unchanged, and compares."""
 
 from __future__ import annotations
 

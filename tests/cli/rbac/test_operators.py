@@ -1,4 +1,4 @@
-"""An operator with exactly the generated roles works, and with one rule less it says which one is missing."""
+"""An operator with exactly the generated roles works, and with one rule less it reports the missing rule."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def greet(operator: Operator, admin: pt.Client, text: str) -> Any:
 
 
 async def works(operator: Operator, admin: pt.Client, manager: pt.Manager) -> None:
-    """Create a Greeting and change it; wait for what the operator makes of it."""
+    """Create a Greeting and change it; wait for the objects that the operator creates for it."""
     greeting = await greet(operator, admin, "one")
     await seen(admin, ConfigMap, lambda found: found.data == {"text": "one"})
     await admin.patch(greeting, {"spec": {"text": "two"}})
@@ -240,7 +240,7 @@ async def test_on_a_real_cluster_the_roles_are_enough_and_one_less_is_not(
 async def test_on_a_real_cluster_the_roles_are_enough_for_webhooks(
     operator: Operator, real_control_plane: RealCluster, register: bool
 ) -> None:
-    """With the configurations of the manifests the program injects the bundle; a manager of one's own registers."""
+    """With the configurations of the manifests the program injects the bundle; else the manager registers them."""
     url, authority = real_control_plane.url, str(real_control_plane.ca_file)
     installation = replace(INSTALLATION, namespace=f"webhooks-{register}".lower(), registers_webhooks=register)
     options = pt.WebhookServerOptions(

@@ -33,7 +33,7 @@ class Running:
         return self.url.removeprefix("https://")
 
     def cluster(self) -> Cluster:
-        """What the kubeconfig leads to."""
+        """The cluster that the kubeconfig names."""
         return Cluster.connect(kubeconfig=str(self.kubeconfig))
 
 
@@ -41,7 +41,7 @@ class Running:
 def serving(
     folder: Path, *options: str, bind: str = "127.0.0.1:0", stop: int = signal.SIGTERM, before: str = ""
 ) -> Iterator[Running]:
-    """The command while it serves; it must end well."""
+    """The command while it serves; it must end with exit code 0."""
     process = ForkedProcess(*command(before), bind, *options, folder=folder)
     lines = [process.stdout.readline(), process.stdout.readline()]
     try:

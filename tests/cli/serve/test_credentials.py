@@ -119,7 +119,7 @@ async def test_the_servers_certificate_is_renewed_before_it_ends_and_trusted_as_
 
 
 def shown(context: ssl.SSLContext) -> bytes:
-    """The certificate that a client gets to see, in DER."""
+    """The certificate that a client receives, in DER."""
     trusting = ssl.create_default_context()
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()

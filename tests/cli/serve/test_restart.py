@@ -26,7 +26,7 @@ def config_map(name: str) -> ConfigMap:
 
 
 class Reconciled:
-    """A reconciler that remembers the names it was asked for, each with an event to wait for."""
+    """A reconciler that records the names of its requests, each with an event to wait for."""
 
     def __init__(self) -> None:
         self._names: dict[str, asyncio.Event] = {}
@@ -45,7 +45,7 @@ class Reconciled:
 
 @asynccontextmanager
 async def operator(kubeconfig: Path) -> AsyncIterator[Reconciled]:
-    """An operator on the cluster that the kubeconfig leads to."""
+    """An operator on the cluster that the kubeconfig names."""
     options = ManagerOptions(handle_signals=False, metrics_bind_address="0", health_probe_bind_address="0")
     async with Manager(Cluster.connect(kubeconfig=str(kubeconfig)), options) as manager:
         reconciled = Reconciled()

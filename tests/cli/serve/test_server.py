@@ -1,4 +1,4 @@
-"""`pilotage serve` as a process: what it prints, what it leaves, and how it fails."""
+"""`pilotage serve` as a process: what it prints, which files it leaves, and how it fails."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ async def never(self, incoming):
 
 HTTPHandler.__call__ = never
 """
-"""A server that does not answer what it is asked for."""
+"""A server that does not answer requests."""
 
 
 async def test_an_open_watch_ends_properly_and_does_not_keep_it_from_stopping(tmp_path: Path) -> None:

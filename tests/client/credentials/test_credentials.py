@@ -1,4 +1,4 @@
-"""Tokens in files: read again, and kept while the file is away."""
+"""Tokens in files: read again, and kept while the file is missing."""
 
 from __future__ import annotations
 

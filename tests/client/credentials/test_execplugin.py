@@ -1,4 +1,4 @@
-"""Credential plugins: tiny programs that print what the server is shown."""
+"""Credential plugins: small programs that print credentials."""
 
 from __future__ import annotations
 

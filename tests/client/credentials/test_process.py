@@ -1,4 +1,4 @@
-"""Programs that do not keep to their bounds, or leave something behind."""
+"""Programs that exceed their limits, or leave child processes behind."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def run(program: str, seconds: float) -> Finished:
 
 
 async def gone(pid: int) -> None:
-    """Wait until a process is no more."""
+    """Wait until a process has ended."""
     async with asyncio.timeout(60):
         while _is_there(pid):  # noqa: ASYNC110  # the kernel says in a file what becomes of other processes' children
             await asyncio.sleep(0.01)

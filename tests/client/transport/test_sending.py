@@ -1,4 +1,4 @@
-"""What a client shows the server changes while it runs: tokens, certificates, authorities; and proxies on the way."""
+"""The credentials of a client change while it runs: tokens, certificates, authorities; and proxies on the way."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ async def test_a_static_token_that_is_refused_is_not_sent_twice() -> None:
 
 @asynccontextmanager
 async def asking_for_certificates(authority: Authority) -> AsyncIterator[tuple[int, list[str]]]:
-    """A server that remembers who came, by the common name of the certificate."""
+    """A server that records the common names of client certificates."""
     names: list[str] = []
 
     async def handler(request: HTTPRequest) -> HTTPResponse:

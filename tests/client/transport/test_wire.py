@@ -1,4 +1,4 @@
-"""Answers of an API server taken apart."""
+"""Parsing the answers of an API server."""
 
 from __future__ import annotations
 

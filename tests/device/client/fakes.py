@@ -60,7 +60,7 @@ class Messages:
 
 
 ANNOUNCED = {UNDERSTOOD: UNDERSTOOD_OPTIONS, STORAGE: "storage-1", BOOKMARK_SECONDS: "3"}
-"""What our server says of itself in its initial metadata."""
+"""The initial metadata of our server."""
 
 
 class RegistryChannel:
@@ -78,7 +78,7 @@ class RegistryChannel:
         """Raised by the next calls, one each."""
         self.closed = False
         self.frozen = False
-        """Whether streams say nothing any more."""
+        """Whether streams send nothing any more."""
         self.deaf_to_timeouts = False
         self.streams = 0
         self._broken = asyncio.Event()

@@ -24,7 +24,7 @@ def socket_target() -> Iterator[Target]:
 
 @asynccontextmanager
 async def serving(*gpus: GPU, target: Target | None = None, storage: str = "memory:") -> AsyncIterator[Target]:
-    """A server that has these GPUs; all that there is to connect to it."""
+    """A server that has these GPUs, and the options to connect to it."""
     with socket_target() as own:
         place = target or own
         options = DeviceServerOptions(

@@ -1,4 +1,4 @@
-"""Targets: what names a server, and what does not."""
+"""Targets: valid and invalid addresses of a server."""
 
 from __future__ import annotations
 

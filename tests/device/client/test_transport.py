@@ -1,4 +1,4 @@
-"""The Device API as a transport: what goes out, what comes back, and what is made of trouble."""
+"""The Device API as a transport: its requests, its answers, and its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A library of GPUs made of plain data, and a Device API to tell them to."""
+"""A library of GPUs made of plain data, and a Device API to report them to."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class MockLibrary:
         self.open_error: Exception | None = None
         self.wait_error: NVMLError | None = None
         self.gone: NVMLError | None = None
-        """Raised by every question."""
+        """Raised by every call."""
         self.telling = telling
         self.events: deque[DeviceEvent] = deque()
         self.calls: list[str] = []

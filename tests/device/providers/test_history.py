@@ -13,7 +13,7 @@ from .fakes import BEGINNING
 
 LATER = BEGINNING + SETTLE
 SILENT = Readings(ecc=ECCErrors(uncorrected_volatile=2))
-"""Of a driver that does not say what is to be done."""
+"""From a driver that does not report the recommended action."""
 
 
 def xids(history: GPUHistory) -> list[str]:

@@ -199,7 +199,7 @@ async def test_gpus_of_a_recorded_machine_are_well_all_the_time(file: Path) -> N
 )
 @pytest.mark.virtual_time
 async def test_xid_that_a_real_gpu_reported_is_counted_and_classified(xid: int, resetting: list[str]) -> None:
-    """An H200 on which a program wrote where it should not: XID 31, the trouble of the program and not of the node."""
+    """An H200 on which a program accessed invalid memory: XID 31, an error of the program and not of the node."""
     recording = load(Path(__file__).parent / "recordings" / "h200-xid-31.json")
     [(at, event)] = recording.events
     assert (event.type, event.data) == (EventType.XID, 31)

@@ -1,4 +1,4 @@
-"""Device servers for tests, and short words for what is asked of them."""
+"""Device servers for tests, and short functions for requests to them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def status(*conditions: Document, action: str = "") -> Document:
 
 
 class Api:
-    """A transport with fewer words."""
+    """A transport with shorter calls."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
@@ -149,7 +149,7 @@ async def over_socket(folder: Path, **options: Any) -> AsyncIterator[Node]:
 
 
 def server_options(folder: Path, **options: Any) -> DeviceServerOptions:
-    """On a socket in the folder, open at once, and in a hurry to end."""
+    """On a socket in the folder, open at once, with a short shutdown."""
     target = Target(path=str(folder / "device.sock"))
     fast = ServerOptions(requests_per_second=0)
     chosen = {"targets": (target,), "gate_seconds": 0, "grpc": fast, "shutdown_grace": 1.0, **options}
@@ -157,7 +157,7 @@ def server_options(folder: Path, **options: Any) -> DeviceServerOptions:
 
 
 class Out:
-    """The sending half of a stream that has room for so many bytes, until they are read."""
+    """The sending half of a stream with a buffer of so many bytes."""
 
     def __init__(self, room: int = 1 << 30) -> None:
         self.room = room

@@ -1,4 +1,4 @@
-"""Whatever comes in at the gRPC edge gets a clean code, never INTERNAL, and the server goes on as if nothing was."""
+"""Any input over gRPC gets a proper code, never INTERNAL, and the server serves other requests as before."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Stage:
-    """A watch cache with a registry behind it, and watches in front."""
+    """A watch cache on a registry, with its watches."""
 
     def __init__(self, watch_cache: WatchCache, opened: DeviceRegistry, tasks: asyncio.TaskGroup) -> None:
         self.watch_cache = watch_cache

@@ -72,7 +72,7 @@ def _some(required: dict[str, Any], optional: dict[str, Any]) -> st.SearchStrate
 
 
 def documents(generation: Generation) -> st.SearchStrategy[dict[str, Any]]:
-    """GPUs as far as a generation can say them."""
+    """GPUs with the fields that a generation has."""
     metadata: dict[str, Any] = {}
     if generation is not Generation.V1:
         metadata["resourceVersion"] = st.from_regex(r"[1-9][0-9]{0,18}", fullmatch=True)

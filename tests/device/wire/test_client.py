@@ -1,4 +1,4 @@
-"""The calling side."""
+"""Clients of the services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects to messages and back: nothing that a generation can say is lost on the way."""
+"""Objects to messages and back: no field of a generation is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answering side."""
+"""Handlers of the services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of HTTP/2: held to by us, demanded of the peer; checked against h2, an implementation by others."""
+"""The rules of HTTP/2: the engine keeps them and enforces them; checked with h2, an independent implementation."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_a_table_may_be_resized_twice_at_the_beginning_of_a_block() -> None:
 
 @pytest.mark.parametrize("stream", [0, 1])
 def test_who_grants_its_window_byte_by_byte_is_cut(stream: int) -> None:
-    """Each update lets a byte out: that is not the kind of answer that earns a client more updates."""
+    """Each update allows one byte to be sent, which does not entitle a client to more updates."""
     engine = Recorder()
     engine.receive(HELLO + frame(4, 0, 0, struct.pack(">HL", 4, 0 if stream else 1 << 20)) + OPEN)
     engine.streams[1].queue(bytes(1 << 19))

@@ -1,4 +1,4 @@
-"""Frames and header blocks are what an independent implementation reads."""
+"""An independent implementation reads our frames and header blocks."""
 
 from __future__ import annotations
 

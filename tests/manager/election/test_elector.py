@@ -1,4 +1,4 @@
-"""One of several replicas leads; who cannot renew in time stops before another may start."""
+"""One of several replicas leads; a leader that cannot renew in time stops before another replica may start."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOW = MicroTime.of(BEGINNING)
 
 @dataclass
 class Board:
-    """Where the record stands, as an API server keeps it; `delay` seconds pass before and after each call."""
+    """The record of the lease, as an API server stores it; `delay` seconds pass before and after each call."""
 
     record: LeaderElectionRecord | None = None
     version: int = 0
@@ -261,7 +261,7 @@ def test_two_replicas_never_lead_at_once_however_late_answers_come(seed: int) ->
                     await elector.renew()
 
         async def trouble(lock: Lock) -> None:
-            """Answers come late, then none at all, then all is well for a while."""
+            """Answers are late, then lost, then normal for a while."""
             while True:
                 lock.answer_delay = chooser.uniform(0, 7)
                 await asyncio.sleep(chooser.uniform(0, 15))

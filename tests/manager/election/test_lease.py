@@ -1,4 +1,4 @@
-"""The lease as an object of an API server, in every world."""
+"""The lease as an object of an API server, in every environment."""
 
 from __future__ import annotations
 

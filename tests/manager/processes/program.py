@@ -1,4 +1,4 @@
-"""A program of several processes that share the work on ConfigMaps of a SQLite file: each writes by whom it was done.
+"""A program of several processes that share the work on ConfigMaps of a SQLite file: each records which process did it.
 
 python -m tests.manager.processes.program FILE PROCESSES [fail]
 """

@@ -84,7 +84,7 @@ async def give_work(cluster: Cluster) -> None:
 
 
 async def done(cluster: Cluster) -> dict[str, str]:
-    """Wait until all is done. Returns by which process."""
+    """Wait until all is done. Returns the process of each."""
     by: dict[str, str] = {}
     async with cluster.client.watch(ConfigMap, namespace="default") as events:
         async for event in events:

@@ -1,4 +1,4 @@
-"""The leases of members as objects of an API server, in every world."""
+"""The leases of members as objects of an API server, in every environment."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ async def give_work(cluster: Cluster, namespace: str, numbers: range) -> None:
 
 
 async def done(cluster: Cluster, namespace: str, count: int) -> dict[str, str]:
-    """Wait until so many are done. Returns by which replica."""
+    """Wait until so many are done. Returns the replica of each."""
     by: dict[str, str] = {}
     async with cluster.client.watch(ConfigMap, namespace=namespace, labels=replicas.LABEL) as events:
         async for event in events:

@@ -1,4 +1,4 @@
-"""Keys are spread over members, and few of them move when members come and go."""
+"""Keys are spread over members, and few of them move when members join and leave."""
 
 from __future__ import annotations
 

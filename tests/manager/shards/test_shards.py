@@ -24,7 +24,7 @@ NAMES = {f"key-{number}" for number in range(40)}
 
 
 class Replica:
-    """A manager with a controller that writes down which objects it reconciles."""
+    """A manager with a controller that records which objects it reconciles."""
 
     def __init__(self, manager: Manager) -> None:
         self.manager = manager

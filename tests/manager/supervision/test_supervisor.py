@@ -1,4 +1,4 @@
-"""The supervisor's thread: coroutines run there, and are waited for here."""
+"""The supervisor's thread runs coroutines, and the test's thread waits for them."""
 
 from __future__ import annotations
 

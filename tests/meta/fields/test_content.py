@@ -77,7 +77,7 @@ def test_what_is_removed_is_not_there(one: Any, other: Any) -> None:
 
 
 def _without_nulls(value: Any) -> Any:
-    """A map of which nothing is left is null, which is there only in name."""
+    """Without nulls: a map of which nothing is left becomes null, which is no field."""
     if isinstance(value, dict):
         return {name: _without_nulls(item) for name, item in value.items() if item is not None}
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Path elements: one form for each, however a client wrote it."""
+"""Path elements: one canonical form for each, however a client wrote it."""
 
 from __future__ import annotations
 

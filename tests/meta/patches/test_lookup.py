@@ -25,7 +25,7 @@ def both(gvk: GroupVersionKind) -> tuple[MergeSchema, OpenAPIMergeSchema]:
 
 
 def compare(one: MergeSchema, other: OpenAPIMergeSchema, depth: int) -> int:
-    """Compare what both say of every field; the number of fields that have a strategy."""
+    """Compare both lookups for every field; returns the number of fields that have a strategy."""
     found = 0
     for field in other.schema.get("properties", {}):
         if field in ("apiVersion", "kind"):

@@ -1,4 +1,4 @@
-"""JSON as Go reads it. What Go says was taken from its own decoder."""
+"""JSON as Go reads it. The expected messages were produced by Go's decoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents and schemas that mean harm: a verdict soon, and no crash."""
+"""Hostile documents and schemas: validated in bounded time, without a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Who may act as whom, in which mode: the verbs, resources and messages are those of kube-apiserver 1.36."""
+"""Which user may impersonate which, in which mode: the verbs, resources and messages are those of kube-apiserver
+1.36."""
 
 from __future__ import annotations
 

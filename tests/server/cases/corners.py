@@ -1,4 +1,4 @@
-"""Corners of paths, reviews, subresources and rarely used kinds, which an independent tester has found."""
+"""Edge cases of paths, reviews, subresources and rarely used kinds, which an independent tester has found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: conditions, names, what is refused, what cannot change, how they go."""
+"""CustomResourceDefinitions: conditions, names, refused and immutable fields, and deletion."""
 
 from __future__ import annotations
 

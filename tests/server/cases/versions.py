@@ -1,4 +1,4 @@
-"""Several versions of a kind, and schemas that change under objects that are there."""
+"""Several versions of a kind, and schemas that change while objects exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request does, as its method and URL say it, is what is authorized, also of those who act as others."""
+"""What is authorized is what the method and the URL of a request do, also with impersonation."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ HOLD = "x.example.com/hold"
 
 
 async def settled() -> None:
-    """Let everything happen that can happen without time passing."""
+    """Run everything that can run without time passing."""
     await asyncio.sleep(0.01)
 
 
@@ -227,7 +227,7 @@ async def filled(api: Api, namespace: str, writer: str) -> list[Document]:
 
 
 class Dawdling(Pausing):
-    """Takes its time over commits, so that much may happen between a decision and its commit."""
+    """Commits slowly, so that other writes can happen between a decision and its commit."""
 
     async def commit(self, *operations: Operation) -> int:
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Whether an answer is the recorded one: its verdict, its causes, its object, its words."""
+"""Whether an answer is the recorded one: its code, its causes, its object, its message."""
 
 from __future__ import annotations
 

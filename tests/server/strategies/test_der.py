@@ -1,4 +1,4 @@
-"""What is wrong with DER, in the words of a kube-apiserver that was sent it as a request for a certificate."""
+"""Errors about invalid DER, with the messages of a kube-apiserver that got it as a certificate signing request."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pilotage.server.strategies import pem
 
 PLAIN = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n(.*?)-----END \1-----", re.DOTALL)
-"""What a block is, in quadratic time."""
+"""The definition of a block, as a regular expression that takes quadratic time."""
 PIECES = [
     b"-----BEGIN A-----",
     b"-----BEGIN B-----\n",

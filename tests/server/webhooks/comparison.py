@@ -28,7 +28,7 @@ from .servers import Behaviour, WebhookServer, allowed, webhook_server
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 URL = "https://127.0.0.1:9443"
-"""Where the webhooks of ours are said to be; nothing is there."""
+"""The URL of the webhooks of ours; no server listens there."""
 CONVERSIONS = "/c"
 """The path of conversion webhooks. How often they are called depends on caches, and is not compared."""
 _RESOURCES = {

@@ -1,4 +1,4 @@
-"""An etcd in memory, in place of the client: for failures that a real one cannot be made to show at will."""
+"""An etcd in memory, in place of the client: for failures that cannot be forced on a real one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage on a real etcd passes the suite that ships, and gives what the model says in any order of calls."""
+"""Storage on a real etcd passes the conformance suite, and agrees with the model in any order of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The storage on an etcd that fails in ways that a real one cannot be made to show at will."""
+"""The storage on an etcd with failures that cannot be forced on a real one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any order of calls gives what the model says, on a real etcd too, and across restarts."""
+"""Any order of calls gives the results of the model, on a real etcd too, and across restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage on a real etcd: what several programs, other programs in the same etcd, users and TLS mean for it."""
+"""Storage on a real etcd: with several programs, foreign keys in the same etcd, users and TLS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On real threads: what is blocked here is never the loop."""
+"""On real threads: a call that blocks never blocks the event loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..fakes import MockLibrary, device_api, name_of
 
 
 class HangingLibrary(MockLibrary):
-    """Hangs at a question while `hangs` is set."""
+    """Calls hang while `hangs` is set."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""ListCache: the same bytes for as long as nothing changes, and never a moment longer."""
+"""ListCache: the same bytes while nothing changes, and new ones immediately after a change."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ async def test_what_is_very_large_is_not_kept() -> None:
 
 
 class Hesitant(MemoryStorage):
-    """Others have their turn before and after each list."""
+    """Other tasks run before and after each list."""
 
     async def list(self, prefix: str, **more: Any) -> Snapshot:
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Telemetry over a socket: who gets it, what it says, and that nothing of it is stored."""
+"""Telemetry over a socket: who may read it, its content, and that it is never stored."""
 
 from __future__ import annotations
 

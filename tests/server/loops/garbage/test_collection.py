@@ -35,7 +35,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 async def collected(api: Api) -> None:
-    """Let everything happen that can happen without time passing."""
+    """Run everything that can run without time passing."""
     await asyncio.sleep(0.01)
     assert not api.registry.busy()
 

@@ -1,4 +1,4 @@
-"""Quantities that are not whole, as kube-apiserver counts: it warned for these, and not for the others."""
+"""Fractional quantities: kube-apiserver warns for these, and not for the others."""
 
 from __future__ import annotations
 
