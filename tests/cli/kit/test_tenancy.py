@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from pilotage.cli import main
-from tests.cli.kit.tools import Console, captured
+import pilotage as pt
+from pilotage.cli import kit, main
+from pilotage.storage import open_storage
+from tests.cli.kit.tools import Console, Todo, TodoWebhook, captured, todo_tool
 
 UNKNOWN = 'error: there is no tenant "team-x"; there are: team-a. The commands create and apply create a tenant\n'
 COMMANDS = (
@@ -63,7 +66,7 @@ def test_a_read_creates_no_file(todo: Console, command: str, tmp_path: Path) -> 
 
 FAILING = (
     *("apply -f nofile", "create -f nofile", "create todo", "create nothing milk"),
-    *("create todo milk --set spec.priority=x", "create todo milk --no-reconcile"),
+    *("create todo milk --set spec.priority=x", "create todo milk --no-reconcile", "create todo milk"),
 )
 DRY = ("apply -f - --dry-run=client", "apply -f - --dry-run=server", "create -f - --dry-run=client")
 MANIFEST = "{apiVersion: todo.example.com/v1, kind: Todo, metadata: {name: milk}, spec: {text: a}}"
@@ -78,6 +81,30 @@ def test_a_create_or_apply_that_fails_creates_neither_tenant_nor_file(
     assert ran.code != 0
     assert ran.errors
     assert not list(tmp_path.iterdir())
+
+
+def test_an_object_that_a_webhook_refuses_creates_neither_tenant_nor_file(tmp_path: Path) -> None:
+    def setup(manager: pt.Manager) -> None:
+        pt.WebhookBuilder(manager).for_(Todo).with_validator(TodoWebhook()).complete()
+
+    todo = Console(kit.Tool("todo", kinds=[Todo], setup=setup, storage=f"sqlite:{tmp_path}/todo.db"))
+    refused = todo.run("create", "todo", "milk", "--set", "spec.text=milk", "--tenant", "team-x")
+    assert (refused.code, "must not be the name" in refused.errors) == (1, True)
+    assert not list(tmp_path.iterdir())
+    todo.output("create", "todo", "milk", "--set", "spec.text=a", "--tenant", "team-x")
+    assert tenants(todo) == "team-x\n"
+
+
+async def test_a_tenant_is_created_in_one_commit_with_its_first_object(tmp_path: Path) -> None:
+    todo = Console(todo_tool(tmp_path))
+    words = ("create", "todo", "milk", "--set", "spec.text=a", "--tenant", "team-x", "--no-reconcile")
+    await asyncio.to_thread(todo.output, *words)
+    storage = await open_storage(todo.tool.storage)
+    entries = (await storage.list("/team-x/")).entries
+    await storage.close()
+    assert {entry.revision for entry in entries} == {2}
+    keys = {entry.key for entry in entries}
+    assert {"/team-x/core/namespaces/default", "/team-x/todo.example.com/todos/default/milk"} <= keys
 
 
 @pytest.mark.parametrize("command", DRY)

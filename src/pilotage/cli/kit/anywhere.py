@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from pilotage.cli import placeflags
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pilotage.cli.deadline import ExitDeadline
     from pilotage.cli.kit.session import CommandSession
     from pilotage.rest.transport import Transport
+    from pilotage.storage.interface import Storage
 
 
 def register(subparsers: Any, name: str) -> None:
@@ -71,22 +72,9 @@ class Anywhere:
 
     @asynccontextmanager
     async def _session(self, command: Command, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
-        from pilotage.cli.kit.rehearsal import rehearse
-        from pilotage.cli.kit.tenancy import check_exists, creates_tenant, tenant_exists
-
         storage = self.storage_of(options)
         if storage:
-            check_exists(storage)
-            tenant = _chosen(options, "tenant") or "default"
-            keys, url = _chosen(options, "encryption_keys"), storage
-            if not await tenant_exists(command.name, storage, tenant) and command.writes:
-                url = "memory:"
-            if url != storage and creates_tenant(command.name, options):
-                async with _stored(url, tenant, keys, writes=True) as transport:
-                    session = await _open(transport, options, "default", storage)
-                    await rehearse(command_function(command.name), session, options, webhooks=False)
-                url = storage
-            async with _stored(url, tenant, keys, writes=command.writes) as transport:
+            async with _stored(storage, command, options) as transport:
                 yield await _open(transport, options, "default", storage)
             return
         kubeconfig, context = _chosen(options, "kubeconfig"), _chosen(options, "context")
@@ -99,17 +87,30 @@ def _chosen(options: argparse.Namespace, flag: str) -> str:
 
 
 @asynccontextmanager
-async def _stored(url: str, tenant: str, keys: str, *, writes: bool) -> AsyncIterator[Transport]:
+async def _stored(url: str, command: Command, options: argparse.Namespace) -> AsyncIterator[Transport]:
+    """A storage. If the tenant does not exist: one in which it seems to, for a command that may create it, else an
+    empty one. Raises NoTenant."""
     from pilotage.cli.kit.embedded import PrintingTransport, reading
+    from pilotage.cli.kit.tenancy import check_exists, creates_tenant, tenant_exists
     from pilotage.cluster import Cluster
 
-    if writes:
-        async with Cluster.embedded(url, tenant=tenant, encryption_keys=keys) as cluster:
-            yield PrintingTransport(cluster.transport, cluster.registry)
+    check_exists(url)
+    tenant, keys = _chosen(options, "tenant") or "default", _chosen(options, "encryption_keys")
+    exists = await tenant_exists(command.name, url, tenant)
+    if not command.writes:
+        async with reading(url, tenant, (), keys) as transport:
+            assert transport is not None  # no kinds, so none is missing
+            yield transport
         return
-    async with reading(url, tenant, (), keys) as transport:
-        assert transport is not None  # no kinds, so none is missing
-        yield transport
+    async with AsyncExitStack() as exits:
+        storage: str | Storage = url if exists else "memory:"
+        if not exists and creates_tenant(command.name, options):
+            from pilotage.cli.kit.newtenant import new_tenant
+
+            storage = new = await exits.enter_async_context(new_tenant(url, tenant, ()))
+            exits.enter_context(new.writing())
+        cluster = await exits.enter_async_context(Cluster.embedded(storage, tenant=tenant, encryption_keys=keys))
+        yield PrintingTransport(cluster.transport, cluster.registry)
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 
 MAX_BYTES = 1024 * 1024
@@ -39,12 +40,22 @@ class LogFile:
     """A stream that appends whole lines, so that several processes may write to the same file. Without a path it drops
     what it is given."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, begins: Callable[[], bool] = lambda: True) -> None:
+        """What is written before `begins()` is true is kept until then: a tenant that is not created has no log."""
         self._path = path
+        self._begins = begins
+        self._kept = ""
 
     def write(self, text: str, /) -> int:
         if not self._path:
             return len(text)
+        self._kept += text
+        if self._begins():
+            self._append(self._kept)
+            self._kept = ""
+        return len(text)
+
+    def _append(self, text: str) -> None:
         try:
             if os.path.exists(self._path) and os.path.getsize(self._path) > MAX_BYTES:
                 os.replace(self._path, older(self._path))
@@ -57,7 +68,6 @@ class LogFile:
                 os.close(descriptor)
         except OSError:
             pass  # a full disk must not make a command fail whose work is done
-        return len(text)
 
     def flush(self) -> None:
         pass

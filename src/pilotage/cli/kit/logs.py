@@ -15,13 +15,13 @@ from pilotage.telemetry.logs import configure_logging
 
 
 @contextmanager
-def logged(path: str, level: str, terminal: Terminal) -> Iterator[None]:
+def logged(file: LogFile, level: str, terminal: Terminal) -> Iterator[None]:
     """Send all logging from `info` on to the file; from `level` on, if it is given, to the terminal, too."""
     try:
         shown = levels.parsed(level) if level else None
     except ValueError as error:
         raise CommandError(f"--log-level: {error}") from error
-    configure_logging(min(shown or logging.INFO, logging.INFO), LogFile(path), json=True)
+    configure_logging(min(shown or logging.INFO, logging.INFO), file, json=True)
     if shown is None:
         yield
         return

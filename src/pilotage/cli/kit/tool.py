@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 
 from pilotage.cli import placeflags
@@ -23,16 +23,20 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from pilotage.cli.deadline import ExitDeadline
+    from pilotage.cli.kit.newtenant import NewTenantStorage
     from pilotage.cli.kit.session import CommandSession
     from pilotage.cluster import Cluster
     from pilotage.cluster.light import LightCluster
     from pilotage.manager.manager import Manager
     from pilotage.meta.models import Resource
     from pilotage.rest.transport import Transport
+    from pilotage.storage.interface import Storage
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?")
 _LIGHT = ("get", "describe", "explain", "api-resources", "names")
 """Commands that need no event loop, unless they watch."""
+_EMPTY = "memory:"
+"""In place of a tenant that does not exist."""
 TIMEOUT = 60.0
 """Seconds that reconcilers may take after a command."""
 
@@ -173,25 +177,21 @@ class Tool:
 
     async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         """Run a command on the storage; after one that writes, the reconcilers until they are idle."""
-        from pilotage.cli.kit.embedded import PrintingTransport
-        from pilotage.cli.kit.tenancy import creates_tenant, tenant_exists
-
         run, url = command_function(command.name), self.storage_of(options)
-        if not await tenant_exists(command.name, url, options.tenant):
-            # What watches is for objects that another program will create; anything else must not create a tenant.
-            if creates_tenant(command.name, options):
-                await self._rehearse(command, options)
-            elif not (command is RECONCILE or command.name == "wait" or _watches(options)):
-                async with self._empty(options) as session:
+        async with AsyncExitStack() as exits:
+            storage = await self._storage(command, options, exits)
+            if storage is url and not command.writes:
+                return await run(await exits.enter_async_context(self._reading(url, options)), options)
+            cluster = await exits.enter_async_context(self._open(storage, options))
+            session = await self._embedded_session(cluster, options)
+
+            async def written() -> int:
+                with nullcontext() if isinstance(storage, str) else storage.writing():
                     return await run(session, options)
-        if not command.writes:
-            async with self._reading(url, options) as session:
-                return await run(session, options)
-        async with self._open(url, options) as cluster:
-            transport = PrintingTransport(cluster.transport, cluster.registry)
-            session = await self._session(transport, options)
-            if self.setup is None or getattr(options, "no_reconcile", False):
-                return await run(session, options)
+
+            if self.setup is None or not command.writes or storage is _EMPTY or getattr(options, "no_reconcile", False):
+                return await written()
+            from pilotage.cli.kit.logfile import LogFile
             from pilotage.cli.kit.logs import logged
             from pilotage.cli.kit.reconciling import Reconciling, with_reconcilers
             from pilotage.cli.kit.references import load
@@ -199,15 +199,26 @@ class Tool:
             checkpoint = "" if getattr(options, "every_object", False) else self.name
             setup = load(self.setup)[0] if isinstance(self.setup, str) else self.setup
             how = Reconciling(setup, options.reconcile_timeout, session.errors, checkpoint)
-            with logged(session.log_file, options.log_level, session.errors):
-                return await with_reconcilers(cluster, how, deadline, lambda: run(session, options))
+            log = LogFile(session.log_file, lambda: isinstance(storage, str) or storage.is_stored)
+            with logged(log, options.log_level, session.errors):
+                return await with_reconcilers(cluster, how, deadline, written)
 
-    async def _rehearse(self, command: Command, options: argparse.Namespace) -> None:
-        from pilotage.cli.kit.rehearsal import rehearse
+    async def _storage(
+        self, command: Command, options: argparse.Namespace, exits: AsyncExitStack
+    ) -> str | NewTenantStorage:
+        """The URL of the storage. If the tenant does not exist: a storage in which it seems to, for a command that may
+        create it, else an empty one. What watches is for objects that another program will create. Raises NoTenant."""
+        from pilotage.cli.kit.tenancy import creates_tenant, tenant_exists
 
-        webhooks = self.setup is not None and not getattr(options, "no_reconcile", False)
-        async with self._empty(options) as session:
-            await rehearse(command_function(command.name), session, options, webhooks=webhooks)
+        url = self.storage_of(options)
+        waits = command is RECONCILE or command.name == "wait" or _watches(options)
+        if await tenant_exists(command.name, url, options.tenant) or waits:
+            return url
+        if not creates_tenant(command.name, options):
+            return _EMPTY
+        from pilotage.cli.kit.newtenant import new_tenant
+
+        return await exits.enter_async_context(new_tenant(url, options.tenant, self._own_kinds))
 
     def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
         """Run a command that reads a SQLite file and does not watch, without an event loop."""
@@ -254,7 +265,7 @@ class Tool:
 
     @asynccontextmanager
     async def _reading(self, url: str, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
-        from pilotage.cli.kit.embedded import PrintingTransport, reading
+        from pilotage.cli.kit.embedded import reading
 
         async with AsyncExitStack() as exits:
             own = self._own_kinds
@@ -263,22 +274,19 @@ class Tool:
                 yield await self._session(found, options)
                 return
         async with self._open(url, options) as cluster:
-            yield await self._session(PrintingTransport(cluster.transport, cluster.registry), options)
+            yield await self._embedded_session(cluster, options)
 
-    @asynccontextmanager
-    async def _empty(self, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
-        """A new storage in memory, in place of a tenant that does not exist."""
+    async def _embedded_session(self, cluster: Cluster, options: argparse.Namespace) -> CommandSession:
         from pilotage.cli.kit.embedded import PrintingTransport
 
-        async with self._open("memory:", options) as cluster:
-            yield await self._session(PrintingTransport(cluster.transport, cluster.registry), options)
+        return await self._session(PrintingTransport(cluster.transport, cluster.registry), options)
 
     @asynccontextmanager
-    async def _open(self, url: str, options: argparse.Namespace) -> AsyncIterator[Cluster]:
+    async def _open(self, storage: str | Storage, options: argparse.Namespace) -> AsyncIterator[Cluster]:
         """The storage with the server's work, and the kinds installed."""
         from pilotage.cluster import Cluster
 
-        async with Cluster.embedded(url, tenant=options.tenant, encryption_keys=self._keys_of(options)) as cluster:
+        async with Cluster.embedded(storage, tenant=options.tenant, encryption_keys=self._keys_of(options)) as cluster:
             await cluster.install(*self._own_kinds)
             yield cluster
 

@@ -129,7 +129,10 @@ class Checkpoint:
         try:
             stored = await self._client.get(ConfigMap, name, namespace=self._namespace)
         except NotFound:
-            data = encoded(participant.merge(ControllerState()))
+            record = participant.merge(ControllerState())
+            if not record.due and not any(seen.objects for seen in record.seen.values()):
+                return  # without a record, the next run begins with all objects, and so far there are none
+            data = encoded(record)
             metadata = ObjectMeta(name=name, namespace=self._namespace, labels={LABEL: self.name})
             await self._client.create(ConfigMap(metadata=metadata, data=data))
             return

@@ -23,14 +23,8 @@ async def selected_by_files(session: CommandSession, options: argparse.Namespace
 
 
 def manifests_of(options: argparse.Namespace, *, named: bool = True) -> list[Manifest]:
-    """The objects of `-f`, read once, because a command may run twice (see `rehearsal`), and standard input can be read
-    only once. Raises CommandError."""
-    if not hasattr(options, "manifests"):
-        options.manifests = read_manifests(
-            options.filename, recursive=getattr(options, "recursive", False), named=named
-        )
-    found: list[Manifest] = options.manifests
-    return found
+    """The objects of `-f`. Raises CommandError."""
+    return read_manifests(options.filename, recursive=getattr(options, "recursive", False), named=named)
 
 
 async def placed(session: CommandSession, manifest: Manifest, options: argparse.Namespace) -> RESTMapping:
