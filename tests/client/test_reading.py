@@ -237,6 +237,6 @@ async def test_a_request_beside_a_namespace_is_refused(world: World) -> None:
 
 async def test_what_has_no_name_is_refused_as_a_name(world: World) -> None:
     config_map = ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace))
-    for wrong, message in ((config_map, "not by ConfigMap; pass its metadata"), (None, "not by NoneType"), (7, "int")):
+    for wrong, message in ((config_map, "not ConfigMap; pass its metadata"), (None, "not NoneType"), (7, "int")):
         with pytest.raises(BadRequest, match=message):
             await world.client.get(ConfigMap, wrong)  # type: ignore[arg-type]  # a type checker refuses it too
