@@ -22,7 +22,7 @@ from hack.cluster.running import RealCluster, binaries, real_cluster
 from pilotage.errors import AlreadyExists, NoMatch
 from pilotage.meta.kinds import GroupVersionKind
 
-if TYPE_CHECKING:  # tests that need no world do not pay for the client, nor fail with it
+if TYPE_CHECKING:  # tests without this fixture neither import the client nor fail with it
     from pilotage.client import Client
     from pilotage.cluster import Cluster
     from pilotage.meta.unstructured import Unstructured
@@ -139,7 +139,7 @@ async def over_there(cluster: RealCluster) -> AsyncIterator[World]:
     from pilotage.client.transport.http import HTTPTransport
     from pilotage.cluster import Cluster
 
-    brief = Retries(total=5)  # enough for a server that is busy, and not a minute for one that says no
+    brief = Retries(total=5)  # enough for a busy server, and less than a minute for one that refuses
     transport = HTTPTransport(cluster.url, token=cluster.token, ca_file=str(cluster.ca_file), retries=brief)
     try:
         async with _furnished("real", transport) as world:

@@ -136,7 +136,7 @@ class Ledger:
 
 async def story(seed: int) -> None:
     server, ledger = Faulty(random.Random(seed)), Ledger()
-    made = informer(server)  # type: ignore[arg-type]  # a source of another make
+    made = informer(server)  # type: ignore[arg-type]  # a fake source
     made.subscribe(ledger)
     async with running(made):
         for _ in range(60):

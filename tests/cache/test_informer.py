@@ -87,7 +87,7 @@ async def test_handlers_get_the_objects() -> None:
             on_delete=lambda old: heard.append(("delete", old.metadata.name)),
         )
     )
-    made.add_event_handler(ResourceEventHandler())  # one that wants nothing
+    made.add_event_handler(ResourceEventHandler())  # one without functions
     async with running(made):
         await until(lambda: len(heard) == 3)
     assert heard == [("add", "1"), ("update", "1", "3"), ("delete", "a")]
@@ -203,7 +203,7 @@ async def test_the_same_version_in_another_spelling_is_no_update() -> None:
     assert diary.heard == [("create", "a")]
 
 
-# Handlers that fail, that leave, that come too late
+# Handlers that fail, are removed, or are added late
 
 
 @pytest.mark.covers("T105", "T110")

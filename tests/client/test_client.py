@@ -342,7 +342,7 @@ async def test_metadata_alone_cannot_be_created_or_updated() -> None:
     partial = PartialObjectMetadata(WIDGET, ObjectMeta(name="a", namespace="b"))
     for write in (Client(transport).create, Client(transport).update, Client(transport).apply):
         with pytest.raises(BadRequest, match="this Widget has metadata only and cannot be written: patch it"):
-            await write(partial)  # type: ignore[type-var]  # so would a type checker say
+            await write(partial)  # type: ignore[type-var]  # a type checker reports it, too
     assert transport.requests == []
 
 

@@ -60,7 +60,7 @@ async def test_a_miss_asks_in_the_background_and_a_later_lookup_finds_it() -> No
         with pytest.raises(NoMatch, match=r'resource type "gadgets"; discovery is running again: `await .*lookup'):
             mapper.kind_for("gadgets")
         with pytest.raises(NoMatch, match='no matches for kind "Gadget"'):
-            mapper.rest_mapping(GADGET.gvk)  # the same discovery will do
+            mapper.rest_mapping(GADGET.gvk)  # the same discovery is used
         await asyncio.sleep(1.5)
         assert mapper.kind_for("gadgets") == GADGET.gvk
         assert server.discoveries == 2
@@ -85,7 +85,7 @@ async def test_a_server_that_answers_without_waiting_is_asked_within_the_lookup(
     async with mapper.attach(server, immediate=True):
         server.served.append(WIDGET)
         assert mapper.kind_for("widgets") == WIDGET.gvk
-        server.seconds = 1  # now it waits after all
+        server.seconds = 1  # now it waits for discovery
         server.served.append(GADGET)
         with pytest.raises(NoMatch):
             mapper.kind_for("gadgets")

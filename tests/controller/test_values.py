@@ -23,7 +23,7 @@ def test_requests_are_values() -> None:
     assert len({Request("a"), Request("a"), Request("a", "b")}) == 2
     assert [str(Request("a", "b")), str(Request("a"))] == ["b/a", "a"]
     with pytest.raises(AttributeError):
-        Request("a").name = "b"  # type: ignore[misc]  # that it cannot be is the point
+        Request("a").name = "b"  # type: ignore[misc]  # the test shows that it is immutable
 
 
 def test_a_request_may_say_more() -> None:

@@ -371,7 +371,7 @@ async def test_a_provider_learns_that_a_condition_belongs_to_another(
             gpus = devices.v1alpha1.gpus
             for _ in range(3):
                 found = await gpus.get("gpu-0")
-                await gpus.update_status(found)  # to send back what one has read is no dispute
+                await gpus.update_status(found)  # sending back what was read is not a conflict
             assert "belongs to" not in caplog.text
             for _ in range(3):
                 found = await gpus.get("gpu-0")

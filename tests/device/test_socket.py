@@ -259,7 +259,7 @@ def test_a_socket_of_another_type_is_refused(tmp_path: Path) -> None:
         assert "another server listens" in refusal(path)
 
 
-# What others put in the way
+# Files that other processes create at the path
 
 
 @pytest.mark.covers("S9")
@@ -344,7 +344,7 @@ def test_a_lock_file_that_another_user_made_before_is_refused(public_folder: Pat
     assert Path(f"{path}.lock").read_text() == "1"
 
 
-# Who gets in
+# Which users may connect
 
 
 @pytest.mark.covers("S9")

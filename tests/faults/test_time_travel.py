@@ -86,7 +86,7 @@ class Replicas(Faulty):
 async def story(seed: int) -> int:
     """Returns how often a replica was asked for a version that it had not reached."""
     server, ledger = Replicas(random.Random(seed)), Ledger()
-    made = informer(server)  # type: ignore[arg-type]  # a source of another make
+    made = informer(server)  # type: ignore[arg-type]  # a fake source
     made.subscribe(ledger)
     highest = 0
     async with running(made):

@@ -36,10 +36,10 @@ async def test_four_processes_lose_no_update_though_one_is_killed(path: str, com
     revisions = list(range(2, snapshot.revision + 1))
     added = Counter(line.split()[1] for lines in [killed, *others] for line in lines if line.startswith("ADDED"))
     stored = {entry.key: int(entry.value) for entry in snapshot.entries}
-    assert sum(stored.values()) == len(revisions) - 1  # each commit but the one that says stop
+    assert sum(stored.values()) == len(revisions) - 1  # each commit but the one that writes "stop"
     surplus = {key: stored[key] - added[key] for key in stored}
     assert min(surplus.values()) >= 0
-    assert sum(surplus.values()) <= 4  # what the killed one had under way, and could not tell
+    assert sum(surplus.values()) <= 4  # commits of the killed process that it could not report
     for lines in others:
         seen = [int(line.split()[2]) for line in lines if line.startswith("SAW")]
         assert seen == revisions[: len(seen)]

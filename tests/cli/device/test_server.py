@@ -59,7 +59,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *options: str) -> str:
     return line.removeprefix("pilotage: ").rstrip("\n")
 
 
-# Its life
+# Start and stop
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -307,7 +307,7 @@ async def test_over_tls_it_is_known_by_its_certificate(tmp_path: Path) -> None:
         assert place in ran.stderr
 
 
-# What cannot be
+# Invalid settings
 
 
 @pytest.mark.parametrize(

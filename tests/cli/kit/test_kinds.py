@@ -66,7 +66,7 @@ def test_a_read_imports_the_kinds_again_only_after_a_source_file_has_changed(not
     assert notes.run("get", "notes") == ("NAME   TEXT\na      x", False)
     (notes.package / "columns.py").write_text(COLUMNS.format("Contents"))
     assert notes.run("get", "notes") == ("NAME   CONTENTS\na      x", True)
-    assert notes.run("get", "note", "a")[1] is True  # it was written under the old definition: the server has a look
+    assert notes.run("get", "note", "a")[1] is True  # it was written under the old definition: the server checks it
     notes.run("patch", "note", "a", "--set", "spec.text=y")
     assert notes.run("get", "notes") == ("NAME   CONTENTS\na      y", False)
 

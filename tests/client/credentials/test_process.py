@@ -48,7 +48,7 @@ async def run(program: str, seconds: float) -> Finished:
 async def gone(pid: int) -> None:
     """Wait until a process has ended."""
     async with asyncio.timeout(60):
-        while _is_there(pid):  # noqa: ASYNC110  # the kernel says in a file what becomes of other processes' children
+        while _is_there(pid):  # noqa: ASYNC110  # the state of other processes' children is only in /proc
             await asyncio.sleep(0.01)
 
 
@@ -57,7 +57,7 @@ def _is_there(pid: int) -> bool:
         state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return state != "Z" or int(parent) == os.getpid()  # a zombie of ours is one that we have left behind
+    return state != "Z" or int(parent) == os.getpid()  # a zombie is a child that was not waited for
 
 
 def pipes() -> int:
@@ -109,7 +109,7 @@ async def test_a_caller_that_is_cancelled_ends_the_program(pids: Path) -> None:
     before = pipes()
     task = asyncio.ensure_future(run(program(pids, f"exec {SLEEPS}"), 600.0))
     async with asyncio.timeout(60):
-        while not _written(pids):  # noqa: ASYNC110  # the program says when it runs, in a file
+        while not _written(pids):  # noqa: ASYNC110  # the program reports in a file that it runs
             await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -133,7 +133,7 @@ async def test_a_caller_that_is_cancelled_during_the_start_ends_the_program(
     monkeypatch.setattr(loop, "connect_read_pipe", late)
     task = asyncio.ensure_future(run(program(pids, f"exec {SLEEPS}"), 600.0))
     async with asyncio.timeout(60):
-        while not _written(pids):  # noqa: ASYNC110  # the program says when it runs, in a file
+        while not _written(pids):  # noqa: ASYNC110  # the program reports in a file that it runs
             await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.sleep(0)

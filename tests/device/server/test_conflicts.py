@@ -15,7 +15,7 @@ def test_the_caller_is_warned_each_time_and_the_log_now_and_then(caplog: pytest.
         (warning,) = disputes.warnings("gpu-0", "dcgm", [("Ready", "nvml")], now)
         assert "'Ready'" in warning
         assert "'nvml'" in warning
-    assert disputes.warnings("gpu-1", "dcgm", [("Ready", "nvml")], 1.0)  # another GPU is another matter
+    assert disputes.warnings("gpu-1", "dcgm", [("Ready", "nvml")], 1.0)  # another GPU is independent
     fields = [record.msg.fields for record in caplog.records if isinstance(record.msg, LogEvent)]
     assert [one["name"] for one in fields] == ["gpu-0", "gpu-0", "gpu-1"]
     assert fields[0] == {"name": "gpu-0", "type": "Ready", "owner": "nvml", "provider": "dcgm"}

@@ -148,7 +148,7 @@ async def test_there_is_room_for_so_many_and_those_that_are_there_can_still_be_a
         await asyncio.gather(*(api(opened).create(gpu(f"gpu-{number}")) for number in range(2)))
         with pytest.raises(TooManyRequests) as refused:
             await api(opened).create(gpu("gpu-2"))
-        assert not refused.value.retry_after_seconds  # it would not help to come again
+        assert not refused.value.retry_after_seconds  # a retry would not help
         with pytest.raises(AlreadyExists):
             await api(opened).create(gpu("gpu-0"))
         await api(opened).delete("gpu-0")

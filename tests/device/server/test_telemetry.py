@@ -78,7 +78,7 @@ async def test_a_gpu_that_cannot_be_read_is_reported_at_once_with_the_reason() -
     begun = now()
     assert (await latest.read(["gpu-1"]))[0].unavailable == "the GPU is lost"
     assert now() == begun
-    assert provider.wanted.is_set()  # the next caller may have more luck
+    assert provider.wanted.is_set()  # the next caller tries again
 
 
 async def test_the_last_report_from_another_process_holds_for_thirty_seconds() -> None:

@@ -155,7 +155,7 @@ async def test_an_event_is_encoded_once_for_all_watches_and_changes_of_one_turn_
         storage, key = here.registry.context.storage, f"{here.registry.prefix}gpu-0"
         entry = await storage.get(key)
         assert entry is not None
-        for number in range(3):  # without a turn for anybody else
+        for number in range(3):  # without running other tasks
             await storage.commit(Put(key, entry.value.replace(b"GPU-gpu-0", b"GPU-%d" % number)))
         for watch in watches:
             assert await watch.kinds(4) == ["ADDED", *["MODIFIED"] * 3]

@@ -137,7 +137,7 @@ async def test_a_block_is_reported_once_where_two_managers_share_the_loop() -> N
     async def reconcile(request: Request) -> None:
         lines.expect("controller=second ").wait(60)
         watchdogs = [one._supervision._watchdog for one in (first, second) if one._supervision is not None]
-        block_until(lambda: all(one.blocked_seconds > 4 * THRESHOLD for one in watchdogs))  # both have looked again
+        block_until(lambda: all(one.blocked_seconds > 4 * THRESHOLD for one in watchdogs))  # both have checked again
 
     options = ManagerOptions(blocked_loop_threshold=THRESHOLD)
     with logged() as lines:

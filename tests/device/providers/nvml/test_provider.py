@@ -219,7 +219,7 @@ async def test_call_that_fails_for_a_while_is_no_sign_of_recovery(
 @pytest.mark.virtual_time
 async def test_verdict_that_cannot_be_had_for_a_moment_does_not_make_an_old_error_ask_for_a_reset() -> None:
     library = MockLibrary()
-    library.gpus[0]["ecc_uncorrected_volatile"] = 1  # contained, says the driver: it asks for nothing
+    library.gpus[0]["ecc_uncorrected_volatile"] = 1  # the driver reports it as contained: no action is recommended
     async with device_api() as world, world.running(provider(library)):
         await asyncio.sleep(5)
         library.gpus[0]["recovery_action"] = NVMLError(Return.UNKNOWN, "Unknown Error")
