@@ -3,6 +3,12 @@
 The rules are those of client-go's reflector, with one difference: a watch that fails with 5xx or breaks is first opened
 again at the same version, because a list costs the server more. After `MAX_UNPRODUCTIVE` watches in a row without an
 event the collection is listed, and again after each further one, until a watch works.
+
+    STREAM: initial events complete -> WATCH; version expired, or all requests refused -> STREAM; other failure -> LIST
+    LIST:   listed -> WATCH; failed -> LIST
+    WATCH:  ended, or failed and can resume -> WATCH at the last version; otherwise -> STREAM or LIST
+
+A collection begins with STREAM if its server supports it, else with LIST.
 """
 
 from __future__ import annotations
