@@ -89,14 +89,14 @@ class Engine(ABC, Generic[S]):
         self._client = client
         self._expected = b"" if client else frames.PREFACE
         self._settings_received = False
-        self._unread = 0
-        self._rest = b""
+        self._unread = 0  # received bytes of DATA for which the window of the connection was not updated yet
+        self._rest = b""  # received bytes that are not processed yet: a part of a frame, or the work of the next turn
         self._partial: _Partial | None = None
-        self._blocks = 0
+        self._blocks = 0  # header blocks decoded in this turn
         self._max_blocks = _BLOCKS_PER_TURN[client]
         self._max_frames = _FRAMES_PER_TURN[client]
-        self._last_stray = 0
-        self._earned: dict[AbuseKind, int] = {}
+        self._last_stray = 0  # the last closed stream for which a reset was sent
+        self._earned: dict[AbuseKind, int] = {}  # the sent frames for which frames of a kind were granted already
         self._table_update = frames.NO_TABLE  # sent with the first header block
         self._decoder = Decoder(max_header_list_size=bounds.header_bytes)
         self._receivers: dict[int, Callable[[int, int, bytes], None]] = {
