@@ -59,7 +59,8 @@ class WorkQueue(Generic[T]):
         self._limiter: RateLimiter[T] = rate_limiter or ItemExponentialFailureRateLimiter()
         self._observer = QueueMetrics(name, _running(weakref.ref(self))) if name else QueueObserver()
         self._schedule: Schedule[T] = Schedule(self._observer)
-        self._workers: deque[asyncio.Future[None]] = deque()
+        self._workers: deque[asyncio.Future[None]] = deque()  # of workers that wait for an item
+        # Of callers that wait until the queue is idle: the horizon, or None if they wait until it is drained.
         self._watchers: list[tuple[float | None, asyncio.Future[None]]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._accepts = True
