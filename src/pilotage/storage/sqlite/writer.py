@@ -43,7 +43,7 @@ from .parts import OpenFile
 from .replay import garbage_of, rows_of
 
 _LAST_SWEEPS = 50  # transactions for the remaining garbage at the end; the next opening continues
-_MOST_GARBAGE = 128  # rows removed in one transaction, so that compaction never holds commits for long
+_MOST_GARBAGE = 128  # rows removed in one transaction, so that compaction never delays commits for long
 _LITTLE_GARBAGE = 8  # on a full disk
 _log = logger("pilotage.storage")
 
