@@ -58,14 +58,15 @@ def by_value(lists: Lists) -> Origins:
     origins = _equal(lists.before, lists.after)
     kept = {old: new for new, old in enumerate(origins) if old is not None}
     if all(one < other for one, other in pairwise(kept)):
-        gone = _fill_gaps(origins, lists.unknown)
+        removed = _fill_gaps(origins, lists.unknown)
     else:
-        gone = _fill_indexes(origins, kept, lists)
-    _refuse_twins(gone, kept, lists)
+        removed = _fill_indexes(origins, kept, lists)
+    _refuse_twins(removed, kept, lists)
     return origins
 
 
 def _equal(before: list[bytes], after: list[bytes]) -> Origins:
+    """Pair items that have not changed; None for the others."""
     origins: Origins = [None] * len(after)
     for new, old in _anchors(before, after):
         origins[new] = old
@@ -97,7 +98,8 @@ def _anchors(before: list[bytes], after: list[bytes]) -> list[tuple[int, int]]:
 
 
 def _fill_gaps(origins: Origins, unknown: list[bool]) -> list[int]:
-    gone: list[int] = []
+    """Pair the items in gaps of equal length, in place; returns the indexes of the removed items."""
+    removed: list[int] = []
     fresh: list[int] = []
     last = -1
     # A sentinel pair after both ends closes the last gap.
@@ -112,31 +114,32 @@ def _fill_gaps(origins: Origins, unknown: list[bool]) -> list[int]:
         elif fresh and any(unknown[index] for index in missing):
             raise Ambiguous  # a removed item may be a new item that was changed; its unknown fields would be lost
         else:
-            gone += missing
+            removed += missing
         fresh, last = [], old
-    return gone
+    return removed
 
 
 def _fill_indexes(origins: Origins, kept: dict[int, int], lists: Lists) -> list[int]:
+    """Pair the items at equal indexes, in place; returns the indexes of the removed items."""
     missing = [old for old in range(len(lists.before)) if old not in kept]
-    gone: list[int] = []
+    removed: list[int] = []
     for old in missing:
         if len(lists.before) == len(origins) and origins[old] is None:
             origins[old] = old
         else:
-            gone.append(old)
-    if None in origins and any(lists.unknown[old] for old in gone):
+            removed.append(old)
+    if None in origins and any(lists.unknown[old] for old in removed):
         raise Ambiguous  # as in a gap: an item that seems removed may be one that seems new, but changed
-    return gone
+    return removed
 
 
-def _refuse_twins(gone: list[int], kept: dict[int, int], lists: Lists) -> None:
+def _refuse_twins(removed: list[int], kept: dict[int, int], lists: Lists) -> None:
     """Raise Ambiguous if one of two items was removed that the class cannot distinguish, but that are not the same."""
     alike: dict[bytes, set[tuple[bytes, bool]]] = defaultdict(set)
     # Which of them was removed cannot be seen from the part that the class knows, and their unknown fields differ.
     for old in kept:
         alike[lists.before[old]].add((lists.base[old], lists.unknown[old]))
-    for old in gone:
+    for old in removed:
         for whole, unknown in alike.get(lists.before[old], ()):
             if whole != lists.base[old] and (unknown or lists.unknown[old]):
                 raise Ambiguous
