@@ -51,7 +51,7 @@ def test_a_path_selects_values(path: str, found: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [".spec.size.deep", ".metadata[0]", ".spec.items[9]", ".metadata[?(@.x)]", ".spec[0:1]"]
+    "path", [".spec.size.deep", ".metadata[0]", ".spec.items[9]", ".metadata[?(@.x)]", ".spec[0:1]", ".spec.items[0:9]"]
 )
 def test_a_step_that_does_not_fit_the_value_is_an_error(path: str) -> None:
     with pytest.raises(jsonpath.UnfitValueError):

@@ -43,6 +43,37 @@ def test_a_format_accepts_what_is_valid_and_refuses_the_rest(name: str, good: st
     assert not check(bad)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "valid"),
+    [
+        ("date-time", "2020-01-01 00:00:00Z", False),
+        ("date-time", "2020-01-01T00:00:00", False),
+        ("date-time", "2020-01-01T00:00:00+0200", False),
+        ("date-time", "2020-01-01T00:00:60Z", False),
+        ("date-time", "2020-01-01T24:00:00Z", False),
+        ("date-time", "2020-02-30T00:00:00Z", False),
+        ("date-time", "2020-01-01t00:00:00.5+02:00", True),
+        ("date-time", "2020-01-01T00:00:00x5Z", True),
+        ("date-time", "2020-01-01T00:00:00ZTfoo", True),
+        ("date", "0000-02-29", True),
+        ("byte", "", False),
+        ("byte", "YQ==\n", False),
+        ("uri", "http:", True),
+        ("uri", "http://a:99999", True),
+        ("uri", "http://a:b", False),
+        ("uri", "http://[::1]:80", True),
+        ("uri", "a", False),
+        ("uri", "/a%zz", False),
+        ("uri", "a:%zz", True),
+        ("rgbcolor", "rgb(01,2,3)", False),
+    ],
+)
+def test_a_format_is_checked_as_kube_apiserver_does_it(name: str, text: str, valid: bool) -> None:
+    check = checker(name)
+    assert check is not None
+    assert check(text) is valid
+
+
 def test_unknown_formats_are_ignored_and_passwords_are_anything() -> None:
     assert checker("no-such-format") is None
     password = checker("password")

@@ -170,7 +170,7 @@ def _choice(text: str, part: str) -> Step:
     sliced = _pattern(_SLICE).fullmatch(part)
     if sliced is not None:
         first, last, step = (int(each) if each else None for each in sliced.groups())
-        return _slice(slice(first, last, step or None))
+        return _slice(first, last, step or 1)
     raise _problem(text, f"{part[:50]!r} in brackets is not an index, a range, a quoted name, * or a filter")
 
 
@@ -219,11 +219,20 @@ def _index(index: int) -> Step:
     return step
 
 
-def _slice(chosen: slice) -> Step:
+def _slice(first: int | None, last: int | None, every: int) -> Step:
+    """From the first up to the last item, which must be there: kubectl does not cut a range."""
+
     def step(value: Any) -> Iterator[Any]:
         if not isinstance(value, list):
             raise UnfitValueError("a range of something that is not a list")
-        yield from value[chosen]
+        start, end = (
+            len(value) + each if each < 0 else each for each in (first or 0, len(value) if last is None else last)
+        )
+        if start == end:
+            return
+        if not (0 <= start < len(value) and start <= end <= len(value)):
+            raise UnfitValueError(f"there are no items from {start} to {end}")
+        yield from value[start:end:every]
 
     return step
 

@@ -32,9 +32,9 @@ _LONGEST = 1024
 """The characters of a text that are searched for durations."""
 _DIGITS = "0123456789"
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-_DATE_TIME = re.compile(
-    r"(\d{4}-\d\d-\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)([.,]\d+)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII
-)
+_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(.\d+)?(z|[+-]\d\d:\d\d)", re.ASCII)
+_BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})", re.ASCII)
+_PORT = re.compile(r"(:\d*)?", re.ASCII)
 _LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 _GO_DURATION = re.compile(r"[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+")
 _WORDS_DURATION = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
@@ -64,10 +64,14 @@ def _uri(text: str) -> bool:
         return False
     try:
         parts = urlsplit(text)
-        _ = parts.port
     except ValueError:
         return False
-    return text.startswith("/") or bool(parts.scheme and (parts.netloc or parts.path))
+    host = parts.netloc.rpartition("@")[2]
+    port = host.rpartition("]")[2] if host.startswith("[") else "".join(host.rpartition(":")[1:] if ":" in host else ())
+    escaped = parts.netloc + (parts.path if parts.path.startswith("/") else "")
+    if _PORT.fullmatch(port) is None or _BAD_ESCAPE.search(escaped):
+        return False
+    return text.startswith("/") or bool(parts.scheme)
 
 
 def _email(text: str) -> bool:
@@ -167,31 +171,33 @@ def _credit_card(text: str) -> bool:
 
 
 def _rgb_color(text: str) -> bool:
-    found = re.fullmatch(r"rgb\(\s*([0-9]{1,3})\s*,\s*([0-9]{1,3})\s*,\s*([0-9]{1,3})\s*\)", text)
+    part = r"\s*(0|[1-9][0-9]{0,2})\s*"
+    found = re.fullmatch(rf"rgb\({part},{part},{part}\)", text)
     return found is not None and all(int(part) <= 255 for part in found.groups())
 
 
 def _byte(text: str) -> bool:
     try:
-        base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
+        base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return False
-    return True
+    return bool(text)
 
 
 def _date(text: str) -> bool:
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) is None:
         return False
     try:
-        date.fromisoformat(text)
+        date.fromisoformat("2000" + text[4:] if text.startswith("0000") else text)  # a leap year, too
     except ValueError:
         return False
     return True
 
 
 def _date_time(text: str) -> bool:
-    found = _DATE_TIME.fullmatch(text)
-    return found is not None and _date(found.group(1))
+    """A date and a time, as Kubernetes parses them: what follows another `t` is ignored."""
+    day, *rest = text.lower().split("t")
+    return bool(rest) and _date(day) and _TIME.fullmatch(rest[0]) is not None
 
 
 def _duration(text: str) -> bool:

@@ -204,3 +204,22 @@ def test_aliases_are_counted_in_full() -> None:
 def test_size_is_limited() -> None:
     with pytest.raises(DecodeError, match="at most 5 are read"):
         yamltext.read("a: bcd", limits=DocumentLimits(size=5))
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("*", "'*'"),
+        ("&a", "'&a'"),
+        ("=", "="),
+        ("<<", "<<"),
+        ("", '""'),
+        ("no", '"no"'),
+        ("null\n", "|\n  null"),
+        ("\nlead", "|2-\n\n  lead"),
+        ("keep\n\n", "|+\n  keep\n"),
+        ("blank \nend", '"blank \\nend"'),
+    ],
+)
+def test_a_text_is_quoted_as_kube_apiserver_does_it(text: str, written: str) -> None:
+    assert yamltext.write_as_kubernetes({"a": text}).decode() == f"a: {written}\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
 import yaml
 
@@ -77,7 +77,7 @@ def write_as_kubernetes(document: Any) -> bytes:
         allow_unicode=True,
         encoding="utf-8",
     )
-    return text
+    return text.removesuffix(b"...\n") if text.endswith(b"\n...\n") else text
 
 
 def write_all(documents: list[Any]) -> str:
@@ -280,13 +280,16 @@ def _represent_string(dumper: Any, text: str) -> Any:
 
 
 class _KubernetesWriter(_Writer):
-    pass
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
+        first: resolvers for first, resolvers in _Writer.yaml_implicit_resolvers.items() if first not in tuple("!&*=<")
+    }
+    """Without the types that other parsers have for `*`, `=` and the like."""
 
 
 def _represent_quoted(dumper: Any, text: str) -> Any:
     tag = "tag:yaml.org,2002:str"
     plain = isinstance(_if_plain(text), str) and dumper.resolve(yaml.ScalarNode, text, (True, False)) == tag
-    style = ("|" if "\n" in text and _is_block(text) else None) if plain else '"'
+    style = "|" if "\n" in text else None if plain else '"'
     return dumper.represent_scalar(tag, text, style=style)
 
 
