@@ -100,7 +100,8 @@ class Cipher:
         cipher = self._ciphers.get(name)
         if cipher is None:
             raise StorageBroken(
-                f"{key} is encrypted with the key {name.decode(errors='replace')!r}, which is not given"
+                f"{key} is encrypted with the key {name.decode(errors='replace')!r}, which is not given: add it to the "
+                "encryption keys"
             )
         try:
             return cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], key.encode())

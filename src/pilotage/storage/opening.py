@@ -36,7 +36,7 @@ def url_without_password(url: str) -> str:
 async def open_served_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) -> Storage:
     """Open a storage for a server whose clients outlive it.
 
-    One in memory begins at the time in microseconds, and not at 1: a client that asks for changes since a revision of
+    One in memory begins at the time in microseconds, and not at 1: a client that requests changes since a revision of
     an earlier run must get an error, instead of waiting until that revision is reached again.
     """
     if url == "memory:":

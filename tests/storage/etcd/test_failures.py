@@ -161,7 +161,7 @@ async def test_callers_at_the_same_time_share_a_lease() -> None:
             return len(granted)
 
     leases = Granting(FakeEtcd())  # type: ignore[arg-type] # it is not called
-    assert await asyncio.gather(*(leases.lease(60, 0.0) for _ in range(5))) == [1] * 5
+    assert await asyncio.gather(*(leases.share(60, 0.0) for _ in range(5))) == [1] * 5
     assert granted == [120]
 
 

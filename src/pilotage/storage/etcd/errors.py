@@ -38,8 +38,8 @@ def translate(error: RPCError, where: str) -> StorageError:
     text = error.message
     if _NO_SPACE in text:
         return StorageFull(
-            f"{where}: etcd has no space left (its quota is --quota-backend-bytes): delete objects, which is"
-            " possible, compact and defragment it, then clear the alarm with `etcdctl alarm disarm`"
+            f"{where}: etcd has no space left (its quota is --quota-backend-bytes): delete objects (deletes still "
+            "succeed), compact and defragment it, then clear the alarm with `etcdctl alarm disarm`"
         )
     if _TOO_LARGE in text or (error.code is Code.RESOURCE_EXHAUSTED and "larger than max" in text):
         return StorageError(f"{where}: etcd refuses a request of this size: start it with a larger --max-request-bytes")

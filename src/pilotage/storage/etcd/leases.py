@@ -29,9 +29,9 @@ class Leases:
         self._leases: dict[int, _Lease] = {}
         self._granting = asyncio.Lock()
 
-    async def lease(self, lifetime: int, now: float, keys: int = 1) -> int:
-        """The id of a lease that ends `lifetime` seconds from `now` or a little later; `keys` is the number of new
-        keys."""
+    async def share(self, lifetime: int, now: float, keys: int = 1) -> int:
+        """Use a lease that ends `lifetime` seconds from `now` or a little later, and return its id; a new one is
+        granted if needed. `keys` is the number of new keys."""
         async with self._granting:  # callers at the same time share one
             lease = self._leases.get(lifetime)
             if lease is None or now >= lease.until or lease.keys >= _SHARED_KEYS:
@@ -47,5 +47,5 @@ class Leases:
     async def _grant(self, seconds: int) -> int:
         answer = (await self._client.call(GRANT, message("LeaseGrantRequest")(TTL=seconds))).message
         if answer.error:
-            raise StorageError(f"{self._client.address}: etcd gives no lease: {answer.error}")
+            raise StorageError(f"{self._client.address}: etcd did not grant a lease: {answer.error}")
         return int(answer.ID)

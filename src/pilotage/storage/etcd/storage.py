@@ -168,7 +168,7 @@ class EtcdStorage(HistoryStorage):
     async def _send(self, operations: Sequence[Operation], slot: Slot | None) -> int:
         lease = await self._lease(operations)
         if slot is not None:
-            slot.lease = await self._leases.lease(SLOT_LIFETIME, asyncio.get_running_loop().time(), keys=0)
+            slot.lease = await self._leases.share(SLOT_LIFETIME, asyncio.get_running_loop().time(), keys=0)
         request = transaction(operations, self._keys, lease, slot)
         try:
             answer = await self._client.call(TXN, request, writes=slot is not None or writes(operations))
@@ -245,7 +245,7 @@ class EtcdStorage(HistoryStorage):
 
     async def _lease(self, operations: Sequence[Operation]) -> int:
         lifetime = max((operation.lifetime for operation in operations if type(operation) is Put), default=0)
-        return await self._leases.lease(lifetime, asyncio.get_running_loop().time()) if lifetime else 0
+        return await self._leases.share(lifetime, asyncio.get_running_loop().time()) if lifetime else 0
 
     async def _catch_up(self) -> None:
         """Wait until the copy has every commit that was acknowledged before this call, by any program."""

@@ -279,9 +279,8 @@ class SQLiteWriter:
         """Compact the oldest commits if the history takes too many bytes."""
         overdue = self._history.overdue()
         if overdue and not self._broken:
-            with suppress(
-                StorageError
-            ):  # the disk is full, or the lock is held for too long: the next commit tries again
+            # The disk may be full, or the lock held for too long: the next commit tries again.
+            with suppress(StorageError):
                 self._free(lambda: self._compact_at(overdue))
 
     def _check(self, job: CheckJob) -> None:
