@@ -63,7 +63,7 @@ class PodRemover(LogLoop):
                 self._ends[entry.key] = times.parse(metadata["deletionTimestamp"])
 
     def _seconds_left(self) -> float | None:
-        """How long to wait until the first grace period ends; None if there is none."""
+        """How long to wait until the first grace period ends; None if no Pod has one."""
         if not self._ends:
             return None
         return max(0.0, (min(self._ends.values()) - self._context.time()).total_seconds())

@@ -66,7 +66,7 @@ class Mutation:
         new.clear()
         new.update(document)
         self._changed = True
-        self.objects.changed()
+        self.objects.forget_new()
 
     def finish(self) -> None:
         """Restore the managed fields if webhooks have made them invalid."""

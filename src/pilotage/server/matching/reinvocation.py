@@ -26,18 +26,19 @@ class Again:
         found = reinvocation.kept(plugin, cls)
         if reinvocation.running:
             if not same(found.output, attributes.new):  # another plugin has changed it in its second run
-                found._note_change()
+                found._schedule_called()
             found.due = found._next
         return found
 
     def includes(self, identity: str) -> bool:
         return self.due is None or identity in self.due
 
-    def changed(self, attributes: Attributes) -> None:
-        self._note_change()
+    def record_change(self, attributes: Attributes) -> None:
+        """Record that the plugin has changed the object: what was called before is called again."""
+        self._schedule_called()
         attributes.reinvocation.wanted = True
 
-    def _note_change(self) -> None:
+    def _schedule_called(self) -> None:
         self._next |= self.called
         self.called = set()
 

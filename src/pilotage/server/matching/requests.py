@@ -108,8 +108,8 @@ class VersionedObjects:
             self._old[match.kind] = await self._versioned(old, match)
         return self._new.get(match.kind), self._old.get(match.kind)
 
-    def changed(self) -> None:
-        """Called when the new object of the request has changed."""
+    def forget_new(self) -> None:
+        """Drop the converted forms of the new object of the request, which has changed."""
         self._new.clear()
 
     async def _versioned(self, document: Document, match: Match) -> Document:

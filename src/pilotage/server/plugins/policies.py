@@ -77,7 +77,7 @@ class MutatingAdmissionPolicy(_PolicyPlugin):
             changed, problems = await self._mutate(application, attributes, mutation)
             refusals += [_Refusal(application, problem) for problem in problems]
             if changed:
-                again.changed(attributes)
+                again.record_change(attributes)
             if application.policy.spec.get("reinvocationPolicy") == "IfNeeded":
                 again.called.add(application.identity)
         mutation.finish()
@@ -116,7 +116,7 @@ class MutatingAdmissionPolicy(_PolicyPlugin):
                 problems.append(str(error))
                 continue
             changed = await mutation.replace(patched, match) or changed
-            evaluation.changed((await mutation.objects.at(match))[0])
+            evaluation.replace_object((await mutation.objects.at(match))[0])
         return changed, problems
 
 

@@ -47,7 +47,7 @@ class MutatingAdmissionWebhook(Plugin):
                 continue
             place = f"round_{int(attributes.reinvocation.running)}_index_{index}"
             if await self._call(invocation, attributes, mutation, place):
-                again.changed(attributes)
+                again.record_change(attributes)
             if hook.reinvoked:
                 again.called.add(hook.identity)
         mutation.finish()
@@ -59,7 +59,7 @@ class MutatingAdmissionWebhook(Plugin):
         """Whether the webhook has changed the object. Raises ApiError."""
         changed = False
         try:
-            verdict = await self._dispatcher.verdict(invocation, attributes, mutation.objects)
+            verdict = await self._dispatcher.call(invocation, attributes, mutation.objects)
             if verdict.patch:
                 changed = await apply_patch(mutation, attributes, invocation, verdict)
                 _note_patch(attributes, invocation, verdict, place)
@@ -119,7 +119,7 @@ class ValidatingAdmissionWebhook(Plugin):
         self, index: int, invocation: WebhookInvocation, attributes: Attributes, objects: VersionedObjects
     ) -> None:
         try:
-            await self._dispatcher.verdict(invocation, attributes, objects)
+            await self._dispatcher.call(invocation, attributes, objects)
         except CallFailed as failure:
             _fail_by_policy(invocation, failure)
             attributes.annotate(f"failed-open.validating.{_DOMAIN}/round_0_index_{index}", invocation.hook.name)

@@ -45,8 +45,8 @@ class Evaluation:
         except (EvaluationError, InvalidDefinition) as error:
             raise EvaluationError(f"expression '{text}' resulted in error: {error}") from error
 
-    def changed(self, new: Document | None) -> None:
-        """Called when the object was replaced: variables must be evaluated again."""
+    def replace_object(self, new: Document | None) -> None:
+        """Use another object: variables are evaluated again."""
         self._variables["object"] = new
         self._values.clear()
         self._errors.clear()

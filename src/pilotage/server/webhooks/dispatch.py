@@ -81,7 +81,7 @@ class Dispatcher:
         except ConditionsError as error:
             raise forbidden(attributes, str(error), attributes.name) from error
 
-    async def verdict(
+    async def call(
         self, invocation: WebhookInvocation, attributes: Attributes, objects: VersionedObjects
     ) -> WebhookDecision:
         """Call a webhook. Its warnings are added to those of the request.
@@ -93,7 +93,7 @@ class Dispatcher:
         if attributes.dry_run and not hook.supports_dry_run:
             raise BadRequest(f'admission webhook "{hook.name}" does not support dry run')
         try:
-            found = await self._call(invocation, attributes, objects)
+            found = await self._review(invocation, attributes, objects)
         except CallError as error:
             if deadline is not None and deadline.time <= asyncio.get_running_loop().time():
                 raise deadlines.exceeded(deadline) from error
@@ -107,7 +107,7 @@ class Dispatcher:
             raise reviews.rejection(hook.name, found.status)
         return found
 
-    async def _call(
+    async def _review(
         self, invocation: WebhookInvocation, attributes: Attributes, objects: VersionedObjects
     ) -> WebhookDecision:
         hook, match = invocation.hook, invocation.match

@@ -1,4 +1,4 @@
-"""DeviceClasses: which devices a claim can ask for by one name."""
+"""DeviceClasses: devices that claims request by one name."""
 
 from __future__ import annotations
 
