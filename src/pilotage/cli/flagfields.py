@@ -12,8 +12,8 @@ _NO_GROUPS: Mapping[str, str] = {}
 
 
 def flag(metavar: str, about: str, default: Any = "", *, manager: bool = False, **how: Any) -> Any:
-    """A flag with a value, or without one if `metavar` is empty. `manager`: it says what a manager is made of, and a
-    target that is a manager has its own."""
+    """A flag with a value, or without one if `metavar` is empty. `manager`: it is an option of the manager, so it
+    cannot be used with a target that is a manager."""
     if metavar:
         how["metavar"] = metavar
     return field(default=default, metadata={"manager": manager, "how": {"help": about, **how}})

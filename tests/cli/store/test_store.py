@@ -138,7 +138,7 @@ def test_a_check_names_every_problem(folder: Path, capsys: pytest.CaptureFixture
     capsys.readouterr()
     assert main(["store", "check", "sqlite:a.db"]) == 1
     captured = capsys.readouterr()
-    assert "/default/core/configmaps/nowhere/a: its name is 'b'" in captured.out
+    assert "/default/core/configmaps/nowhere/a: metadata.name is 'b', and the key has 'a'" in captured.out
     assert "/default/core/configmaps/nowhere/c: the namespace nowhere does not exist" in captured.out
     assert "/default/core/configmaps/nowhere/d: it is not JSON" in captured.out
     assert "/default/core/configmaps/nowhere/e: its ownerReferences are not a list of objects" in captured.out

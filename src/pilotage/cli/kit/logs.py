@@ -1,4 +1,4 @@
-"""The log while reconcilers run: into the file of the tool, and on the terminal where that is asked for."""
+"""The log while reconcilers run: into the file of the tool, and on the terminal with `--log-level`."""
 
 from __future__ import annotations
 

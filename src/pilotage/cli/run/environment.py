@@ -88,7 +88,7 @@ async def _check(found: RunEnvironment) -> None:
 
 @asynccontextmanager
 async def serving(cluster: Cluster, flags: Flags, kinds: Sequence[type[Resource]]) -> AsyncIterator[None]:
-    """Serve the embedded cluster for kubectl inside the block, if that was asked for."""
+    """Serve the embedded cluster for kubectl inside the block, with `--serve`."""
     if flags.serve is None:
         yield
         return

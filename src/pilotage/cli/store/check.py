@@ -50,9 +50,9 @@ def _read(entry: Entry) -> tuple[str, dict[str, Any] | None]:
     if not isinstance(metadata, dict) or not document.get("apiVersion") or not document.get("kind"):
         return "it is not an object: apiVersion, kind or metadata is missing", None
     if metadata.get("name") != parts[-1]:
-        return f"its name is {metadata.get('name')!r}", None
+        return f"metadata.name is {metadata.get('name')!r}, and the key has {parts[-1]!r}", None
     if len(parts) > 5 and metadata.get("namespace") != parts[-2]:
-        return f"its namespace is {metadata.get('namespace')!r}", None
+        return f"metadata.namespace is {metadata.get('namespace')!r}, and the key has {parts[-2]!r}", None
     if not isinstance(metadata.get("uid"), str) or not metadata["uid"] or not metadata.get("creationTimestamp"):
         return "it has no uid or no creationTimestamp", None
     return "", document
@@ -73,4 +73,4 @@ def _references(objects: dict[str, dict[str, Any]]) -> Iterable[str]:
         if not isinstance(owners, list) or not all(isinstance(owner, dict) for owner in owners):
             yield f"{key}: its ownerReferences are not a list of objects"
         elif owners and all(str(owner.get("uid")) not in uids for owner in owners):
-            yield f"{key}: no owner exists; it is collected when a server runs"
+            yield f"{key}: none of its owners exists; a running server deletes it"
