@@ -185,7 +185,7 @@ class WorkQueue(Generic[T]):
         self._turn_items += 1
         if self._turn_items > _TURN_ITEMS or now > self._turn_ends:
             await asyncio.sleep(0)  # a worker that never awaits gets item after item, and no other task would run
-            now = self._new_turn(loop)
+            now = self._begin_turn(loop)
         while True:
             if self._hands_out and (scheduled := self._schedule.take(now)) is not None:
                 if self._workers:
@@ -194,7 +194,7 @@ class WorkQueue(Generic[T]):
             if not self._accepts:
                 raise QueueShutDown(f"the queue {self.name!r} is shut down" if self.name else "the queue is shut down")
             await self._wait_for_item(loop)
-            now = self._new_turn(loop)
+            now = self._begin_turn(loop)
 
     def _own_loop(self) -> asyncio.AbstractEventLoop:
         """The loop of the queue: the one on which it was first called. Raises RuntimeError on another one.
@@ -208,7 +208,7 @@ class WorkQueue(Generic[T]):
             self._loop, self._thread = running, threading.get_ident()
         return self._loop
 
-    def _new_turn(self, loop: asyncio.AbstractEventLoop) -> float:
+    def _begin_turn(self, loop: asyncio.AbstractEventLoop) -> float:
         """Begin a turn: other tasks have just run. Returns the time."""
         self._clock = loop.time  # for the gauges, which another thread may read
         now = loop.time()
