@@ -43,15 +43,15 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         "--pilotage-seed",
         metavar="SEED",
         default="0",
-        help="which of the possible orders of tasks a test with pilotage_env runs in: a number (0), or random; the "
-        "report of a failed test has it",
+        help="the seed of the order of tasks in tests with pilotage_env: a number (default: 0), or random; the report "
+        "of a failed test shows it",
     )
     group.addoption(
         "--pilotage-timeout",
         metavar="SECONDS",
         type=float,
         default=10 * 86400.0,
-        help="the time, usually virtual, after which an async test with pilotage_env fails (ten days)",
+        help="the time, usually virtual, after which an async test with pilotage_env fails (default: ten days)",
     )
     group.addoption(
         "--pilotage-cluster",
