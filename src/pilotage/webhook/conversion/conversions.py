@@ -79,7 +79,7 @@ class Conversions:
         if (gvk.group, gvk.kind) != (self.hub.group, self.hub.kind):
             raise InvalidDefinition(f"{gvk} cannot be a version of {self.hub}: its group or kind differs")
         if gvk in self.kinds:
-            raise InvalidDefinition(f"the version {gvk.version} of {gvk.kind} has two conversions")
+            raise InvalidDefinition(f"the version {gvk.version} of {gvk.kind} has two conversions: remove one")
         hub = self.kinds[self.hub]
         self.kinds[gvk] = conversion.spoke
         self._to_hub[gvk.api_version] = _function(conversion.to_hub, conversion.spoke, hub)

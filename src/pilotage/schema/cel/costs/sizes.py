@@ -98,7 +98,7 @@ class _Fixed(SizedValue):
 
 
 NO_SIZE = SizedValue()
-"""A number, a bool, null: no size to speak of."""
+"""A number, a bool, null: these have no size."""
 
 
 class Opaque(SizedValue):
