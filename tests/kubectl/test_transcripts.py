@@ -15,7 +15,7 @@ import pytest
 
 from hack.cluster.running import RealCluster
 
-from .transcripts import FOLDER, Command, Result, Server, mask, parse
+from .transcripts import FOLDER, Command, Result, Server, in_order, mask, parse
 
 pytestmark = pytest.mark.cluster
 TRANSCRIPTS = sorted(path.stem for path in FOLDER.glob("*.txt"))
@@ -86,6 +86,12 @@ def test_a_transcript_has_command_lines_and_their_input() -> None:
 def test_what_differs_from_run_to_run_is_masked() -> None:
     text = "a  3m5s  10.0.0.7:30123/TCP  2026-11-16T02:00:00Z in ns-1\n"
     assert mask(text, "ns-1") == "a <age> <address>:<node port>/TCP <time> in <ns>"
+
+
+def test_the_order_of_managed_fields_does_not_depend_on_the_second_of_a_write() -> None:
+    one = "metadata:\n  managedFields:\n  - {manager: a, time: 2}\n  - {manager: b, time: 1}\n"
+    other = "metadata:\n  managedFields:\n  - {manager: b, time: 1}\n  - {manager: a, time: 2}\n"
+    assert in_order(one) == in_order(other)
 
 
 def test_there_are_enough_command_lines() -> None:

@@ -11,6 +11,7 @@ compared. A real server reads definitions and roles from caches, which have a ch
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -19,6 +20,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from pilotage.meta.text import yamltext
 
 FOLDER = Path(__file__).parent / "transcripts"
 PATIENCE = 100.0
@@ -87,7 +90,9 @@ class Server:
             timeout=PATIENCE,
             check=False,
         )
-        return Result(ran.returncode, mask(ran.stdout, namespace), mask(ran.stderr, namespace))
+        shows_owners = ran.returncode == 0 and "--show-managed-fields" in words
+        output = in_order(ran.stdout) if shows_owners else ran.stdout
+        return Result(ran.returncode, mask(output, namespace), mask(ran.stderr, namespace))
 
 
 def parse(text: str) -> Iterator[Command]:
@@ -127,6 +132,14 @@ _MASKS = (
     (re.compile(r"(-)[bcdfghjklmnpqrstvwxz2456789]{5}\b"), r"\1<random>"),
 )
 _SPACES = re.compile(r"[ \t]+")
+
+
+def in_order(text: str) -> str:
+    """An object in YAML, with managed fields in an order of their own: servers order them by time, to the second."""
+    document = yamltext.read(text)
+    owners = document["metadata"]["managedFields"]
+    owners.sort(key=lambda owner: json.dumps({**owner, "time": ""}, sort_keys=True))
+    return yamltext.write(document).replace("'", '"')  # as kubectl quotes numbers
 
 
 def mask(text: str, namespace: str) -> str:
