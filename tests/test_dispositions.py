@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SENDING_SIGNALS = [
     "tests/cli/serve/test_server.py::test_ctrl_c_ends_it_well",
-    "tests/cli/device/test_server.py::test_it_says_where_it_listens_and_that_it_stops_and_leaves_no_socket[2]",
+    "tests/cli/device/test_server.py::test_it_prints_where_it_listens_and_that_it_stops_and_leaves_no_socket[2]",
     "tests/manager/test_signals.py",
 ]
 

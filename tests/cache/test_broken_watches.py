@@ -81,7 +81,7 @@ async def test_a_refused_connection_never_leads_to_a_list() -> None:
     assert [verb for verb, _ in source.asked] == ["list"] + ["watch"] * 9
 
 
-async def test_a_trouble_says_when_the_next_try_is() -> None:
+async def test_a_trouble_has_the_time_until_the_next_attempt() -> None:
     source = Scripted([page(version=5)], [[ServiceUnavailable("down")]])
     found = await taken(follow(source), watches(source, 2))
     (trouble,) = (one for one in found if isinstance(one, Trouble))

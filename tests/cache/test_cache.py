@@ -130,7 +130,7 @@ async def test_a_reader_of_metadata_stores_metadata_only_until_whole_objects_are
 
 
 @pytest.mark.covers("T117")
-async def test_what_is_absent_is_not_found_with_all_that_says_what_it_was() -> None:
+async def test_not_found_has_group_kind_namespace_and_name() -> None:
     cache = Cache(Server())
     async with running(cache):
         await cache.wait_for_sync()

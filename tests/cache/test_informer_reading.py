@@ -105,7 +105,7 @@ async def test_a_transform_runs_once_before_anybody_sees_the_object() -> None:
 
 @pytest.mark.covers("T103", "T109")
 @pytest.mark.parametrize("failure", [KeyError, asyncio.CancelledError, SystemExit])
-async def test_a_transform_that_fails_leaves_out_one_object_and_says_so(failure: type[BaseException]) -> None:
+async def test_a_transform_that_fails_leaves_out_one_object_and_is_logged(failure: type[BaseException]) -> None:
     def picky(obj: Unstructured) -> Unstructured:
         if obj.header.name == "bad":
             raise failure("bad")
@@ -165,7 +165,7 @@ async def test_an_object_whose_metadata_cannot_be_read_is_reported_until_a_list_
 
 @pytest.mark.covers("T112")
 @pytest.mark.parametrize("failure", [KeyError, asyncio.CancelledError, SystemExit])
-async def test_an_index_function_that_fails_leaves_out_one_object_and_says_so(failure: type[BaseException]) -> None:
+async def test_an_index_function_that_fails_leaves_out_one_object_and_is_logged(failure: type[BaseException]) -> None:
     def by_key(one: ConfigMap) -> list[str]:
         if "key" not in one.data:
             raise failure("key")

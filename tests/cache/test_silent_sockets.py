@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.long]
 
 
 @pytest.mark.covers("F10")
-async def test_a_server_that_answers_but_says_nothing_is_left_after_75_seconds() -> None:
+async def test_a_watch_without_events_on_a_live_server_is_closed_after_75_seconds() -> None:
     server = Silent()
     async with serve(server) as running, following(f"http://127.0.0.1:{running.port}") as informer:
         assert 61 < await seconds_until_dead(informer) <= 150  # longer than the minute between two bookmarks

@@ -82,7 +82,7 @@ def test_docs_are_a_page_in_markdown(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [path.name for path in tmp_path.iterdir()] == ["demo.pilotage.dev_databases.md"]
 
 
-def test_what_did_not_change_is_said_to_break_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unchanged_definition_breaks_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     golden = golden_files.FOLDER / "database.yaml"
     assert cli.main(["crd", DATABASE, "--against", str(golden)]) == 0
     assert capsys.readouterr().out == f"No change since {golden} breaks stored objects or clients.\n"

@@ -70,7 +70,7 @@ def test_without_once_the_operator_stays_until_ctrl_c() -> None:
     assert (process.returncode, rest, errors) == (0, "Done.\n", "")
 
 
-def test_without_the_extra_for_rules_it_says_so_and_goes_on() -> None:
+def test_without_the_extra_for_rules_it_prints_that_and_continues() -> None:
     program = "import sys; sys.modules['cel_expr_python'] = None; from pilotage.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "demo", "--once"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -80,7 +80,7 @@ def test_without_the_extra_for_rules_it_says_so_and_goes_on() -> None:
     assert ran.stdout.endswith("Done.\n")
 
 
-def test_without_the_extra_for_devices_it_says_so_and_goes_on() -> None:
+def test_without_the_extra_for_devices_it_prints_that_and_continues() -> None:
     program = "import sys; sys.modules['google.protobuf'] = None; from pilotage.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "demo", "--once"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -96,7 +96,7 @@ async def test_the_name_label_of_a_namespace_stays(world: World) -> None:
     assert namespace.metadata.labels == {"kubernetes.io/metadata.name": world.namespace, "a": "b"}
 
 
-async def test_an_event_without_an_event_time_says_so_in_its_new_form(world: World) -> None:
+async def test_an_event_without_an_event_time_has_null_in_its_new_form(world: World) -> None:
     subject = {"kind": "Pod", "name": "x", "namespace": world.namespace}
     metadata = {"name": "a", "namespace": world.namespace}
     old = {"apiVersion": "v1", "kind": "Event", "metadata": metadata, "involvedObject": subject, "series": {"count": 3}}

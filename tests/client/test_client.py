@@ -87,7 +87,7 @@ async def test_defaults_are_sent_with_every_write() -> None:
 
 
 @pytest.mark.covers("T138")
-async def test_what_a_call_says_goes_before_the_defaults() -> None:
+async def test_options_of_a_call_override_the_defaults() -> None:
     transport = Recorder(answer())
     client = Client(transport, field_owner="owner").with_field_validation("Strict")
     await client.create(new_widget("a"), field_owner="other", field_validation="Warn")

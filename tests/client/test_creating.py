@@ -95,7 +95,7 @@ async def test_the_server_completes_a_generated_name(world: World) -> None:
 
 
 @pytest.mark.covers("T127", "T146")
-async def test_what_exists_already_says_so(world: World) -> None:
+async def test_creating_an_existing_object_is_already_exists(world: World) -> None:
     await world.install(WIDGETS)
     await world.client.create(new_widget(world.namespace))
     with pytest.raises(AlreadyExists) as caught:
@@ -205,7 +205,7 @@ async def test_a_required_field_must_be_there(world: World) -> None:
     assert str(caught.value) == 'Widget.tests.pilotage.dev "one" is invalid: spec.size: Required value'
 
 
-async def test_a_value_of_a_wrong_type_says_where(world: World) -> None:
+async def test_a_value_of_a_wrong_type_is_reported_with_its_path(world: World) -> None:
     await world.install(WIDGETS)
     with pytest.raises(Invalid) as caught:
         await world.client.create(widget_document(world.namespace, size="big"))

@@ -218,7 +218,7 @@ async def test_an_error_of_the_server_is_raised_as_what_it_is_and_nothing_is_sen
 
 @each(*WRITES, *READS)
 @pytest.mark.parametrize("direction", ["up", "down"])
-async def test_a_server_that_says_nothing_is_given_up(call: Call, direction: str) -> None:
+async def test_a_call_to_a_silent_server_times_out(call: Call, direction: str) -> None:
     async with faulty(SOON) as world:
         world.proxy.add(Stall(direction="up" if direction == "up" else "down"))
         with pytest.raises(ConnectionLost, match=r"no response within 0\.2 s"):

@@ -39,7 +39,7 @@ async def test_one_object_in_three_forms(world: World) -> None:
     assert (partial.api_version, partial.kind) == (WIDGET.api_version, "Widget")
 
 
-async def test_what_is_not_there_says_what_was_asked_for(world: World) -> None:
+async def test_not_found_names_the_requested_object(world: World) -> None:
     await world.install(WIDGETS)
     for kind in (Widget, metadata_only(Widget)):
         with pytest.raises(NotFound) as caught:
@@ -149,7 +149,7 @@ async def test_discovery_knows_the_builtin_kinds(world: World) -> None:
 
 
 @pytest.mark.covers("T143")
-async def test_discovery_knows_what_a_definition_says(world: World) -> None:
+async def test_discovery_has_the_names_of_a_definition(world: World) -> None:
     await world.install(WIDGETS)
     mappings = {mapping.gvk: mapping for mapping in await world.transport.resources()}
     assert mappings[WIDGET].resource.resource == "widgets"

@@ -33,7 +33,7 @@ def pause(method: str, code: int, retry_after: int, attempt: int = 0) -> float |
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("code", [429, 503])
-def test_what_was_refused_outright_is_sent_again_when_the_server_says(method: str, code: int) -> None:
+def test_a_refused_request_is_sent_again_after_the_delay_of_the_server(method: str, code: int) -> None:
     assert pause(method, code, 7) == 7
     assert pause(method, code, 0) is None
     assert pause(method, code, 1, attempt=10) is None

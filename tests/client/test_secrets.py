@@ -54,7 +54,7 @@ def assert_hidden(error: BaseException) -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\nx-other: y", "\x00", "\ud800"])
-async def test_a_token_that_cannot_be_sent_is_said_to_be_so(end: str) -> None:
+async def test_a_token_that_cannot_be_sent_is_reported_without_the_token(end: str) -> None:
     transport = HTTPTransport.from_config(
         Config("http://127.0.0.1:1", StaticCredentials(Material(VALUE + end)), source="kubeconfig k: user 'u'")
     )

@@ -217,7 +217,7 @@ async def test_the_rest_is_written_apart_from_the_status(world: World) -> None:
 
 
 @pytest.mark.covers("T148")
-async def test_a_kind_without_a_status_subresource_says_so(world: World) -> None:
+async def test_the_error_names_a_missing_status_subresource(world: World) -> None:
     """Not NotFound: that would mean that the object was deleted."""
     await world.install(GADGETS)
     gadget = await world.client.create(Gadget(metadata=ObjectMeta(name="one", namespace=world.namespace)))

@@ -152,7 +152,7 @@ def quick_bookmarks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick_bookmarks")
-async def test_a_bookmark_says_how_far_the_watch_has_come(world: World) -> None:
+async def test_a_bookmark_has_the_version_of_the_watch(world: World) -> None:
     await world.client.create(config_map(world, "a"))
     found = await world.client.list(ConfigMap, namespace=world.namespace)
     async with asyncio.timeout(WITHIN):

@@ -175,7 +175,7 @@ async def test_a_namespace_that_is_being_emptied_is_no_deletion_to_wait_for(worl
         assert found is None or found.metadata.deletion_timestamp is not None
 
 
-async def test_a_cache_that_does_not_catch_up_says_so_and_never_lies(world: World) -> None:
+async def test_a_cache_that_does_not_catch_up_raises_and_never_returns_stale_data(world: World) -> None:
     options = CachedClientOptions(stale_after=0.05)
     async with cached_client(world.transport, client_options=options) as made:
         client, namespace = made.client, world.namespace
@@ -338,7 +338,7 @@ async def test_many_writers_and_readers_see_no_stale_state() -> None:
         running.cancel()
 
 
-async def test_a_class_that_is_not_served_says_so_and_keeps_no_informer() -> None:
+async def test_a_class_that_is_not_served_raises_and_keeps_no_informer() -> None:
     async with Cluster.embedded("memory:") as cluster, asyncio.TaskGroup() as group:
         cache = cluster.new_cache()
         running = group.create_task(cache.run())
@@ -367,7 +367,7 @@ async def test_an_informer_does_not_log_with_the_context_of_its_first_reader(cap
         running.cancel()
 
 
-async def test_a_kind_that_is_not_served_says_so() -> None:
+async def test_a_kind_that_is_not_served_raises() -> None:
     async with Cluster.embedded("memory:") as cluster, asyncio.TaskGroup() as group:
         cache = cluster.new_cache()
         running = group.create_task(cache.run())

@@ -58,7 +58,7 @@ async def test_tenants_of_one_file_do_not_see_each_other(tmp_path: Path) -> None
         assert len(await two.client.list(ConfigMap)) == 0
 
 
-async def test_two_clusters_on_one_file_are_one_world(tmp_path: Path) -> None:
+async def test_two_clusters_on_one_file_share_their_objects(tmp_path: Path) -> None:
     one, two = (pt.Cluster.embedded(f"sqlite:{tmp_path}/a.db") for _ in range(2))
     async with one, two:
         made = await one.client.create(config_map("a"))

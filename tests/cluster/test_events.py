@@ -193,7 +193,7 @@ async def test_an_event_that_is_gone_is_created_again_with_its_count() -> None:
     assert msgspec.json.decode(transport.requests[-1].body)["count"] == 2
 
 
-async def test_what_the_server_refuses_is_dropped_and_said(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_event_that_the_server_refuses_is_dropped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, logger="pilotage.events"):
         async with broadcasting(Forbidden("no rights"), {}) as (made, transport):
             made.recorder("tests").event(OBJECT, "Normal", "One", "x")

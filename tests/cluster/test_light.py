@@ -232,7 +232,7 @@ def test_memory_is_a_storage_too() -> None:
         assert names(cluster) == ["milk"]
 
 
-def test_what_needs_an_event_loop_says_so(cluster: pt.LightCluster) -> None:
+def test_calls_that_need_an_event_loop_raise(cluster: pt.LightCluster) -> None:
     with pytest.raises(InvalidDefinition, match="has no watches"):
         cluster.run(_watch(cluster))
     with pytest.raises(InvalidDefinition, match=r"waits for <Future .* needs an event loop"):

@@ -85,7 +85,7 @@ async def test_a_group_comes_from_one_server_until_that_is_withdrawn() -> None:
         assert await elsewhere.client.find(Box, "a", namespace="default") is not None
 
 
-async def test_nothing_to_follow_is_said_at_once() -> None:
+async def test_a_kind_without_a_server_is_an_error_at_once() -> None:
     async with pt.Cluster.none() as cluster:
         with pytest.raises(pt.InvalidDefinition, match="new_informer"):
             await cluster.lister_watcher_for(InformerOptions(ConfigMap))

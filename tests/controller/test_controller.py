@@ -196,7 +196,7 @@ async def test_cancelling_during_the_sync_is_no_error() -> None:
 
 
 @pytest.mark.covers("T42")
-async def test_starting_twice_is_an_error_that_says_what_probably_happened() -> None:
+async def test_starting_twice_is_an_error_that_names_the_probable_cause() -> None:
     controller = Controller("twice", Recorder())
     feed = Feed()
     controller.watch(feed)

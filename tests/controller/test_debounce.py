@@ -101,7 +101,7 @@ async def test_each_request_waits_for_itself_and_gets_the_highest_priority() -> 
     assert len(queue) == 0
 
 
-async def test_a_channel_may_be_debounced_and_says_what_waits() -> None:
+async def test_a_channel_may_be_debounced_and_reports_what_waits() -> None:
     seen: list[str] = []
     events: asyncio.Queue[ConfigMap] = asyncio.Queue()
     async with pt.Manager(pt.Cluster.embedded()) as manager:

@@ -38,7 +38,7 @@ class Slow:
         self.finished.append(request.name)
 
 
-async def test_a_controller_says_what_it_is_working_on() -> None:
+async def test_a_controller_reports_what_it_is_working_on() -> None:
     controller = Controller("stopping", Slow(10), ControllerOptions(max_concurrent_reconciles=2))
     controller.watch(Feed("a", "b", "c"))
     assert not controller.has_active_work

@@ -284,7 +284,7 @@ class Absent(Resource):
 
 
 @virtual
-async def test_a_controller_whose_kind_is_not_served_says_so() -> None:
+async def test_a_controller_whose_kind_is_not_served_is_reported() -> None:
     @only_in_shop
     async def reconcile(request: Request) -> Result | None:
         return None

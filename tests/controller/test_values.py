@@ -36,7 +36,7 @@ def test_a_request_may_say_more() -> None:
 
 
 @pytest.mark.covers("T167")
-def test_a_zero_result_says_nothing() -> None:
+def test_a_zero_result_requests_nothing() -> None:
     assert Result().is_zero
     for result in (Result(requeue=True), Result(requeue_after=1), Result(priority=1)):
         assert not result.is_zero
@@ -64,7 +64,7 @@ def test_a_delay_that_is_none_is_refused_where_it_is_made(seconds: Any) -> None:
     ("cause", "text"),
     [("no use", "no use"), (ValueError("no use"), "no use"), (ValueError(), "ValueError"), (None, "no cause given")],
 )
-def test_a_terminal_error_says_once_that_it_is_one(cause: Exception | str | None, text: str) -> None:
+def test_the_text_of_a_terminal_error_has_its_prefix_once(cause: Exception | str | None, text: str) -> None:
     # Tracebacks and logs put the name of the class before it.
     error = TerminalError(cause)
     assert "".join(traceback.format_exception_only(error)) == f"pilotage.controller.result.TerminalError: {text}\n"

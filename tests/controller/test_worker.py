@@ -428,7 +428,7 @@ async def test_metrics_are_there_from_the_start_and_follow() -> None:
 
 
 @pytest.mark.covers("T54")
-async def test_a_reconcile_has_an_id_and_its_log_says_whose_it_is() -> None:
+async def test_a_reconcile_has_an_id_which_its_log_lines_have() -> None:
     seen: list[dict[str, object]] = []
     ids: list[str] = []
 

@@ -72,7 +72,7 @@ def test_a_reader_by_uid_or_group_may_read_only(peer: Peer) -> None:
 @pytest.mark.parametrize(
     ("remote", "allowed"), [(RemoteRole.REFUSED, []), (RemoteRole.READ, READS), (RemoteRole.WRITE, READS + WRITES)]
 )
-def test_a_caller_without_credentials_may_do_what_was_said_of_them(remote: RemoteRole, allowed: list[str]) -> None:
+def test_a_caller_without_credentials_has_the_configured_role(remote: RemoteRole, allowed: list[str]) -> None:
     access, peer = Access(remote=remote), Peer(address="127.0.0.1:4711")
     assert [method for method in READS + WRITES if access.allows(peer, method)] == allowed
     assert admits(access, peer) == bool(allowed)

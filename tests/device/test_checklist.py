@@ -182,7 +182,7 @@ async def test_8_a_watch_that_is_opened_again_survives_that_the_server_closes_it
 
 @pytest.mark.covers("D8")
 @pytest.mark.parametrize("generation", [Generation.V6, Generation.V8])
-async def test_8_a_bookmark_says_how_far_the_watch_is_and_nothing_else(folder: Path, generation: Generation) -> None:
+async def test_8_a_bookmark_has_the_version_of_the_watch_and_nothing_else(folder: Path, generation: Generation) -> None:
     async with speaking(folder, generation, watch_cache=EAGER) as (_, api):
         created = await api.create(gpu(metadata={"labels": {"a": "b"}}, status=status(condition())))
         version = created["metadata"]["resourceVersion"]
@@ -338,7 +338,7 @@ async def test_reflection_answers_on_the_socket(folder: Path) -> None:
                 assert name.encode() in answer
 
 
-async def test_a_client_that_knows_no_labels_does_not_wipe_them_and_ours_does_what_it_says(folder: Path) -> None:
+async def test_a_client_without_labels_keeps_them_and_ours_sets_and_removes_them(folder: Path) -> None:
     async with over_socket(folder) as node:
         api = node.api()
         labelled = {"labels": {"tier": "gold"}, "annotations": {"note": "x"}}

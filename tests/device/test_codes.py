@@ -76,7 +76,7 @@ WATCH = [
 
 
 @pytest.mark.parametrize(("error", "code"), SERVER, ids=lambda one: getattr(one, "__name__", str(one)))
-def test_the_server_says_the_code_of_an_error(error: type[ApiError], code: Code) -> None:
+def test_an_error_has_its_grpc_code(error: type[ApiError], code: Code) -> None:
     said = codes.rpc_error(error("no"))
     prefix = {Invalid: "unprocessable content: ", UnsupportedMediaType: "unsupported media type: "}.get(error, "")
     assert (said.code, said.message) == (code, f"{prefix}no")

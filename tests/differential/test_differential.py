@@ -78,7 +78,7 @@ def test_ages_and_what_servers_allocate_is_not_compared() -> None:
     assert masked({"rows": [{"cells": ["one", "3s"]}]}) == masked({"rows": [{"cells": ["one", "4s"]}]})
 
 
-def test_a_message_that_differs_is_a_difference_unless_a_row_says_so() -> None:
+def test_a_message_that_differs_is_a_difference_unless_a_row_lists_it() -> None:
     real = {"status": 400, "body": {"message": "json: cannot unmarshal number into Go struct field"}}
     assert not unknown(real, {"status": 400, "body": {"message": "a number where text belongs"}})
     assert unknown(real, {"status": 422, "body": {"message": "a number where text belongs"}}) == [(".status", 400, 422)]

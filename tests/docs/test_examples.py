@@ -116,7 +116,7 @@ def test_an_example_can_be_imported_without_running(example: Path) -> None:
         (["streaming_daemon.py"], "there is no such socket"),
     ],
 )
-def test_an_example_in_a_wrong_environment_says_so_without_a_traceback(
+def test_an_example_in_a_wrong_environment_reports_it_without_a_traceback(
     words: list[str], complaint: str, tmp_path: Path
 ) -> None:
     (tmp_path / "notes.db").write_text("not a database")

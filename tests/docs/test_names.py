@@ -71,7 +71,7 @@ def check(name: str) -> None:
         found(name)
 
 
-def test_the_readme_says_how_mature_this_version_is() -> None:
+def test_the_readme_states_the_maturity_of_this_version() -> None:
     readme = (ROOT / "README.md").read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     (status,) = (one for one in project["classifiers"] if one.startswith("Development Status"))

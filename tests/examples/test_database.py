@@ -38,7 +38,7 @@ def test_it_runs_twice_on_a_real_cluster(tmp_path: Path, real_control_plane: Rea
         assert (ran.stdout, ran.returncode) == (OUTPUT, 0), ran.stderr
 
 
-def test_without_a_cluster_it_says_where_it_looked(tmp_path: Path) -> None:
+def test_without_a_cluster_the_error_lists_where_it_looked(tmp_path: Path) -> None:
     ran = run("cluster", tmp_path, HOME=str(tmp_path), KUBECONFIG="")
     assert ran.returncode == 1
     assert "kubeconfig" in ran.stderr.splitlines()[-1].lower()

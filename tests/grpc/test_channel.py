@@ -124,7 +124,7 @@ async def test_what_was_not_written_when_a_connection_is_closed_comes_before_the
     assert sent.endswith(frames.goaway(0, ErrorCode.NO_ERROR, ""))
 
 
-async def test_the_error_of_a_missing_socket_says_what_to_do() -> None:
+async def test_the_error_of_a_missing_socket_has_a_remedy() -> None:
     async with channel("/nowhere/s.sock", ChannelOptions(unreachable_hint="start the program")) as calling:
         with pytest.raises(ConnectionLost, match=r"the server is not running.*; start the program") as caught:
             await calling.unary(ECHO, b"")
@@ -134,7 +134,7 @@ async def test_the_error_of_a_missing_socket_says_what_to_do() -> None:
                 pass
 
 
-async def test_the_error_of_a_socket_without_a_server_says_so() -> None:
+async def test_the_error_of_a_socket_without_a_server_names_the_cause() -> None:
     with socket_path() as path, socket.socket(socket.AF_UNIX) as stale:
         stale.bind(path)
         async with channel(path) as calling:

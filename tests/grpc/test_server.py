@@ -156,7 +156,7 @@ async def test_who_does_not_begin_to_speak_http2_is_cut(greeting: bytes) -> None
         await _until(listening, connections=0)
 
 
-async def test_who_speaks_something_else_is_cut_at_once() -> None:
+async def test_a_client_of_another_protocol_is_disconnected_at_once() -> None:
     async with served() as listening, connected(listening.address, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n") as raw:
         assert await raw.goaway() == (ErrorCode.PROTOCOL_ERROR, "not an HTTP/2 preface; connect with a gRPC client")
 

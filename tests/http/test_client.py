@@ -62,7 +62,7 @@ async def test_a_read_on_a_dead_pooled_connection_is_sent_again(method: str) -> 
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE"])
-async def test_another_request_is_not_sent_again_and_its_outcome_is_said_to_be_unknown(method: str) -> None:
+async def test_a_request_that_is_not_idempotent_is_not_sent_again_and_its_outcome_is_unknown(method: str) -> None:
     async with scripted([OK, CLOSE], [OK]) as server, HTTPClient("127.0.0.1", server.port) as client:
         await client.request(method, "/1")
         with pytest.raises(ConnectionLost, match="whether it took effect is not known") as lost:

@@ -70,7 +70,7 @@ def test_options_may_ask_for_the_server_as_a_whole() -> None:
         ("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n", (200, 5, False)),
     ],
 )
-def test_a_response_says_where_its_body_ends(block: str, expected: tuple[int, int, bool]) -> None:
+def test_the_headers_of_a_response_define_where_its_body_ends(block: str, expected: tuple[int, int, bool]) -> None:
     assert response(block) == expected
 
 

@@ -376,7 +376,7 @@ async def test_a_producer_that_never_waits_does_not_keep_others_from_being_serve
         raw.reset(greedy)
 
 
-async def test_running_out_of_file_descriptors_is_survived_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_running_out_of_file_descriptors_is_survived_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     async with serve(echo) as server, AsyncExitStack() as stack:
         clients = [stack.enter_context(socket.socket()) for _ in range(30)]
         before = resource.getrlimit(resource.RLIMIT_NOFILE)

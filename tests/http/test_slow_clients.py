@@ -73,7 +73,7 @@ async def test_hundreds_of_half_sent_requests_do_not_hinder_others() -> None:
         assert {tuple(raw.statuses(each)) for each in received} == {(408,)}
 
 
-async def test_a_connection_that_never_speaks_is_closed() -> None:
+async def test_a_connection_that_never_sends_is_closed() -> None:
     async with serve(answer, limits=HTTPLimits(header_seconds=0.05)) as server, raw.connect(server.port) as client:
         async with asyncio.timeout(WITHIN):
             assert await client.receive() == b""

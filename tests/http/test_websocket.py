@@ -46,7 +46,7 @@ def headers(**changes: str) -> Headers:
     return Headers((name, value) for name, value in changed.items() if value)
 
 
-def test_a_handshake_is_answered_as_the_standard_says() -> None:
+def test_a_handshake_is_answered_as_in_rfc_6455() -> None:
     assert is_upgrade(headers())
     assert accept(headers(), []) == [("sec-websocket-accept", ACCEPTED)]
     assert accept(headers(), ["a"])[1:] == [("sec-websocket-protocol", "a")]

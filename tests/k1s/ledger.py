@@ -34,7 +34,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "K22": ("server/verbs/test_watch.py::test_a_watch_that_is_too_slow_gets_an_error",),
     "K23": (
         "server/verbs/test_watch.py::test_a_version_that_is_forgotten_is_an_expired_error",
-        "server/verbs/test_watch.py::test_initial_events_end_with_a_bookmark_that_says_so",
+        "server/verbs/test_watch.py::test_initial_events_end_with_an_annotated_bookmark",
     ),
     "K26": ("client/test_watching.py::test_two_watches_see_the_same_order",),
     "K27": ("cache/test_factory.py::test_cancelling_the_block_stops_the_informers",),
@@ -46,7 +46,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "schema/cel/test_rules.py::test_a_rule_on_very_many_items_runs_out_of_budget",
         "schema/cel/test_rules.py::test_an_optional_old_self_is_there_on_update_only",
     ),
-    "K35": ("schema/cel/test_rules.py::test_a_rule_that_does_not_compile_says_why",),
+    "K35": ("schema/cel/test_rules.py::test_a_rule_that_does_not_compile_has_the_reason",),
     "K36": (
         "client/test_creating.py::test_unknown_fields_are_refused_where_that_is_asked_for",
         "meta/text/test_yamltext.py::test_several_documents_are_read_as_they_were_written",

@@ -347,7 +347,7 @@ async def test_options_are_not_changed() -> None:
     assert repr(options) == before
 
 
-async def test_a_closed_manager_says_so() -> None:
+async def test_using_a_closed_manager_is_an_error() -> None:
     manager = Manager(FakeCluster())
     for use in (lambda: manager.client, lambda: manager.cache, lambda: manager.metrics_address):
         with pytest.raises(InvalidDefinition, match="not open"):
@@ -433,7 +433,7 @@ async def test_run_until_idle_looks_as_far_ahead_as_its_horizon() -> None:
             await manager.run_until_idle(1, horizon=10)
 
 
-async def test_run_until_idle_says_what_is_busy_when_time_is_up() -> None:
+async def test_run_until_idle_reports_what_is_busy_at_the_timeout() -> None:
     cluster = FakeCluster()
     async with Manager(cluster) as manager:
         manager.add(Queue(idle_at=1000))
@@ -447,7 +447,7 @@ async def test_run_until_idle_says_what_is_busy_when_time_is_up() -> None:
         assert part in text
 
 
-async def test_run_until_idle_that_cannot_start_says_so() -> None:
+async def test_run_until_idle_that_cannot_start_raises() -> None:
     cluster = FakeCluster()
     cluster.cache.synced.clear()
     async with Manager(cluster) as manager:

@@ -174,7 +174,7 @@ async def test_refusals_in_many_namespaces_are_not_logged_for_each(caplog: pytes
 @pytest.mark.parametrize(
     "world", [pytest.param("https"), pytest.param("real", marks=pytest.mark.cluster)], indirect=True
 )
-async def test_a_service_account_with_one_rule_less_says_which_one_over_http(
+async def test_the_rule_that_a_service_account_lacks_is_reported_over_http(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     """For its cache, its leases and its writes; it continues when it gets the rules, without a restart."""

@@ -40,7 +40,7 @@ def test_a_change_of_an_object_inside_is_written() -> None:
     assert written == INNER | {"metadata": {"name": "x", "odd": 1, "labels": {"team": "red"}}}
 
 
-def test_the_schema_of_a_whole_object_inside_says_so() -> None:
+def test_the_schema_of_an_embedded_object_is_an_embedded_resource() -> None:
     template = openapi(Holder)["properties"]["spec"]["properties"]["template"]
     assert template == {
         "type": "object",

@@ -8,7 +8,7 @@ from pilotage.meta.unstructured import Unstructured
 
 
 @pytest.mark.covers("T170")
-def test_adding_says_whether_something_changed() -> None:
+def test_adding_returns_whether_something_changed() -> None:
     obj = Resource()
     assert add_finalizer(obj, "example.com/a")
     assert not add_finalizer(obj, "example.com/a")

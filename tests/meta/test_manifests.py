@@ -78,14 +78,14 @@ def test_anchors_are_read_as_in_the_manifests_of_a_command_line() -> None:
 
 
 @pytest.mark.parametrize("value", [ObjectMeta(name="a"), {"kind": "ConfigMap"}, ConfigMap, None])
-def test_what_is_not_an_object_is_not_written_and_the_error_says_what_is_needed(value: Any) -> None:
+def test_a_value_that_is_not_an_object_is_not_written_and_the_error_names_what_is_needed(value: Any) -> None:
     with pytest.raises(TypeError, match="an object of a kind is needed, such as a ConfigMap, not "):
         to_document(value)
     with pytest.raises(TypeError, match="an object of a kind is needed"):
         to_yaml(value)
 
 
-def test_what_is_not_a_document_is_not_read_and_the_error_says_what_is_needed() -> None:
+def test_a_value_that_is_not_a_document_is_not_read_and_the_error_names_what_is_needed() -> None:
     wrong: Any = ConfigMap()
     with pytest.raises(TypeError, match=r"needs a document with fields, not ConfigMap; to_document\(…\) makes one"):
         from_document(ConfigMap, wrong)

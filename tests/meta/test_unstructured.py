@@ -179,7 +179,7 @@ def test_it_prints_who_it_is() -> None:
     assert repr(Unstructured({"kind": object()})).startswith("<Unstructured: ")
 
 
-def test_a_deep_copy_is_a_world_of_its_own() -> None:
+def test_a_deep_copy_shares_nothing() -> None:
     obj = Unstructured(document())
     obj.metadata.labels["a"] = "b"
     twin = objects.copy_of(obj)

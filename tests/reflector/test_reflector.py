@@ -405,7 +405,7 @@ async def test_a_watch_that_cannot_even_be_opened_in_time_is_silent_too() -> Non
     assert isinstance(troubles(found)[0], Silent)
 
 
-async def test_a_server_that_says_how_often_it_sends_bookmarks_is_held_to_it() -> None:
+async def test_the_announced_interval_of_bookmarks_limits_the_silence() -> None:
     promise = bookmark(6, annotations={BOOKMARK_SECONDS_ANNOTATION: "3"})
     source = Scripted([page(version=5)], [[promise, 1e6], [1e6], []])
     await taken(follow(source), watches(source, 3))

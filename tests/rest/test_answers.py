@@ -62,7 +62,7 @@ def test_a_list_of_something_else_is_refused(expected: Expected, found: Page) ->
         expected.check_page(found)
 
 
-def test_the_error_says_what_was_asked_and_what_came() -> None:
+def test_the_error_names_the_expected_and_the_received_kind() -> None:
     with pytest.raises(UnexpectedAnswer) as caught:
         CONFIG_MAPS.check_page(page("PodList", "v1"))
     assert str(caught.value) == (

@@ -82,7 +82,7 @@ async def test_two_registries_of_one_tenant_serve_each_others_kinds_at_once() ->
 
 
 @pytest.mark.virtual_time
-async def test_two_that_keep_house_together_do_no_harm() -> None:
+async def test_two_servers_with_background_loops_on_one_storage_do_no_harm() -> None:
     storage = MemoryStorage()
     async with opened(storage) as one, opened(storage) as other:
         await one.create(NAMESPACES, {"metadata": {"name": "mine"}})

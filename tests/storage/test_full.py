@@ -141,7 +141,7 @@ def _run(path: str, kind: str) -> None:
     assert done.returncode == 0, done.stderr.decode()
 
 
-def test_opening_where_there_is_no_room_says_so(path: str) -> None:
+def test_opening_on_a_full_disk_is_refused_with_the_reason(path: str) -> None:
     program = textwrap.dedent("""
         import asyncio, resource, sys
         from pilotage.storage import open_storage

@@ -17,7 +17,7 @@ DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 PODS = GroupVersionResource("", "v1", "pods")
 
 
-def test_each_resource_has_a_type_that_says_the_same_of_it() -> None:
+def test_each_resource_agrees_with_its_type() -> None:
     for mapping in builtin.resources():
         kind = builtin.type_for(mapping.gvk)
         assert kind is not None, mapping
@@ -51,7 +51,7 @@ def test_the_core_group_is_there_with_verbs_subresources_and_short_names() -> No
     assert builtin.type_for(pods.gvk) is Pod
 
 
-def test_a_subresource_says_which_kind_it_speaks() -> None:
+def test_a_subresource_has_the_kind_of_its_body() -> None:
     deployments = GroupVersionResource("apps", "v1", "deployments")
     scale = next(part for part in builtin.subresources(deployments) if part.name == "scale")
     assert scale.gvk == GroupVersionKind("autoscaling", "v1", "Scale")

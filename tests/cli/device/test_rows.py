@@ -33,7 +33,7 @@ def test_a_bad_gpu_shows_what_is_wrong_and_what_to_do() -> None:
     assert shown[4:6] == ("ResetRequired=True(DoubleBitECCError),NVMLReady=Unknown", "COMPONENT_RESET")
 
 
-def test_a_gpu_of_which_nothing_is_said_is_unknown() -> None:
+def test_a_gpu_without_conditions_is_unknown() -> None:
     assert row(gpu(), NOW)[2:4] == ("Unknown", "")
 
 

@@ -63,7 +63,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *options: str) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_says_where_it_listens_and_that_it_stops_and_leaves_no_socket(tmp_path: Path, number: int) -> None:
+def test_it_prints_where_it_listens_and_that_it_stops_and_leaves_no_socket(tmp_path: Path, number: int) -> None:
     path = tmp_path / "run" / "device-api.sock"
     with serving(path, *QUIET) as server:
         assert server.lines == [
@@ -78,7 +78,7 @@ def test_it_says_where_it_listens_and_that_it_stops_and_leaves_no_socket(tmp_pat
     assert [entry.name for entry in path.parent.iterdir()] == ["device-api.sock.lock"]
 
 
-def test_without_its_extra_it_says_what_to_install_and_nothing_else(tmp_path: Path) -> None:
+def test_without_its_extra_it_prints_only_what_to_install(tmp_path: Path) -> None:
     program = "import sys; sys.modules['hpack'] = None; from pilotage.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "device", "serve", "--target", f"unix://{tmp_path}/api.sock"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -134,7 +134,7 @@ async def test_what_is_kept_in_a_file_is_there_after_a_restart(tmp_path: Path) -
             assert [gpu.spec.uuid for gpu in await devices.v1alpha1.gpus.list()] == ["GPU-9"]
 
 
-async def test_it_speaks_the_generation_that_was_asked_for(tmp_path: Path) -> None:
+async def test_it_serves_the_requested_generation(tmp_path: Path) -> None:
     path = tmp_path / "device-api.sock"
     with serving(path, *QUIET, "--profile", "v8"):
         async with device.connect(f"unix://{path}", wire="v8") as devices:
@@ -323,7 +323,7 @@ async def test_over_tls_it_is_known_by_its_certificate(tmp_path: Path) -> None:
         (["--target", "unix:///" + "x" * 200], "longer than 107 bytes"),
     ],
 )
-def test_what_cannot_be_served_is_said_in_one_line(
+def test_invalid_settings_are_reported_in_one_line(
     options: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = [] if "--target" in options else ["--target", f"unix://{tmp_path}/s"]
@@ -366,7 +366,7 @@ def test_users_and_groups_go_by_name_or_number_and_times_with_their_unit() -> No
 
 
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a driver here")
-def test_without_a_driver_it_serves_none_and_says_why(tmp_path: Path) -> None:
+def test_without_a_driver_it_serves_no_gpus_and_logs_why(tmp_path: Path) -> None:
     path = tmp_path / "device-api.sock"
     with serving(path, "--provider", "nvml", "--gate-seconds", "600") as server:
         ran = shown("get", "-o", "json", target=path)

@@ -97,7 +97,7 @@ def test_what_was_probably_meant_is_in_the_error(todo: Console, words: tuple[str
     assert refused.errors.startswith(line)
 
 
-def test_a_conflict_says_how_to_take_the_fields_over(todo: Console) -> None:
+def test_the_error_of_a_conflict_shows_how_to_take_the_fields_over(todo: Console) -> None:
     todo.output("apply", "-f", "-", "--field-manager=other", stdin=TWO)
     changed = TWO.replace("buy milk", "buy more milk")
     refused = todo.run("apply", "-f", "-", stdin=changed)

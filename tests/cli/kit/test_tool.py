@@ -25,7 +25,7 @@ from tests.cli.kit.tools import ChangedTodo, CleaningReconciler, Console, Result
 ROOT = Path(__file__).parents[3]
 
 
-def test_the_contract_program_is_used_as_its_text_says(tmp_path: Path) -> None:
+def test_the_contract_program_is_used_as_its_docstring_describes(tmp_path: Path) -> None:
     def todo(*words: str) -> str:
         environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
         ran = forked.run(str(ROOT / "examples" / "todo.py"), *words, folder=tmp_path, environment=environment)
@@ -256,7 +256,7 @@ def test_a_name_that_cannot_be_a_command_is_refused() -> None:
         kit.Tool("My Tool", kinds=[Todo], storage="memory:")
 
 
-def test_pilotage_without_a_server_says_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pilotage_without_a_server_prints_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "PILOTAGE_STORAGE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -117,7 +117,7 @@ def test_the_target_is_the_given_one_else_that_of_the_project(tmp_path: Path, mo
     assert sys.path[:2] == [str(tmp_path), str(tmp_path / "src")]
 
 
-def test_without_a_target_the_reason_says_what_is_missing(tmp_path: Path) -> None:
+def test_without_a_target_the_error_names_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"no TARGET is given, such as .* and no pyproject.toml here or above has"):
         chosen_target("", tmp_path)
     project(tmp_path)

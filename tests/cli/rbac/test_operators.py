@@ -184,7 +184,7 @@ def removed(rule: str) -> tuple[str, str]:
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("rule", RULES)
-async def test_with_one_rule_less_it_says_which_one_is_missing(operator: Operator, rule: str) -> None:
+async def test_with_one_rule_less_it_reports_the_missing_rule(operator: Operator, rule: str) -> None:
     async with restricted() as (cluster, admin):
         await install(admin, operator)
         await apply(admin, operator.objects("shop", without=rule))

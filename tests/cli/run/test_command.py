@@ -61,7 +61,7 @@ def test_the_target_is_that_of_the_project_from_any_folder_of_it(tmp_path: Path)
     assert "Running greetings.operator on" in ran.stderr
 
 
-def test_without_a_target_and_a_project_it_says_so(tmp_path: Path) -> None:
+def test_without_a_target_and_a_project_it_is_an_error(tmp_path: Path) -> None:
     assert failure(tmp_path, "--storage", "memory:") == (
         "pilotage: no TARGET is given, such as guestbook.operator or greetings.py, and no pyproject.toml here or above "
         "has a table [tool.pilotage]\n"

@@ -100,7 +100,7 @@ async def test_a_signal_after_the_start_stops_it_in_order() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_without_a_cluster_and_a_storage_it_says_what_to_give(
+async def test_without_a_cluster_and_a_storage_it_prints_what_to_give(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -36,7 +36,7 @@ def test_the_options_of_a_kind_are_written(pilotage: Pilotage, project: Path) ->
     assert "namespace" not in (project / "src/guestbook/controllers/gpu_pool.py").read_text()
 
 
-def test_a_second_run_says_what_is_there_and_changes_nothing(pilotage: Pilotage, project: Path) -> None:
+def test_a_second_run_lists_what_exists_and_changes_nothing(pilotage: Pilotage, project: Path) -> None:
     pilotage("create api Guestbook")
     before = files(project)
     assert pilotage("create api Guestbook") == [

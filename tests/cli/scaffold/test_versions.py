@@ -68,7 +68,7 @@ def test_the_copy_is_added_to_a_module_that_is_there(pilotage: Pilotage, api: Pa
     assert text.startswith("from typing import Literal, Self\n\nimport pilotage as pt\n")
 
 
-def test_a_second_run_says_what_is_there(pilotage: Pilotage, api: Path) -> None:
+def test_a_second_run_lists_what_exists(pilotage: Pilotage, api: Path) -> None:
     pilotage("create api Book --version v2")
     assert pilotage("create api Book --version v2") == [
         "there already: src/guestbook/api/v2.py has Book v2",

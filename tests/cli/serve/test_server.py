@@ -17,7 +17,7 @@ from pilotage.types.core.v1 import ConfigMap
 from .processes import failure, serving
 
 
-def test_it_says_where_it_serves_and_what_to_try(tmp_path: Path) -> None:
+def test_it_prints_where_it_serves_and_what_to_try(tmp_path: Path) -> None:
     with serving(tmp_path) as running:
         assert running.lines[0] == f"serving memory: at {running.url}; press Ctrl-C to stop\n"
         assert running.lines[1] == "try: kubectl --kubeconfig pilotage.kubeconfig get namespaces\n"

@@ -41,7 +41,7 @@ async def test_an_open_watch_ends_properly_and_does_not_keep_it_from_stopping(tm
             assert await asyncio.to_thread(running.process.wait) == 0
 
 
-def test_a_client_that_says_nothing_does_not_keep_it_from_stopping(tmp_path: Path) -> None:
+def test_a_silent_client_does_not_delay_the_stop(tmp_path: Path) -> None:
     with serving(tmp_path, before=PATIENT) as running:
         host, _, port = running.bind.partition(":")
         with socket.create_connection((host, int(port))):

@@ -102,7 +102,7 @@ async def test_a_failure_names_what_to_do_and_contains_no_secret(tmp_path: Path,
     assert "secret-token" not in text
 
 
-async def test_a_program_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+async def test_a_missing_program_is_reported(tmp_path: Path) -> None:
     made = ExecPlugin(str(tmp_path / "missing"), install_hint="brew install missing")
     with pytest.raises(NoCredentials, match="cannot be run") as caught:
         await ExecCredentials(made).material()

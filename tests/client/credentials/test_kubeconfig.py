@@ -62,7 +62,7 @@ async def test_paths_are_those_beside_the_file(tmp_path: Path) -> None:
     assert (material.certificate.cert_file, material.certificate.key_file) == (f"{tmp_path}/a/c.crt", "/b/c.key")
 
 
-def test_the_first_file_that_says_something_wins(tmp_path: Path) -> None:
+def test_the_first_file_that_has_an_entry_wins(tmp_path: Path) -> None:
     contexts = [named("context", "one", cluster="a"), named("context", "two", cluster="b")]
     first = written(tmp_path / "1", clusters=[named("cluster", "a", server="https://first")], contexts=contexts)
     clusters = [named("cluster", "a", server="https://second"), named("cluster", "b", server="https://b")]
@@ -136,7 +136,7 @@ async def test_a_pod_finds_its_own_cluster(tmp_path: Path) -> None:
         ({}, {"as-groups": "all"}, r"as-groups: must be a list of texts"),
     ],
 )
-def test_what_cannot_work_is_said_with_file_and_entry(
+def test_an_invalid_entry_is_reported_with_its_file(
     tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(InvalidDefinition, match=complaint) as caught:
@@ -162,7 +162,7 @@ def test_what_cannot_work_is_said_with_file_and_entry(
         ),
     ],
 )
-def test_a_file_that_is_none_is_said_to_be_none(tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_file_that_is_not_a_kubeconfig_is_reported(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "k"
     path.write_text(text)
     with pytest.raises(InvalidDefinition, match=complaint) as caught:
@@ -205,7 +205,7 @@ async def test_trusting_anybody_is_never_silent(tmp_path: Path, caplog: pytest.L
     assert "certificate is not verified" in caplog.text
 
 
-async def test_a_ca_that_is_none_is_said_with_its_file(tmp_path: Path) -> None:
+async def test_an_invalid_ca_is_reported_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text("not PEM")
     path = whole(tmp_path / "k", {"certificate-authority": "ca.crt"})
     with pytest.raises(NoCredentials, match=rf"context 'x'.*{tmp_path}/ca.crt.*must be PEM"):

@@ -229,7 +229,7 @@ async def test_no_request_is_sent_to_a_server_that_is_not_trusted(tmp_path: Path
 
 
 @pytest.mark.covers("F30")
-def test_material_that_cannot_be_used_is_said_once_and_the_last_is_kept(
+def test_material_that_cannot_be_used_is_logged_once_and_the_last_is_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     authority = Authority(tmp_path)

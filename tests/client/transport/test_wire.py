@@ -116,7 +116,7 @@ def test_how_long_to_wait_is_kept(header: str, seconds: int) -> None:
     assert status.retry_after_seconds == seconds
 
 
-def test_what_the_status_says_goes_before_the_header() -> None:
+def test_the_status_overrides_the_header() -> None:
     body = b'{"kind":"Status","reason":"Timeout","details":{"retryAfterSeconds":9}}'
     assert wire.error(504, body, asked="GET /x", retry_after="2").retry_after_seconds == 9
 

@@ -104,7 +104,7 @@ def test_complete_refuses_a_wrong_signature_and_shows_the_right_one(reconciler: 
         complete(reconciler)
 
 
-def test_the_message_says_what_takes_the_place_of_the_context_of_go() -> None:
+def test_the_message_explains_what_replaces_the_context_of_go() -> None:
     with pytest.raises(
         InvalidDefinition, match="there is no context parameter: a reconcile that must end is cancelled"
     ):

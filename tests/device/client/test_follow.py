@@ -139,7 +139,7 @@ async def test_a_server_that_forgets_every_version_is_listed_less_and_less_often
 
 
 @pytest.mark.virtual_time
-async def test_an_informer_of_a_server_that_forgets_every_version_backs_off_and_says_it_once(
+async def test_an_informer_of_a_server_that_forgets_every_version_backs_off_and_logs_it_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """As NVIDIA's servers of V6 and V8 with memory storage, which answer every watch with OUT_OF_RANGE."""
@@ -212,7 +212,7 @@ async def test_bookmarks_keep_a_watch_alive() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_watch_that_says_nothing_though_bookmarks_were_promised_is_opened_again() -> None:
+async def test_a_silent_watch_is_opened_again_if_bookmarks_were_announced() -> None:
     async with following(gpu("gpu-0")) as (server, events):
         await told(events, 1)
         server.frozen = True

@@ -98,12 +98,12 @@ PATHS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 
 
 @given(PATHS.map(lambda name: "/" + name).filter(lambda path: not path.endswith("/")))
-def test_a_socket_is_what_its_uri_says(path: str) -> None:
+def test_a_socket_is_parsed_from_its_uri(path: str) -> None:
     assert Target.parse(str(Target(path=path))) == Target(path=path)
 
 
 @given(st.sampled_from(["a.example", "10.1.2.3", "::1", "2001:db8::2"]), st.integers(1, 65535))
-def test_a_host_is_what_its_uri_says(host: str, port: int) -> None:
+def test_a_host_is_parsed_from_its_uri(host: str, port: int) -> None:
     assert Target.parse(str(Target(host=host, port=port))) == Target(host=host, port=port)
 
 

@@ -109,7 +109,7 @@ async def test_metadata_alone_is_given_where_it_is_asked_for() -> None:
             await transport.list(replace(LIST, form=Form.TABLE))
 
 
-async def test_a_deletion_says_what_was_deleted() -> None:
+async def test_a_deletion_returns_the_deleted_object() -> None:
     async with device_server(gpu("gpu-0")) as server:
         transport = DeviceTransport(server)
         uid = objects.header((await transport.call(GET)).body).uid
@@ -130,7 +130,7 @@ async def test_what_exists_is_known_without_asking() -> None:
 # Errors
 
 
-async def test_an_object_that_a_bare_code_says_is_missing_is_named() -> None:
+async def test_the_error_of_a_bare_not_found_names_the_object() -> None:
     transport, _ = raising(RPCError(Code.NOT_FOUND, 'gpu "gpu-0" not found'))
     with pytest.raises(NotFound) as raised:
         await transport.call(GET)
@@ -151,7 +151,7 @@ async def test_a_write_whose_connection_broke_is_not_made_again() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_call_that_is_put_off_is_made_again_when_the_server_says() -> None:
+async def test_a_deferred_call_is_retried_after_the_delay_of_the_server() -> None:
     later = codes.rpc_error(TooManyRequests("slow down", details=StatusDetails(retry_after_seconds=2)))
     transport, channel = raising(later, later)
     begun = asyncio.get_running_loop().time()
@@ -297,7 +297,7 @@ async def test_writes_in_a_read_only_generation_are_refused_before_they_are_sent
     assert channel.sent == []
 
 
-async def test_a_server_that_turns_out_to_be_read_only_is_said_to_be() -> None:
+async def test_a_write_to_a_read_only_server_is_reported_as_such() -> None:
     transport, _ = raising(RPCError(Code.UNIMPLEMENTED, "method CreateGpu not implemented"))
     with pytest.raises(MethodNotSupported, match="read-only"):
         await transport.call(APIRequest(Verb.CREATE, RESOURCE, body=ADDED))

@@ -149,7 +149,7 @@ def test_nvlink_that_goes_down_needs_a_reset_and_one_that_never_was_up_does_not(
     ("margin", "offset", "fault"),
     [(-3, -2, True), (-2, -2, False), (-1, -2, False), (None, -2, False), (-30, None, False), (-4, -3, True)],
 )
-def test_margin_below_the_models_offset_is_too_hot_and_missing_data_says_nothing(
+def test_margin_below_the_models_offset_is_too_hot_and_missing_data_changes_nothing(
     margin: int | None, offset: int | None, fault: bool
 ) -> None:
     assert too_hot(margin, offset) is fault

@@ -24,7 +24,7 @@ def after(xid: int) -> GPUHistory:
     return with_xid(advanced(GPUHistory(), SILENT, BEGINNING), xid, BEGINNING)
 
 
-def test_xid_counts_for_as_long_as_nothing_says_that_the_gpu_was_reset() -> None:
+def test_xid_counts_until_there_is_evidence_of_a_reset() -> None:
     history = after(48)
     for days in range(1, 5):
         history = advanced(history, SILENT, BEGINNING + timedelta(days=days))

@@ -224,7 +224,7 @@ def test_there_is_a_recording_of_a_real_gpu() -> None:
     assert "h200" in {file.stem for file in RECORDINGS}
 
 
-def test_recorder_says_that_there_is_nothing_to_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_recorder_reports_that_there_is_nothing_to_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = tmp_path / "lib"
     root.mkdir()
     (root / "libnvidia-ml.so.1").write_text("no library")

@@ -65,7 +65,7 @@ def test_the_drivers_verdict_is_read_from_the_gpu_and_not_from_the_code() -> Non
     assert xids.classify(154) == xids.NOTHING
 
 
-def test_every_class_speaks_of_a_condition_that_is_ours() -> None:
+def test_every_class_of_xids_is_about_a_condition_of_ours() -> None:
     assert {kind.type for kind in xids.CLASSES.values()} <= set(TYPES)
 
 

@@ -88,7 +88,7 @@ async def test_the_socket_is_there_while_the_server_is_and_no_longer(folder: Pat
 
 
 @pytest.mark.covers("D11")
-async def test_going_down_ends_watches_well_and_says_not_serving_first(folder: Path) -> None:
+async def test_a_shutdown_reports_not_serving_first_and_ends_watches_cleanly(folder: Path) -> None:
     statuses: list[ServingStatus] = []
     ended: list[Document] = []
 

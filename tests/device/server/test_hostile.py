@@ -311,9 +311,7 @@ async def test_no_timeout_is_too_odd_to_watch_or_list_with(folder: Path, seconds
         assert await code_of(channel, method_path("ListGpus"), message) is Code.OK
 
 
-async def test_a_future_version_is_waited_for_and_then_said_to_be_none(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_future_version_is_waited_for_and_then_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read, "WAIT_SECONDS", 0.01)
     async with calling(folder) as channel:
         await code_of(channel, method_path("CreateGpu"), written(meta(), SPEC))

@@ -48,7 +48,7 @@ def by_type(stored: Document, provider: str = "") -> dict[str, Document]:
 
 
 @given(histories, providers, statuses)
-def test_a_provider_never_changes_what_a_living_other_one_has_said(
+def test_a_provider_never_changes_conditions_of_another_live_provider(
     history: list[tuple[str, Document]], provider: str, sent: Document
 ) -> None:
     before = after(history)

@@ -454,7 +454,7 @@ async def test_history_is_compacted_when_it_grows_large() -> None:
         assert await here.watch(resource_version=str(storage.oldest)).kinds(1)
 
 
-async def test_a_stream_that_is_over_ends_its_watch_with_what_it_said() -> None:
+async def test_a_stream_that_has_ended_ends_its_watch_with_its_error() -> None:
     async with stage() as here:
         out = Out()
         out.gone = True

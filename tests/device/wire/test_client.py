@@ -32,7 +32,7 @@ WRITES = [
 
 @pytest.mark.parametrize("generation", READ_ONLY)
 @pytest.mark.parametrize("write", WRITES, ids=[f"{write.verb.value}{write.subresource}" for write in WRITES])
-def test_an_old_generation_cannot_write_and_says_so(generation: Generation, write: APIRequest) -> None:
+def test_a_write_with_an_old_generation_is_refused_with_the_reason(generation: Generation, write: APIRequest) -> None:
     with pytest.raises(MethodNotSupported, match=f"generation {generation.upper()}, which is read-only"):
         encode_request(generation, write)
 
@@ -79,7 +79,7 @@ def test_another_resource_is_not_found() -> None:
         (request(Verb.UPDATE, name="gpu-1", body=encoded(gpu())), "does not match"),
     ],
 )
-def test_what_cannot_be_said_is_refused_before_it_is_sent(asked: APIRequest, message: str) -> None:
+def test_options_that_the_wire_cannot_carry_are_refused_before_sending(asked: APIRequest, message: str) -> None:
     with pytest.raises(BadRequest, match=message):
         encode_request(V6, asked)
 

@@ -125,7 +125,7 @@ async def test_a_lease_of_another_is_taken_when_it_has_not_changed_for_its_durat
 
 @pytest.mark.covers("T81")
 @pytest.mark.virtual_time
-async def test_a_lease_that_another_renews_is_not_taken_whatever_times_it_says() -> None:
+async def test_a_lease_that_another_replica_renews_is_not_taken_whatever_times_are_in_it() -> None:
     board = Board(replace(held_by("other"), renew_time=MicroTime.parse("1999-01-01T00:00:00.000000Z")))
     mine = asyncio.ensure_future(candidate(board).acquire())
     for number in range(20):

@@ -97,7 +97,7 @@ async def test_a_candidate_is_published_with_its_versions_and_answers_a_ping_by_
 
 @pytest.mark.covers("T89")
 @pytest.mark.virtual_time
-async def test_a_candidate_leads_when_the_server_says_so_and_stops_when_another_one_is_preferred() -> None:
+async def test_a_candidate_leads_when_the_server_selects_it_and_stops_when_another_one_is_preferred() -> None:
     """On a board, because the embedded server has no feature gate and drops the preferred holder."""
     board = Board()
     async with serving() as cluster:

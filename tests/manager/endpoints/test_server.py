@@ -389,7 +389,7 @@ async def test_a_server_that_goes_away_is_one_line_however_often_the_kubelet_ask
 
 
 @pytest.mark.virtual_time
-async def test_a_cache_that_is_not_live_says_which_kinds_since_when_and_why() -> None:
+async def test_readiness_of_a_cache_that_is_not_live_lists_kinds_times_and_reasons() -> None:
     async with Manager(Cluster.embedded()) as manager:
         informer = await manager.cache.informer_for(ConfigMap)
         await manager.run_until_idle(60)

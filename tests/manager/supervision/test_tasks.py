@@ -192,7 +192,7 @@ async def test_a_program_that_blocks_before_its_manager_has_started_is_not_bothe
     assert lines.having(BLOCKED) == []
 
 
-async def test_start_with_a_timeout_begins_no_reconcile_after_it_and_says_why_it_is_late() -> None:
+async def test_start_with_a_timeout_begins_no_reconcile_after_it_and_logs_why_it_is_late() -> None:
     names: list[str] = []
 
     async def reconcile(request: Request) -> None:

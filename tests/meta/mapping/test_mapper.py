@@ -74,7 +74,7 @@ def test_a_kind_leads_to_its_resource() -> None:
     assert MAPPER.rest_mapping(GroupKind("apps", "Deployment"), "v9", "v1beta1") is OLD_DEPLOYMENT
 
 
-def test_what_is_not_served_is_said_in_kubernetes_words() -> None:
+def test_the_error_for_a_kind_that_is_not_served_is_kubernetes_own() -> None:
     with pytest.raises(NoMatch, match=r'^no matches for kind "X" in version "g.io/v1"$'):
         MAPPER.rest_mapping(GroupVersionKind("g.io", "v1", "X"))
     with pytest.raises(NoMatch, match=r'^no matches for kind "X" in group "g.io"$'):

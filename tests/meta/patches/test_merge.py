@@ -32,7 +32,7 @@ from tests.meta.patches.values import VALUES, WITHOUT_NULL
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ],
 )
-def test_patches_do_what_the_standard_says(document: Any, patch: Any, result: Any) -> None:
+def test_patches_have_the_results_of_the_standard(document: Any, patch: Any, result: Any) -> None:
     assert merge.apply(document, patch) == result
 
 
@@ -56,7 +56,7 @@ def test_applying_a_diff_gives_what_it_was_made_for(before: Any, after: Any) -> 
 
 
 @given(WITHOUT_NULL)
-def test_the_diff_of_the_same_object_says_nothing(document: Any) -> None:
+def test_the_diff_of_the_same_object_is_empty(document: Any) -> None:
     if isinstance(document, dict):
         assert merge_diff(document, copy.deepcopy(document)) == {}
 
@@ -72,11 +72,11 @@ def test_the_diff_of_the_same_object_says_nothing(document: Any) -> None:
         ({"a": 1}, {"a": {"b": 1}}, {"a": {"b": 1}}),
     ],
 )
-def test_a_diff_says_just_what_changed(before: Any, after: Any, patch: Any) -> None:
+def test_a_diff_contains_only_what_changed(before: Any, after: Any, patch: Any) -> None:
     assert merge_diff(before, after) == patch
 
 
-def test_null_in_a_list_can_be_said_and_null_in_an_object_cannot() -> None:
+def test_a_diff_can_set_null_in_a_list_and_not_in_an_object() -> None:
     assert merge.apply({}, merge_diff({}, {"a": [None, [None]]})) == {"a": [None, [None]]}
     assert merge.apply({}, {"a": [{"b": None, "c": [{"d": None, "e": 1}]}]}) == {"a": [{"c": [{"e": 1}]}]}
     assert merge.apply({"a": 1}, merge_diff({"a": 1}, {"a": None})) == {}

@@ -425,5 +425,5 @@ def test_no_patch_changes_its_inputs_or_fails_in_another_way(
         ),
     ],
 )
-def test_a_diff_says_just_what_changed(before: Any, after: Any, patch: Any) -> None:
+def test_a_diff_contains_only_what_changed(before: Any, after: Any, patch: Any) -> None:
     assert strategic_diff(before, after, Pod) == patch

@@ -83,7 +83,7 @@ def test_a_name_is_required_and_has_the_form_of_its_kind() -> None:
         ("managedFields", [1], "metadata.managedFields[0]: Invalid value: 1: must be an object"),
     ],
 )
-def test_what_is_wrong_is_said_where_it_is(field: str, value: Any, line: str) -> None:
+def test_each_problem_has_its_path(field: str, value: Any, line: str) -> None:
     found = lines(object_meta_causes(with_(**{field: value}), namespaced=True))
     assert found[0].startswith(line), found
 

@@ -69,7 +69,7 @@ TRUE = [
 
 
 @pytest.mark.parametrize("rule", TRUE)
-def test_the_functions_do_what_kubernetes_says(rule: str) -> None:
+def test_the_functions_return_what_kubernetes_functions_return(rule: str) -> None:
     assert holds(rule) == []
 
 

@@ -172,7 +172,7 @@ def test_a_word_of_the_language_is_a_field_with_and_without_underscores(other: d
         ("(" * 300 + "true" + ")" * 300, "recursion limit"),
     ],
 )
-def test_a_rule_that_does_not_compile_says_why(rule: str, told: str) -> None:
+def test_a_rule_that_does_not_compile_has_the_reason(rule: str, told: str) -> None:
     with pytest.raises(CompileError) as caught:
         schema_of({"a": INTEGER}, rule)
     assert told in str(caught.value)

@@ -99,5 +99,5 @@ def test_each_change_is_found_where_it_is(old: dict[str, Any], new: dict[str, An
         ),
     ],
 )
-def test_what_takes_more_or_says_it_better_is_no_change(old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_accepting_more_or_a_better_description_is_not_reported(old: dict[str, Any], new: dict[str, Any]) -> None:
     assert found(old, new) == []

@@ -29,9 +29,7 @@ def protected(approval: str | None) -> dict[str, Any]:
         ("http://[", "False", "InvalidAnnotation"),
     ],
 )
-def test_an_annotation_says_whether_a_definition_in_a_protected_group_is_approved(
-    text: str | None, status: str, reason: str
-) -> None:
+def test_an_annotation_approves_a_definition_in_a_protected_group(text: str | None, status: str, reason: str) -> None:
     approval = approval_of(protected(text))
     assert approval is not None
     assert (approval.status, approval.reason) == (status, reason)

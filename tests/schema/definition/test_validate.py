@@ -44,7 +44,7 @@ def test_defaults_name_the_list_and_the_singular() -> None:
     assert again == made
 
 
-def test_a_webhook_service_listens_on_443_unless_it_says_otherwise() -> None:
+def test_the_default_port_of_a_webhook_service_is_443() -> None:
     made = definition()
     made["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"clientConfig": {"service": {"name": "a"}}}}
     apply_definition_defaults(made)

@@ -41,7 +41,7 @@ def test_a_path_leads_to_a_schema(path: str, schema: Any) -> None:
 @pytest.mark.parametrize(
     "path", ["", "spec", ".", ".spec.", ".spec..size", ".spec.sise", ".spec.size[0]", ".spec[", ".a b"]
 )
-def test_a_path_that_leads_nowhere_says_why(path: str) -> None:
+def test_a_path_that_cannot_be_resolved_has_the_reason(path: str) -> None:
     found = resolve(SCHEMA, path)
     assert isinstance(found, Unresolved)
     assert found.reason

@@ -158,7 +158,7 @@ def test_markers_for_items_reach_the_items_of_lists_and_the_values_of_maps() -> 
     assert field_of(Annotated[dict[str, str], limits])["additionalProperties"] == {"type": "string", "maxLength": 3}
 
 
-def test_a_list_of_conditions_is_a_map_by_type_unless_something_else_is_said() -> None:
+def test_a_list_of_conditions_is_a_map_by_type_by_default() -> None:
     conditions = field_of(list[Condition], default=[])
     assert conditions["x-kubernetes-list-type"] == "map"
     assert conditions["x-kubernetes-list-map-keys"] == ["type"]

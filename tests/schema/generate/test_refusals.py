@@ -20,7 +20,7 @@ def refused(model: type[Model]) -> str:
     return str(caught.value)
 
 
-def test_every_wrong_definition_says_where_what_and_what_to_do() -> None:
+def test_every_invalid_definition_has_an_error_with_place_reason_and_remedy() -> None:
     wrong = [model for model in models("wrong") if model.__name__ not in PARTS]
     golden_files.check("refusals.txt", "".join(f"{model.__name__}\n  {refused(model)}\n" for model in wrong))
 

@@ -133,7 +133,7 @@ def test_what_types_cannot_express_has_no_shape(field: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_a_shape_says_whether_there_may_be_floats(field: dict[str, Any], floats: bool) -> None:
+def test_a_shape_knows_whether_there_may_be_floats(field: dict[str, Any], floats: bool) -> None:
     shape = compile_shape(node_of({"type": "object", "properties": {"spec": field}}))
     assert shape is not None
     assert shape.floats is floats

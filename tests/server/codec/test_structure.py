@@ -34,7 +34,7 @@ def decoded_spec(**spec: Any) -> dict[str, Any]:
     return found
 
 
-def test_what_is_empty_is_dropped_unless_it_says_something() -> None:
+def test_empty_values_are_dropped_unless_they_have_a_meaning() -> None:
     spec = decoded_spec(hostNetwork=False, nodeName="", automountServiceAccountToken=False, priority=0, volumes=[])
     assert spec == {"automountServiceAccountToken": False, "priority": 0}
 

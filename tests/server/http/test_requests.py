@@ -50,12 +50,12 @@ SECRETS = "/api/v1/namespaces/default/secrets"
         ("GET", "/apis/apps/v1/namespaces/default/deployments/a/scale"),
     ],
 )
-def test_the_url_says_the_same_as_the_request_to_the_registry(method: str, target: str) -> None:
+def test_the_url_and_the_request_to_the_registry_agree(method: str, target: str) -> None:
     request = replace(path.parse(path.EncodedRequest(method, target)), user=ALICE)
     assert attributes_of_path(HTTPRequest(method, target), ALICE) == attributes_of(request)
 
 
-def test_a_query_that_cannot_be_read_says_nothing() -> None:
+def test_a_query_that_cannot_be_parsed_is_ignored() -> None:
     found = attributes_of_path(HTTPRequest("GET", f"{SECRETS}?watch=%zz"), ALICE)
     assert found == AccessAttributes(ALICE, "list", "", "secrets", namespace="default")
 

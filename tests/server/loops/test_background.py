@@ -200,7 +200,7 @@ class Flaky(MemoryStorage):
 
 
 @pytest.mark.virtual_time
-async def test_a_loop_that_fails_is_started_again_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_loop_that_fails_is_logged_and_started_again(caplog: pytest.LogCaptureFixture) -> None:
     storage = Flaky()
     async with opened(storage) as api:
         await settled()

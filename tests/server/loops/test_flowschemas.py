@@ -24,7 +24,7 @@ async def dangling(api: Api) -> Document:
 
 
 @pytest.mark.virtual_time
-async def test_a_flow_schema_says_whether_its_priority_level_exists() -> None:
+async def test_the_condition_of_a_flow_schema_shows_whether_its_priority_level_exists() -> None:
     async with opened(contents=NamespaceContents()) as api:
         await api.create(SCHEMAS, SCHEMA)
         assert await dangling(api) == condition("level", exists=False)

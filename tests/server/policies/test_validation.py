@@ -117,7 +117,7 @@ async def test_parameters_are_objects_that_a_binding_names(world: World) -> None
     assert error.status.message.endswith("denied request: limits")
 
 
-async def test_a_missing_parameter_is_refused_if_the_binding_says_so() -> None:
+async def test_a_missing_parameter_is_refused_if_the_binding_denies_it() -> None:
     async with pt.Cluster.embedded() as cluster:
         world = World("memory", cluster.client, "default", cluster.registry)
         policies = Policies(world, "ValidatingAdmissionPolicy")

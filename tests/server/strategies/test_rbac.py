@@ -27,7 +27,7 @@ REFERENCE = {"kind": "ClusterRole", "name": "view"}
         ({"verbs": ["get"], "nonResourceURLs": ["/x"]}, ["rules[0].nonResourceURLs"]),
     ],
 )
-def test_a_rule_of_a_namespace_says_what_may_be_done_with_resources(rule: dict[str, Any], wrong: list[str]) -> None:
+def test_a_rule_of_a_role_is_about_resources(rule: dict[str, Any], wrong: list[str]) -> None:
     assert fields(created(ROLE, rules=[rule])[1]) == wrong
 
 

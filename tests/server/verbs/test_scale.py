@@ -148,7 +148,7 @@ def scalable() -> Document:
     return document
 
 
-async def test_a_custom_resource_has_its_scale_where_its_definition_says() -> None:
+async def test_a_custom_resource_has_its_scale_at_the_paths_of_its_definition() -> None:
     async with opened() as api:
         await api.create(DEFINITIONS, scalable())
         widget = {"apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": {"name": "one"}}

@@ -137,7 +137,7 @@ async def test_what_enters_and_leaves_a_selection_is_added_and_deleted() -> None
 
 
 @pytest.mark.virtual_time
-async def test_initial_events_end_with_a_bookmark_that_says_so() -> None:
+async def test_initial_events_end_with_an_annotated_bookmark() -> None:
     async with opened() as api:
         await api.create(CONFIG_MAPS, config_map("one"), "default")
         options: dict[str, Any] = {

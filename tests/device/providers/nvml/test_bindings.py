@@ -226,14 +226,16 @@ def test_closed_library_is_gone_and_closing_twice_is_fine(library: BoundLibrary,
     assert raised.value.driver_gone
 
 
-def test_driver_that_is_not_loaded_is_said_when_the_library_is_opened(driver: FakeDriver) -> None:
+def test_driver_that_is_not_loaded_is_reported_when_the_library_is_opened(driver: FakeDriver) -> None:
     driver.failing["nvmlInitWithFlags"] = Return.DRIVER_NOT_LOADED
     with pytest.raises(NVMLError) as raised:
         BoundLibrary().open()
     assert raised.value.driver_gone
 
 
-def test_binding_that_is_not_installed_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_binding_that_is_not_installed_is_reported_with_the_command_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(MissingExtra, match=r"pip install 'pilotage\[nvml\]'"):
         BoundLibrary().open()
@@ -258,7 +260,7 @@ def test_library_is_looked_for_under_the_driver_root_first(tmp_path: Path, monke
     assert next(library_paths("/r")) == Path("/r/usr/lib64/libnvidia-ml.so.1")
 
 
-def test_file_that_is_no_library_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_that_is_not_a_library_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pynvml, "nvmlLib", None)
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "libnvidia-ml.so.1").write_text("no library")

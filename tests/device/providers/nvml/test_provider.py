@@ -114,7 +114,7 @@ async def test_xid_becomes_a_condition_at_once_and_is_cleared_when_the_gpu_was_r
 
 
 @pytest.mark.virtual_time
-async def test_verdict_of_the_driver_is_read_when_it_says_that_there_is_one() -> None:
+async def test_recovery_action_of_the_driver_is_read_after_its_event() -> None:
     library = MockLibrary()
     async with device_api() as world, world.running(provider(library, poll_seconds=60)):
         await asyncio.sleep(5)

@@ -48,14 +48,14 @@ def test_call_that_is_not_supported_is_skipped_the_next_time_and_one_that_failed
     assert skipped.isdisjoint(library.calls)
 
 
-def test_lost_gpu_is_lost_at_the_first_call_that_says_so() -> None:
+def test_lost_gpu_is_lost_at_the_first_call_that_fails_so() -> None:
     library = MockLibrary()
     library.lose(0)
     assert read(library, 0)[0] == Lost("GPU is lost")
     assert len(library.calls) == 1
 
 
-def test_gpu_that_must_be_reset_says_so_even_if_it_says_nothing_else() -> None:
+def test_gpu_that_must_be_reset_reports_it_even_if_all_other_calls_fail() -> None:
     library = MockLibrary()
     library.gpus[0]["*"] = NVMLError(Return.RESET_REQUIRED, "GPU requires restart")
     readings, _ = read(library, 0)

@@ -147,7 +147,7 @@ async def test_a_failure_of_the_server_is_reported_without_its_text(
         assert "secret" in caplog.text
 
 
-async def test_every_write_leaves_a_line_that_says_who_what_and_how_it_ended(caplog: pytest.LogCaptureFixture) -> None:
+async def test_every_write_is_logged_with_caller_object_and_result(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "pilotage.device.audit")
     async with serving() as here:
         await here.ask(create(), provider_id="nvml", peer=Peer(uid=7, gid=7, pid=42))

@@ -86,7 +86,7 @@ async def test_who_may_only_read_may_not_report(tmp_path: Path) -> None:
             await gpus.report_telemetry([Telemetry("gpu-1", temperature_celsius=99)])
 
 
-async def test_a_provider_is_who_it_says_and_many_gpus_go_in_several_calls(tmp_path: Path) -> None:
+async def test_a_provider_is_known_by_its_id_and_reports_many_gpus_in_several_calls(tmp_path: Path) -> None:
     async with DeviceServer(server_options(tmp_path)) as server:
         async with device.connect(server.target, provider_id="dcgm") as devices:
             many = [Telemetry(f"gpu-{number:03}", temperature_celsius=number) for number in range(600)]

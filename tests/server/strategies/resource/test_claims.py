@@ -22,7 +22,7 @@ def claim(*requests: Document, **devices: Any) -> Document:
     return {"devices": {"requests": list(requests) or [request()]} | devices}
 
 
-def test_a_request_is_for_one_device_unless_it_says_more() -> None:
+def test_a_request_is_for_one_device_by_default() -> None:
     document, causes = created(STRATEGY, spec=claim(request(tolerations=[{"key": "a"}])))
     assert not causes
     exactly = document["spec"]["devices"]["requests"][0]["exactly"]

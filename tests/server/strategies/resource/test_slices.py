@@ -96,7 +96,7 @@ def test_devices_have_limits() -> None:
     assert cause.field == "spec.devices[0].attributes"
 
 
-def test_a_device_says_where_it_is_where_the_slice_leaves_it_to_devices() -> None:
+def test_a_device_names_its_node_if_the_slice_has_per_device_selection() -> None:
     by_device = {"nodeName": None, "perDeviceNodeSelection": True}
     assert causes_of(**by_device, devices=[DEVICE | {"nodeName": "n"}]) == []
     assert causes_of(**by_device, devices=[DEVICE]) == ["devices[0]"]
