@@ -107,7 +107,7 @@ async def replay_on_ours(scenario: Scenario, handler: HTTPHandler) -> Answers:
 
 
 async def _once(replay: Replay, handler: HTTPHandler, step: Step) -> dict[str, Any]:
-    headers = {"authorization": f"Bearer {TOKEN}"} | replay.headers(step)
+    headers = {"authorization": f"Bearer {TOKEN}", "host": "127.0.0.1:6443"} | replay.headers(step)
     answer = await handler(HTTPRequest(step.method, replay.target(step), Headers(headers.items()), replay.body(step)))
     body = await whole_body(answer) if step.method != "HEAD" else b""  # which the server does not send
     return replay.answer(step, answer.status, answer.headers, body)
