@@ -1,7 +1,8 @@
-"""Signals while the editor of `edit` is open."""
+"""The editor of `edit`: signals while it is open, and what is kept when it fails."""
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import stat
@@ -121,7 +122,7 @@ def test_an_editor_that_fails_keeps_what_it_left_for_recovery(
     assert "ended by SIGKILL" in ran.errors
 
 
-@pytest.mark.parametrize("program", ["false", "/nowhere/editor"])
+@pytest.mark.parametrize("program", ["false", "/nowhere/editor", "rm", "'unclosed"])
 def test_an_editor_that_changes_nothing_leaves_no_file(
     program: str, created: Console, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,3 +151,30 @@ def test_changes_that_the_storage_cannot_take_are_kept(
     monkeypatch.setattr(CommandSession, "patch", patch)
     ran = created.run("edit", "todo", "milk", "--no-reconcile")
     assert (ran.code, "text: cheese" in kept(folder, ran.errors)) == (1, True)
+
+
+def test_a_file_that_is_not_utf_8_is_kept(
+    created: Console, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBE_EDITOR", editor(tmp_path, 'printf "text: \\377" > "$1"'))
+    ran = created.run("edit", "todo", "milk")
+    assert (ran.code, "error: cannot read " in ran.errors) == (1, True)
+    assert [file.read_bytes() for file in folder.glob("*/*")] == [b"text: \xff"]
+
+
+def test_a_full_disk_does_not_truncate_the_changes(
+    created: Console, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_text
+
+    def fill(path: Path, text: str, **options: str) -> int:
+        if "was not valid" not in text:
+            return write(path, text, **options)
+        write(path, "", **options)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setenv("KUBE_EDITOR", editor(tmp_path, 'sed -i "s/text: milk/text: [cheese]/" "$1"'))
+    monkeypatch.setattr(Path, "write_text", fill)
+    ran = created.run("edit", "todo", "milk")
+    assert "text: [cheese]" in kept(folder, ran.errors)
+    assert "No space left on device" in ran.errors

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.files import reported
 
 
 class EditedFile:
@@ -32,16 +33,29 @@ class EditedFile:
         return len(list(self.path.parent.iterdir())) > 1 or self.path.read_bytes() != (self._first or "").encode()
 
     def write(self, text: str) -> None:
+        """Raises CommandError."""
         if self._first is None:
             self._first = text
-        self.path.write_text(text, encoding="utf-8")
+        new = self.path.with_name(f"{self.path.name}.new")
+        with reported(f"cannot write {self.path}"):  # on a full disk, the file has the last changes still
+            new.write_text(text, encoding="utf-8")
+            new.replace(self.path)
+
+    def read(self) -> str:
+        """Raises CommandError."""
+        with reported(f"cannot read {self.path}"):
+            try:
+                return self.path.read_text(encoding="utf-8")
+            except UnicodeDecodeError as error:
+                raise CommandError(f"cannot read {self.path}: {error}") from error
 
 
 @contextmanager
 def temporary_file(name: str, print_line: Callable[[str], None]) -> Iterator[EditedFile]:
     """A file that is deleted at the end. If a signal or an error ends the block, what the user has written is kept, and
     its path printed."""
-    folder = Path(tempfile.mkdtemp(prefix="edit-"))
+    with reported("cannot create a temporary folder"):
+        folder = Path(tempfile.mkdtemp(prefix="edit-"))
     file, message = EditedFile(folder / name), ""
     try:
         yield file
@@ -53,7 +67,7 @@ def temporary_file(name: str, print_line: Callable[[str], None]) -> Iterator[Edi
         raise
     finally:
         if not message:
-            shutil.rmtree(folder)
+            shutil.rmtree(folder, ignore_errors=True)  # the editor may have removed it
         else:
             with suppress(OSError):  # the terminal may be closed
                 print_line(message)
@@ -73,13 +87,15 @@ async def edit_text(file: EditedFile, text: str) -> str:
     if code != 0:
         how = f"exit code {code}" if code > 0 else f"ended by {signal.Signals(-code).name}"
         raise CommandError(f"there was a problem with the editor {editor!r}: {how}")
-    return await asyncio.to_thread(file.path.read_text, encoding="utf-8")
+    return await asyncio.to_thread(file.read)
 
 
 def _open(editor: str, file: EditedFile, text: str) -> subprocess.Popen[bytes]:
     file.write(text)
     try:
         return subprocess.Popen([*shlex.split(editor), str(file.path)])  # noqa: S603 - the user's own editor
+    except ValueError as error:
+        raise CommandError(f"the editor {editor!r} is not a valid command: {error}; set EDITOR") from error
     except OSError as error:
         raise CommandError(f"unable to launch the editor {editor!r}: {error.strerror}; set EDITOR") from error
 
