@@ -256,7 +256,7 @@ class Registry:
         if request.user.name and self.context.authorization:
             await self.context.authorizer.check(attributes or attributes_of(request))
         info = self._catalogue.builtin(request.resource) or await self._catalogue.find(request.resource)
-        if info.warnings:
+        if info.warnings and (info.custom or not request.subresource):  # built-in kinds that warn have no subresources
             with with_warnings(info.warnings):
                 routes.check(info, request)
         else:

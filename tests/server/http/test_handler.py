@@ -258,6 +258,15 @@ async def test_metrics_count_requests_and_objects_under_the_names_of_kube_apiser
         assert (await ask(handler, "/metrics", "POST")).status == 200
 
 
+async def test_a_deprecated_kind_is_warned_of_unless_the_path_leads_nowhere() -> None:
+    async with opened() as api:
+        handler = HTTPHandler(api.registry, "secret")
+        found = await ask(handler, "/api/v1/namespaces/default/endpoints/none")
+        assert (found.status, "warning" in dict(found.headers)) == (404, True)
+        nowhere = await ask(handler, "/api/v1/namespaces/default/endpoints/none/status")
+        assert (nowhere.status, "warning" in dict(nowhere.headers)) == (404, False)
+
+
 async def test_a_new_kind_is_in_discovery_at_once() -> None:
     async with opened() as api:
         handler = HTTPHandler(api.registry, "secret")
