@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.cli.kit.tools import Console, todo_tool
 
 PROGRAM = """
 import sys
@@ -36,6 +39,35 @@ def test_output_that_cannot_be_written_is_no_traceback(
     command = f"{sys.executable} program.py {redirection}"
     ran = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout + ran.stderr) == (code, printed)
+
+
+WRITING = """
+import sys
+from pathlib import Path
+from tests.cli.kit.tools import todo_tool
+
+todo_tool(Path(sys.argv[1])).main(sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize("words", ["apply -f {0}/all.yaml --no-reconcile", "delete -f {0}/all.yaml --no-reconcile"])
+def test_a_command_that_writes_goes_on_when_its_reader_has_gone(tmp_path: Path, words: str) -> None:
+    kind = "apiVersion: todo.example.com/v1, kind: Todo"
+    documents = [f"{{{kind}, metadata: {{name: t{number}}}, spec: {{text: a}}}}" for number in range(5)]
+    (tmp_path / "all.yaml").write_text("\n---\n".join(documents))
+    todo = Console(todo_tool(tmp_path))
+    if words.startswith("delete"):
+        todo.output("apply", "-f", f"{tmp_path}/all.yaml", "--no-reconcile")
+    (tmp_path / "program.py").write_text(WRITING)
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, f"{tmp_path}/program.py", str(tmp_path), *words.format(tmp_path).split()]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    ran = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+    os.close(writer)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    left = todo.run("get", "todos", "-o", "name").output.split()
+    assert len(left) == (5 if words.startswith("apply") else 0)
 
 
 def test_output_is_utf8_in_every_locale(tmp_path: Path) -> None:

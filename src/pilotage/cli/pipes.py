@@ -19,12 +19,12 @@ def piped(run: Callable[[], int]) -> int:
         finally:
             sys.stdout.flush()  # here, so that a closed pipe is handled below and not when the interpreter exits
     except BrokenPipeError:
-        _discard_output()
+        discard_output()
         return 0
     except OSError as error:
         if error.errno != errno.ENOSPC or error.filename is not None:
             raise
-        _discard_output()
+        discard_output()
         print(f"error: cannot write the output: {error.strerror}", file=sys.stderr)
         return 1
 
@@ -43,6 +43,6 @@ def _write_utf8() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def _discard_output() -> None:
+def discard_output() -> None:
     """The interpreter must not flush to it again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

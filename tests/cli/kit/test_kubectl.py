@@ -103,6 +103,7 @@ def kubectl(own_control_plane: RealCluster, tmp_path_factory: pytest.TempPathFac
 
 
 def masked(text: str, namespace: str) -> str:
+    text = re.sub(r"^[IWEF]\d{4} .*\n", "", text, flags=re.MULTILINE)  # of the log of kubectl
     text = text.replace(namespace, "<ns>")
     for pattern, name in MASKS:
         text = pattern.sub(name, text)

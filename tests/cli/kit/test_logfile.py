@@ -8,7 +8,7 @@ import pytest
 
 from pilotage.cli import main
 from pilotage.cli.kit.logfile import LogFile, log_file_of
-from tests.cli.kit.tools import Console, captured
+from tests.cli.kit.tools import Console, Result, captured
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_the_log_of_a_tenant_is_not_shown_to_another_and_is_deleted_with_it(todo
     todo.output(*create, "--tenant", "team-a")
     todo.output(*create, "--no-reconcile")
     assert "secret" in todo.output("logs", "todo/milk", "--tenant", "team-a")
-    assert todo.output("logs", "todo/milk") == ""
+    assert todo.run("logs", "todo/milk") == Result(0, "", "No logs found for todo.todo.example.com/milk.\n")
     assert captured(lambda: main(["tenants", "delete", "team-a", "--storage", todo.tool.storage])).code == 0
     assert not list(tmp_path.glob("*.log*"))
 

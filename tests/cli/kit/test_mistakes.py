@@ -81,6 +81,14 @@ def test_a_dry_run_in_the_client_shows_the_object_with_the_patch(todo: Console) 
             2,
             'todo get: error: unrecognized arguments: --sortby=.x; did you mean "--sort-by"?',
         ),
+        (
+            ("get", "nothing"),
+            1,
+            'error: the server doesn\'t have a resource type "nothing"; there are: events, namespaces, todos\n',
+        ),
+        (("events", "--for", "milk"), 1, "error: --for milk: give TYPE/NAME"),
+        (("apply",), 1, "error: must specify -f: a file, a folder, or - for standard input"),
+        (("create", "todo"), 1, "error: give TYPE NAME, with fields as in --set spec.size=3, or -f FILE"),
         (("get", "tods"), 1, 'error: the server doesn\'t have a resource type "tods"; did you mean "todos"?'),
         (("get", "tdoo/milk"), 1, 'error: the server doesn\'t have a resource type "tdoo"; did you mean "todo"?'),
         (("delete",), 1, "error: Required resource not specified: give TYPE, TYPE NAME or TYPE/NAME. "),
@@ -95,6 +103,13 @@ def test_what_was_probably_meant_is_in_the_error(todo: Console, words: tuple[str
     refused = todo.run(*words)
     assert (refused.code, refused.output) == (code, "")
     assert refused.errors.startswith(line)
+
+
+def test_a_kind_that_is_not_of_the_tool_is_not_stored(todo: Console) -> None:
+    pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: b}]}}"
+    refused = todo.run("apply", "-f", "-", stdin=pod)
+    assert (refused.code, refused.output) == (1, "")
+    assert 'no matches for kind "Pod" in version "v1"' in refused.errors
 
 
 def test_the_error_of_a_conflict_shows_how_to_take_the_fields_over(todo: Console) -> None:

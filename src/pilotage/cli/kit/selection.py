@@ -15,6 +15,8 @@ _MIXED = (
     "there is no need to specify a resource type as a separate argument when passing arguments in resource/name form "
     "(e.g. 'get resource/<resource_name>' instead of 'get resource resource/<resource_name>'"
 )
+_LISTED = 12
+"""So many types are listed in an error: a tool has few, and a server many."""
 
 
 class SelectedObjects(Value, frozen=True):
@@ -53,7 +55,7 @@ def of_type(session: CommandSession, word: str) -> list[RESTMapping]:
 
 
 def _of_name(session: CommandSession, word: str) -> RESTMapping:
-    """The resource with this name. Raises NoMatch, with the name that was probably meant."""
+    """The resource with this name. Raises NoMatch, with the name that was probably meant, or all if they are few."""
     try:
         return session.mapper.mapping_for(word)
     except NoMatch as error:
@@ -61,9 +63,11 @@ def _of_name(session: CommandSession, word: str) -> RESTMapping:
 
         names = {name for one in session.mapper.mappings for name in (one.resource.resource, one.singular)}
         close = get_close_matches(word.lower(), sorted(names), n=1, cutoff=0.75)
-        if not close or isinstance(error, AmbiguousMatch):
+        types = sorted({one.resource.resource for one in session.mapper.mappings})
+        if isinstance(error, AmbiguousMatch) or (not close and len(types) > _LISTED):
             raise
-        raise NoMatch(f'{error}; did you mean "{close[0]}"?') from None
+        hint = f'did you mean "{close[0]}"?' if close else f"there are: {', '.join(types)}"
+        raise NoMatch(f"{error}; {hint}") from None
 
 
 def _named(session: CommandSession, word: str) -> SelectedObjects:

@@ -11,7 +11,7 @@ from pilotage.cli.kit.naming import kind_of
 from pilotage.cli.terminal import Terminal
 from pilotage.errors import NoMatch, NotFound
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.kinds import GroupKind, GroupVersionKind
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
 from pilotage.rest.request import APIRequest, DeleteOptions, Form, ListOptions, PatchType, Verb, WriteOptions
 from pilotage.rest.response import Response
@@ -31,6 +31,8 @@ class CommandSession(msgspec.Struct):
     """Where objects are that name no namespace."""
     output: Terminal
     errors: Terminal
+    kinds: frozenset[GroupKind] | None = None
+    """The kinds that commands may name; None: all that are served."""
     field_manager: str = "pilotage"
     log_file: str = ""
     """The file with the log of reconciles; empty: there is none."""
@@ -42,8 +44,13 @@ class CommandSession(msgspec.Struct):
         try:
             return self.mapper.rest_mapping(gvk)
         except NoMatch:
-            self.mapper.replace(await self.transport.resources())
+            self.mapper.replace(await self.resources())
         return self.mapper.rest_mapping(gvk)
+
+    async def resources(self) -> list[RESTMapping]:
+        """What commands may name, as it is served now."""
+        found = await self.transport.resources()
+        return [each for each in found if self.kinds is None or each.gvk.group_kind in self.kinds]
 
     async def get(self, mapping: RESTMapping, name: str, namespace: str = "") -> Document:
         """One object. Raises NotFound."""
@@ -116,6 +123,17 @@ class CommandSession(msgspec.Struct):
     async def delete(self, mapping: RESTMapping, key: tuple[str, str], options: DeleteOptions) -> Document:
         request = APIRequest(Verb.DELETE, mapping.resource, self.place(mapping, key[0]), key[1], delete=options)
         return self._written(await self.transport.call(request))
+
+    def report(self, text: str) -> None:
+        """Print what was written. If the reader has closed the pipe, as `head` does, the command goes on: its work must
+        not end half-way."""
+        try:
+            self.output.write(text)
+            self.output.flush()
+        except BrokenPipeError:
+            from pilotage.cli.pipes import discard_output
+
+            discard_output()
 
     def place(self, mapping: RESTMapping, namespace: str) -> str:
         """The namespace of a request for one object."""

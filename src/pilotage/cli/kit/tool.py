@@ -303,16 +303,18 @@ class Tool:
 
         shown = {kind.__resource__.gvk.group_kind for kind in self.kinds}
         shown |= {GroupKind("", "Namespace"), GroupKind("", "Event")}
-        mappings = [each for each in await transport.resources() if each.gvk.group_kind in shown]
-        return CommandSession(
+        session = CommandSession(
             transport,
-            RESTMapper(mappings),
+            RESTMapper([]),
             getattr(options, "namespace", "") or self.namespace,
             standard_output(),
             standard_error(),
+            frozenset(shown),
             field_manager=getattr(options, "field_manager", "") or self.name,
             log_file=log_file_of(self.storage_of(options), options.tenant),
         )
+        session.mapper.replace(await session.resources())
+        return session
 
 
 def _watches(options: argparse.Namespace) -> bool:

@@ -44,7 +44,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     if not options.filename:
-        raise CommandError("must specify one of -f and -k")
+        raise CommandError("must specify -f: a file, a folder, or - for standard input")
     if options.prune and not options.selector and not options.all:
         raise CommandError(
             "all resources selected for prune without explicitly passing --all. To prune all resources, "
@@ -140,7 +140,7 @@ async def _prune_object(
     if options.dry_run != "client":
         policy = DeleteOptions(dry_run=is_server_dry_run(options), propagation_policy="Background")
         await session.delete(mapping, key, policy)
-    session.output.line(f"{name_of(mapping, key[1])} pruned{DRY_RUN[options.dry_run]}")
+    session.report(f"{name_of(mapping, key[1])} pruned{DRY_RUN[options.dry_run]}\n")
 
 
 def _namespace(document: Document) -> str:

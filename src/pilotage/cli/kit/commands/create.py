@@ -30,7 +30,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
 async def _document(session: CommandSession, options: argparse.Namespace) -> Document:
     words = options.resources[0].split("/") if len(options.resources) == 1 else options.resources
     if len(words) != 2:
-        raise CommandError("give TYPE NAME, as in `create todo milk --set spec.text=x`, or -f FILE")
+        raise CommandError("give TYPE NAME, with fields as in --set spec.size=3, or -f FILE")
     mapping = session.mapper.mapping_for(words[0])
     schema = await schema_of(session, mapping)
     document: Document = {"apiVersion": mapping.gvk.api_version, "kind": mapping.gvk.kind, "metadata": {}}

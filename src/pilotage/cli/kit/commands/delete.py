@@ -101,11 +101,11 @@ async def _wait_gone(session: CommandSession, deleted: list[tuple[SelectedObject
 def _print(session: CommandSession, options: argparse.Namespace, each: SelectedObjects) -> None:
     kind = kind_of(each.mapping.gvk)
     if options.output == "name":
-        session.output.line(f"{kind}/{each.name}")
+        session.report(f"{kind}/{each.name}\n")
         return
     done = session.output.styled("force deleted" if options.force else "deleted", GREEN)
     where = f" from {session.place(each.mapping, each.namespace)} namespace" if each.mapping.namespaced else ""
-    session.output.line(f'{kind} "{each.name}" {done}{where}{DRY_RUN[options.dry_run]}')
+    session.report(f'{kind} "{each.name}" {done}{where}{DRY_RUN[options.dry_run]}\n')
 
 
 def _uid(answer: Document) -> str:

@@ -13,7 +13,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.logfile import older
 from pilotage.cli.kit.printers.ages import moment
 from pilotage.cli.kit.selection import selected
-from pilotage.cli.kit.session import CommandSession
+from pilotage.cli.kit.session import CommandSession, name_of
 from pilotage.cli.terminal import DIM, RED, YELLOW
 
 _OWN = ("time", "level", "logger", "message", "exception", "controller", "controllerGroup", "controllerKind")
@@ -44,6 +44,8 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     for line in found[-options.tail :] if options.tail else found:
         session.output.write(f"{_text(session, line) if options.output != 'json' else json.dumps(line)}\n")
     session.output.flush()
+    if not found:
+        session.errors.line(f"No logs found for {name_of(mapping, name)}.")
     return 0
 
 

@@ -28,7 +28,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
         raise CommandError("give the name of the object to patch")
     given = [bool(options.patch), bool(options.patch_file), bool(options.set or options.unset)]
     if given.count(True) != 1:
-        raise CommandError("must specify one of -p, --patch-file and --set")
+        raise CommandError("must specify one of -p, --patch-file, --set and --unset")
     report = Report(session, options)
     errors: list[PilotageError] = []
     for each in chosen:

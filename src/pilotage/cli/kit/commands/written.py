@@ -22,7 +22,7 @@ class Report:
     def __init__(self, session: CommandSession, options: argparse.Namespace) -> None:
         from pilotage.cli.kit.printers.output import printer_of
 
-        self._output = session.output
+        self._session = session
         self._suffix = DRY_RUN[getattr(options, "dry_run", "")]
         self._printer = printer_of(options.output) if options.output else None
         self._separator = "---\n" if options.output == "yaml" else ""
@@ -32,11 +32,10 @@ class Report:
         """Print an object that was written. `dry_run=False`: kubectl does not mention a dry run here."""
         if self._printer is None:
             name = name_of(mapping, document["metadata"].get("name") or "")
-            done = self._output.styled(outcome, *(() if outcome == "unchanged" else (GREEN,)))
-            self._output.line(f"{name} {done}{self._suffix if dry_run else ''}")
+            done = self._session.output.styled(outcome, *(() if outcome == "unchanged" else (GREEN,)))
+            self._session.report(f"{name} {done}{self._suffix if dry_run else ''}\n")
             return
-        self._output.write((self._separator if self._several else "") + self._printer([document], False))
-        self._output.flush()
+        self._session.report((self._separator if self._several else "") + self._printer([document], False))
         self._several = True
 
 
