@@ -1,4 +1,5 @@
-"""How long webhooks may delay the answer to a request: as long as kube-apiserver waits, or less if the client asks."""
+"""How long webhooks may delay the answer to a request: as long as kube-apiserver waits, or less if the client requests
+it."""
 
 from __future__ import annotations
 

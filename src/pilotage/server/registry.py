@@ -221,7 +221,8 @@ class Registry:
     async def describe(self, request: APIRequest, attributes: AccessAttributes | None = None) -> ResourceInfo:
         """The resource that a request is about. Raises what the request itself would raise for its path.
 
-        `attributes` are what is authorized, if the request does not say it: a watch of a namespace by its path.
+        `attributes` are what is authorized, if that does not follow from the request: a watch of a namespace by its
+        path.
         """
         return await self._resolve(request, attributes)
 
@@ -235,7 +236,7 @@ class Registry:
         return await self._catalogue.custom()
 
     async def is_remote(self, group_version: GroupVersion) -> bool:
-        """Whether an APIService says that another server has a group and version."""
+        """Whether an APIService declares that another server serves a group and version."""
         info = await self._catalogue.find(_API_SERVICES)
         entry = await self.context.storage.get(
             self.context.key(info, "", f"{group_version.version}.{group_version.group}")

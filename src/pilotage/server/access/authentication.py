@@ -90,7 +90,8 @@ def _bearer_token(headers: Headers) -> str:
 
 
 def _token_of_protocols(headers: Headers) -> str:
-    """The token of a browser, which cannot set other headers of a WebSocket: next to the subprotocol that it wants."""
+    """The token of a browser, which cannot set other headers of a WebSocket: next to the subprotocol that it
+    requests."""
     offered = _protocols(headers)
     found = [each for each in offered if each.startswith(_TOKEN_PROTOCOL)]
     if not found or not websocket.is_upgrade(headers):

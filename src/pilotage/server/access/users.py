@@ -1,4 +1,4 @@
-"""Users of a server: service accounts, and the user that a request asks to act as."""
+"""Users of a server: service accounts, and the user that a request impersonates."""
 
 from __future__ import annotations
 

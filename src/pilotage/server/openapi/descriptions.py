@@ -1,6 +1,6 @@
 """The descriptions of built-in kinds and of their fields, which `kubectl explain` prints.
 
-They are larger than all else that is known of the kinds, so they are read when a client asks for OpenAPI.
+They are larger than all other data about the kinds, so they are read when a client requests OpenAPI.
 """
 
 from __future__ import annotations

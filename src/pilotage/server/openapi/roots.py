@@ -1,4 +1,4 @@
-"""What OpenAPI says of paths without a version: `/version`, `/api`, `/apis` and the groups."""
+"""The OpenAPI of paths without a version: `/version`, `/api`, `/apis` and the groups."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def default_create(
 ) -> tuple[bool, list[str]]:
     """As `default`, and whether the new object is accepted: complete and valid as it is.
 
-    One quick look finds that for most custom resources. They need no validation then, unless admission changes them.
+    One quick check finds that for most custom resources. They need no validation then, unless admission changes them.
     """
     schema = info.schema
     if (

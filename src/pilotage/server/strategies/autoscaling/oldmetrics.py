@@ -95,7 +95,7 @@ def _old_external(source: Document, field: Amounts) -> Document:
 
 
 def _amount(field: Amounts, kind: str, **values: Any) -> Document:
-    """The amounts of a metric in v2, which in a spec say what kind of target they are."""
+    """The amounts of a metric in v2, which in a spec have the type of the target."""
     return {field: _given(type=kind if field == "target" else None, **values)}
 
 

@@ -75,7 +75,7 @@ class ResourceClaimTemplateStrategy(Strategy):
 
 
 def requested_access(devices: Document) -> list[Cause]:
-    """The cause for the first request of a claim, or of a template's claim, that asks for admin access."""
+    """The cause for the first request of a claim, or of a template's claim, with admin access."""
     for index, request in enumerate(devices.get("requests") or ()):
         if (request.get("exactly") or {}).get("adminAccess"):
             return [forbidden(f"spec.devices.requests[{index}].adminAccess", _DETAIL)]

@@ -105,7 +105,7 @@ def _validate_unique_ports(spec: Document) -> Iterator[Cause]:
 
 
 def validate_asked_node_ports(spec: Document) -> Iterator[Cause]:
-    """Two ports of a new Service cannot ask for one node port, unless they differ only in their protocol."""
+    """Two ports of a new Service cannot request the same node port, unless they differ only in their protocol."""
     asked: dict[int, int] = {}
     for index, port in enumerate(spec.get("ports") or () if has_node_ports(spec) else ()):
         number = port.get("nodePort") or 0

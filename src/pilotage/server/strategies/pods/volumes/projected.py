@@ -38,7 +38,7 @@ def validate_keys(source: Document, path: str) -> Iterator[Cause]:
 
 
 def validate_files(source: Document, path: str) -> Iterator[Cause]:
-    """Files that show fields of the pod. The path does not say which file it is."""
+    """Files that show fields of the pod. The path of a cause does not show which file it is."""
     for file in source.get("items") or ():
         yield from _validate_path(file.get("path") or "", f"{path}.path")
         field, resource = file.get("fieldRef"), file.get("resourceFieldRef")
