@@ -99,7 +99,7 @@ class Mirror:
         failures = 0
         while self.broken is None:
             member, self._established = self._client.member, False
-            self._watch = asyncio.create_task(self._follow(member), name=f"etcd watch of member {member}")
+            self._watch = asyncio.create_task(self._read_watch(member), name=f"etcd watch of member {member}")
             try:
                 await self._ended(self._watch)
                 failures = 0
@@ -135,7 +135,7 @@ class Mirror:
         if self._watch is not None and stalled and not self._loading:
             self._watch.cancel()
 
-    async def _follow(self, member: int) -> None:
+    async def _read_watch(self, member: int) -> None:
         """Apply the events of one watch. Returns when etcd has compacted the next revision and all keys were loaded
         again.
 
