@@ -52,6 +52,15 @@ async def test_a_created_object_is_equal_to_the_one_that_is_read(world: World) -
     assert spec == widget.spec
 
 
+async def test_created_objects_share_nothing_that_their_makers_shared(world: World) -> None:
+    await world.install(WIDGETS)
+    first = new_widget(world.namespace, mode="slow", tags=["a", "b"])
+    spec = first.spec
+    await world.client.create(first)
+    first.spec.size = 7
+    assert spec.size != 7
+
+
 @pytest.mark.covers("T154")
 async def test_a_created_object_can_be_written_on_at_once(world: World) -> None:
     await world.install(WIDGETS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import repeat
 from typing import Generic
 
@@ -12,7 +12,7 @@ import msgspec
 from pilotage.meta import objects
 from pilotage.meta.forms import Object
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.models import ObjectMeta, Resource
+from pilotage.meta.models import Resource
 from pilotage.meta.typevars import T_co
 from pilotage.meta.unstructured import PartialObjectMetadata
 from pilotage.meta.values import Value
@@ -51,26 +51,6 @@ def replace_content(obj: Object, data: bytes) -> None:
         document.clear()
         document.update(fresh)
         _ = obj.metadata  # updates the typed view, which the caller may have
-
-
-def confirm_content(obj: Resource, sent: bytes, data: bytes) -> None:
-    """As `replace_content`, for the answer to a create of an object with these bytes, which has often no other content.
-
-    Then all but the metadata stays as it is.
-    """
-    metadata = _confirmation()(obj, sent, data)
-    if metadata is None:
-        replace_content(obj, data)
-    else:
-        _assign(obj.metadata, metadata)
-        objects.with_origin(obj, data)
-
-
-@cache
-def _confirmation() -> Callable[[Resource, bytes, bytes], ObjectMeta | None]:
-    from pilotage.meta.confirmation import new_metadata  # reads do without it
-
-    return new_metadata
 
 
 def _assign(obj: msgspec.Struct, fresh: msgspec.Struct) -> None:

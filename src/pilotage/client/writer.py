@@ -8,7 +8,7 @@ from typing import Any, TypeVar, Unpack, overload
 from pilotage.client.fieldnames import check_document, check_patch
 from pilotage.client.patch import Patch, applied, patch_of
 from pilotage.client.session import ANSWERED_WHOLE, CallTarget, Session, WriteArguments, add_target
-from pilotage.client.targets import confirm_content, replace_content
+from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
 from pilotage.errors.keywords import check_keywords
 from pilotage.meta import objects
@@ -48,14 +48,9 @@ class Writer:
         place = await self._session.place_for(obj)
         check_document("create", obj, place, self.scheme)
         write = self._session.write_options(**options)
-        fresh = obj if isinstance(obj, Resource) and objects.origin_of(obj) is None else None
         body = objects.updated(obj)
-        request = self._session.request(place, verb=Verb.CREATE, write=write, body=body, encoded=(body, fresh))
-        answer = (await self._session.call(place, request)).body
-        if fresh is not None:
-            confirm_content(fresh, body, answer)
-        else:
-            replace_content(obj, answer)
+        request = self._session.request(place, verb=Verb.CREATE, write=write, body=body, encoded=body)
+        replace_content(obj, (await self._session.call(place, request)).body)
         return obj
 
     async def update(self, obj: W, *, subresource: str = "", **options: Unpack[WriteArguments]) -> W:
@@ -75,7 +70,7 @@ class Writer:
             subresource=subresource,
             write=self._session.write_options(**options),
             body=body,
-            encoded=(body, None),
+            encoded=body,
         )
         replace_content(obj, await self._whole(place, subresource, (await self._session.call(place, request)).body))
         return obj

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from typing import TypeAlias
 
 from pilotage.errors import Cause
 from pilotage.meta.forms import Kind
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import MetadataOnly
 from pilotage.meta.values import Value
 from pilotage.rest.fence import Fence
@@ -147,10 +145,6 @@ class AuditAnnotations(dict[str, str]):
     """Whether the log has the objects of requests."""
 
 
-EncodedObject: TypeAlias = "tuple[bytes, Resource | None]"
-"""The bytes of an object beside the object itself; None if it does not have all that is in the bytes."""
-
-
 class APIRequest(Value, frozen=True):
     """One request. `name` is empty for collections, `namespace` for cluster-scoped kinds and for all namespaces."""
 
@@ -166,9 +160,9 @@ class APIRequest(Value, frozen=True):
     write: WriteOptions = WriteOptions()
     delete: DeleteOptions = DeleteOptions()
     body: bytes = b""
-    encoded: EncodedObject | None = None
-    """The object of this process that the body was encoded from: no field is in it twice, and a server in the process
-    need not decode it. It counts only beside the very same bytes: a transport may have changed the body."""
+    encoded: bytes | None = None
+    """The body, if it was encoded from an object in this process: no field is in it twice. It counts only if it is the
+    very same bytes: a transport may have changed the body."""
     content_type: str = ""
     """Of the body; empty means JSON. For a patch it is the PatchType's value."""
     user_agent: str = ""

@@ -136,7 +136,7 @@ bolts = st.builds(
 def test_an_object_of_this_process_is_created_as_one_from_the_wire(bolt: Bolt) -> None:
     body = objects.encode(bolt)
     request = APIRequest(Verb.CREATE, BOLTS, namespace="default", body=body)
-    by_object, by_other_bytes = replace(request, encoded=(body, bolt)), replace(request, body=_indented(body))
+    by_object, by_other_bytes = replace(request, encoded=body), replace(request, body=_indented(body))
     outcomes = [asyncio.run(_outcome(each)) for each in (request, by_object, by_other_bytes)]
     assert outcomes[0] == outcomes[1] == outcomes[2]
 
@@ -155,13 +155,34 @@ def _indented(body: bytes) -> bytes:
     return json.dumps(json.loads(body), indent=1).encode()
 
 
+async def test_a_tuple_is_checked_and_stored_as_the_list_that_it_is_in_json() -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, crd(Bolt))
+        client = pt.Client(api.registry)
+        twice: Any = (Part(name="a"), Part(name="a"))
+        with pytest.raises(Invalid, match=r"spec\.parts\[1\]: Duplicate value"):
+            await client.create(Bolt(metadata=pt.ObjectMeta(name="a", namespace="default"), spec=BoltSpec(parts=twice)))
+        finalizers: Any = ("example.com/a",)
+        bolt = await client.create(Bolt(metadata=pt.ObjectMeta(name="a", namespace="default", finalizers=finalizers)))
+        assert bolt.metadata.finalizers == ["example.com/a"]
+
+
+async def test_a_namespace_of_the_path_that_is_invalid_is_refused_though_the_object_is_valid() -> None:
+    request = APIRequest(
+        Verb.CREATE, BOLTS, namespace="A_b", body=objects.encode(Bolt(metadata=pt.ObjectMeta(name="a")))
+    )
+    async with opened(namespace_lifecycle=False) as api:
+        await api.create(DEFINITIONS, crd(Bolt))
+        with pytest.raises(Invalid, match=r"metadata\.namespace"):
+            await api.registry.call(request)
+
+
 async def test_bytes_that_a_transport_has_changed_count_and_not_the_object() -> None:
-    bolt = Bolt(metadata=pt.ObjectMeta(name="a"))
-    body = objects.encode(bolt)
+    body = objects.encode(Bolt(metadata=pt.ObjectMeta(name="a")))
     async with opened() as api:
         await api.create(DEFINITIONS, crd(Bolt))
         changed = body.replace(b'"red"', b'"blue"')
-        request = APIRequest(Verb.CREATE, BOLTS, namespace="default", body=changed, encoded=(body, bolt))
+        request = APIRequest(Verb.CREATE, BOLTS, namespace="default", body=changed, encoded=body)
         await api.registry.call(request)
         assert (await api.get(BOLTS, "a", "default"))["spec"]["colour"] == "blue"
 

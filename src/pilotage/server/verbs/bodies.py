@@ -13,17 +13,16 @@ from pilotage.errors import (
     DecodeError,
     UnsupportedMediaType,
 )
+from pilotage.meta import objects
 from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
-from pilotage.meta.objects import document_of
 from pilotage.meta.text import gojson, jsontext
 from pilotage.meta.validation.objectmeta import is_plain
 from pilotage.rest.negotiation import PROTOBUF, YAML
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.codec.scalars import Mismatch
-from pilotage.server.offload import LARGE
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.embedded import normalize_embedded
 from pilotage.server.verbs.fieldproblems import MAX_UNKNOWN, FieldProblems, duplicate_fields
@@ -179,7 +178,7 @@ def _decoded(request: APIRequest, info: ResourceInfo, problems: FieldProblems) -
     media = request.content_type or "application/json"
     if media == "application/json":
         if (found := _accepted(request, info)) is not None:
-            problems.accepted = True
+            problems.plain_metadata = problems.accepted = True
             return found
         document = gojson.read(request.body)
         if not is_encoded(request) and (request.write.field_validation != "Ignore" or not info.custom):
@@ -203,23 +202,23 @@ def _decoded(request: APIRequest, info: ResourceInfo, problems: FieldProblems) -
 
 
 def _accepted(request: APIRequest, info: ResourceInfo) -> Document | None:
-    """The document of an object to be created that is in this process, if its schema accepts it: no JSON is read then.
+    """The document of an object of this process that is to be created, if its metadata and its schema accept it.
 
-    What is not accepted is read as all bodies are, with their limits. A large one is read in a thread, where its object
-    might be changed meanwhile.
+    Then no limit of documents matters. What is not accepted is read as all bodies are. The bytes are decoded, not the
+    object: it may have values that JSON does not have, as tuples are, and may be changed meanwhile.
     """
-    if request.verb is not Verb.CREATE or not is_encoded(request) or len(request.body) >= LARGE:
+    if request.verb is not Verb.CREATE or not is_encoded(request) or info.schema is None:
         return None
-    obj = request.encoded[1] if request.encoded is not None else None
-    if obj is None or info.schema is None:
+    try:
+        document = objects.read(request.body)
+    except DecodeError:
         return None
-    document = document_of(obj)
-    return document if info.schema.accepts(document) else None
+    return document if is_plain(document.get("metadata")) and info.schema.accepts(document) else None
 
 
 def is_encoded(request: APIRequest) -> bool:
     """Whether the body was encoded from an object in this process."""
-    return request.encoded is not None and request.encoded[0] is request.body
+    return request.encoded is not None and request.encoded is request.body
 
 
 def sorted_keys(value: Any) -> Any:
@@ -330,7 +329,7 @@ def _check_api_version(api_version: str, info: ResourceInfo, request: APIRequest
 def normalize_metadata(document: Document, info: ResourceInfo, request: APIRequest, problems: FieldProblems) -> None:
     """Ensure that metadata exists, has the right types, and no unknown fields."""
     metadata = document.get("metadata")
-    if is_plain(metadata):
+    if problems.plain_metadata or is_plain(metadata):
         problems.plain_metadata = True
         return
     if metadata is None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pilotage.errors import Cause, RequestTooLarge
 from pilotage.meta.documents import Document, make_whole, nulls_in
+from pilotage.meta.validation.names import dns_1123_label
 from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.rest.request import APIRequest, PatchType
 from pilotage.schema.structural import DefaultsTooLargeError
@@ -41,6 +42,7 @@ def default_create(
         and schema is not None
         and info.strategy.scale is None  # all rules of the kind are in its schema
         and "status" not in document  # which may be dropped, and required
+        and not (info.namespaced and dns_1123_label(document["metadata"]["namespace"]))  # it may be that of the path
         and (problems.accepted or schema.accepts(document))
     ):
         return True, problems.report(request, info)
@@ -123,14 +125,11 @@ def _drop_empty_lists(info: ResourceInfo, document: Document) -> None:
             del holder[name]
 
 
-def validate_create(info: ResourceInfo, request: APIRequest, document: Document, accepted: bool = False) -> list[Cause]:
-    """Everything that is wrong with a new object; a valid one is brought into its stored form.
-
-    Of one that `default_create` has accepted, only what its strategy checks besides.
-    """
+def validate_create(info: ResourceInfo, request: APIRequest, document: Document) -> list[Cause]:
+    """Everything that is wrong with a new object; a valid one is brought into its stored form."""
     strategy = info.strategy
-    metadata = [] if accepted else meta.create_causes(document["metadata"], strategy, namespaced=info.namespaced)
-    causes = [] if accepted else schema_causes(info, request, document, None, metadata)
+    metadata = meta.create_causes(document["metadata"], strategy, namespaced=info.namespaced)
+    causes = schema_causes(info, request, document, None, metadata)
     causes += _first(strategy.validate(document))
     if not causes or strategy.metadata_checks.update != UNCHECKED:  # else it is checked after the rest
         causes = metadata + causes
