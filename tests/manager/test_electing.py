@@ -12,7 +12,7 @@ from pilotage.cluster.fencing import current_fences
 from pilotage.errors import Forbidden
 from pilotage.manager.election.elector import ElectorClocks, LeaderCallbacks, LeaderElector
 from pilotage.manager.election.lease import LeaseLock
-from pilotage.manager.election.resourcelock import LeaderElectionRecord
+from pilotage.manager.election.resourcelock import JITTER, LeaderElectionRecord
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.rest.fence import LeaderTerm
 
@@ -186,12 +186,26 @@ async def test_the_fence_has_the_term_of_the_lease(world: World) -> None:
     assert elector.fence.term is None  # without its cluster, the term is not sent: it would not be known where
 
 
+class Steady(random.Random):
+    """Chooses the same jitter each time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._chosen = (seconds / 2 - 1) / JITTER  # of the default retry period of two seconds
+
+    def random(self) -> float:
+        return self._chosen
+
+
+@pytest.mark.parametrize("seconds", [14.95 / 7, 2.5], ids=["just before it expires", "earlier"])
 @pytest.mark.virtual_time
-async def test_a_lease_that_is_released_is_taken_at_once_and_one_that_expires_to_the_moment() -> None:
+async def test_a_lease_that_is_released_is_taken_at_once_and_one_that_expires_to_the_moment(seconds: float) -> None:
+    """Whenever the last attempt before that is."""
     async with Cluster.embedded() as cluster:
         locks = [LeaseLock(cluster.client, "default", "leader") for _ in range(3)]
+        clocks = ElectorClocks(chooser=Steady(seconds))
         first, second, third = (
-            LeaderElector(lock, identity=name) for lock, name in zip(locks, ("1", "2", "3"), strict=True)
+            LeaderElector(lock, identity=name, clocks=clocks) for lock, name in zip(locks, ("1", "2", "3"), strict=True)
         )
         await first.acquire()
         waiting = asyncio.ensure_future(second.acquire())

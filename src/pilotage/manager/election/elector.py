@@ -230,7 +230,7 @@ class LeaderElector:
             end = min(until, expiry) if expiry > begun else until  # expired: the last attempt has failed
             self._changed.clear()
             try:
-                async with asyncio.timeout(max(end - now, period / 20)):
+                async with asyncio.timeout(end - now if end > now else period / 20):
                     changed = await self._changed.wait()
             except TimeoutError:
                 return
