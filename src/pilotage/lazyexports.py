@@ -32,6 +32,10 @@ def lazy_exports(package: str) -> tuple[Callable[[str], object], Callable[[], li
             return sorted(modules())
         if name.startswith("__") or name not in modules():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if package == "pilotage":
+            # msgspec imports its own modules. If one thread begins with msgspec and another one with a module
+            # of it, each waits for the other, and Python raises an error in one of them.
+            import_module("msgspec")
         container = import_module(modules()[name])
         value = getattr(container, name, None)
         if value is None:  # a module of a package, which is an attribute once it is imported
