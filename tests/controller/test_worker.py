@@ -21,8 +21,9 @@ from pilotage.controller import (
     reconcile_id,
 )
 from pilotage.controller.controller import ManagerSettings
-from pilotage.errors import AlreadyExists, ApiError, Conflict, NotFound, StaleCache
+from pilotage.errors import AlreadyExists, ApiError, Conflict, InvalidDefinition, NotFound, StaleCache
 from pilotage.manager.failures import ReconcileFailure
+from pilotage.manager.options import ManagerOptions
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.telemetry.logs import logged_fields
 from pilotage.testing.loop import run
@@ -258,6 +259,14 @@ async def test_each_failure_is_passed_to_the_callback_of_the_manager(caplog: pyt
     ]
     assert (failures[0].error, failures[-1].error) == (first, last)
     assert caplog.text.count("Callback on_reconcile_failure failed") == 3
+
+
+def test_a_callback_for_failures_cannot_be_async() -> None:
+    async def note(failure: ReconcileFailure) -> None:
+        raise AssertionError
+
+    with pytest.raises(InvalidDefinition, match="on_reconcile_failure is async"):
+        ManagerOptions(on_reconcile_failure=note)  # type: ignore[arg-type]
 
 
 class Odd(BaseException):

@@ -237,8 +237,9 @@ class Worker:
         else:
             log.exception("Reconciler error", error=error)
         if job.on_failure is not None:
+            is_retried = not is_terminal(error)
             failure = ReconcileFailure(
-                job.controller, request.namespace, request.name, error, is_retried=not is_terminal(error)
+                job.controller, str(request), request.namespace, request.name, error, is_retried=is_retried
             )
             try:
                 job.on_failure(failure)

@@ -12,6 +12,8 @@ class ReconcileFailure:
 
     controller: str
     """The name of the controller."""
+    request: str
+    """NAMESPACE/NAME, or what `str` returns for a request of your own."""
     namespace: str
     """The namespace of the request; empty for a cluster-scoped kind."""
     name: str
@@ -20,11 +22,6 @@ class ReconcileFailure:
     """What was raised, with its traceback."""
     is_retried: bool = True
     """Whether the request is retried: not after a TerminalError."""
-
-    @property
-    def request(self) -> str:
-        """NAMESPACE/NAME of the object."""
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 OnReconcileFailure = Callable[[ReconcileFailure], None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -207,6 +208,11 @@ class ManagerOptions:
             raise InvalidDefinition(
                 f"leader_election_resource_lock must be 'leases', not {self.leader_election_resource_lock!r}; "
                 "for a custom lock use leader_election_resource_lock_interface"
+            )
+        if inspect.iscoroutinefunction(self.on_reconcile_failure):
+            raise InvalidDefinition(
+                "on_reconcile_failure is async, but it is called between two reconciles and cannot await: use a plain "
+                "function that puts the failure on a queue"
             )
         self._check_namespaces()
         if self.leader_election:

@@ -82,6 +82,35 @@ def test_a_command_does_not_wait_for_many_reconciles_that_all_fail(
     assert failed.errors.endswith("; and 7 more\n")
 
 
+class RegionalRequest(pt.Request, frozen=True):
+    region: str = "eu"
+
+    def __str__(self) -> str:
+        return f"{self.region}:{self.name}"
+
+
+async def fail_everywhere(request: RegionalRequest) -> None:
+    raise ValueError("this cannot be done")
+
+
+def fail_for_each_region(manager: pt.Manager) -> None:
+    def regional(todo: Todo) -> list[RegionalRequest]:
+        return [RegionalRequest(todo.metadata.name)]
+
+    pt.ControllerBuilder(manager).named("regions").watches(Todo, pt.enqueue_requests_from(regional)).complete(
+        fail_everywhere
+    )
+
+
+def test_a_reconcile_that_fails_for_a_request_of_its_own_is_reported(
+    todo: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pilotage.cli.kit.reconciling.FAILING_SECONDS", 0.1)
+    todo.tool.setup = fail_for_each_region
+    failed = todo.run("create", "todo", "moon", "--set", "spec.text=x")
+    assert (failed.code, "regions eu:moon: ValueError: this cannot be done" in failed.errors) == (5, True)
+
+
 def test_reconcile_does_what_is_due_and_no_more_unless_it_is_asked_to(todo: Console) -> None:
     def reconciled() -> int:
         return len(todo.output("logs", "todo", "milk").splitlines())
