@@ -69,6 +69,8 @@ class WebSocket:
 
     def received(self, data: bytes) -> bytes:
         """The answers to the pings in `data`. After a close, or what no client may send, the stream has `ended`."""
+        if self.ended:
+            return b""
         if self._rest:
             data = self._rest + data
         answers: list[bytes] = []
@@ -81,7 +83,7 @@ class WebSocket:
             if end == position:
                 break
             position = end
-        self._rest = data[position:]
+        self._rest = b"" if self.ended else data[position:]
         return b"".join(answers)
 
     def last(self) -> bytes:
