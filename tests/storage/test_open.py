@@ -66,6 +66,8 @@ async def test_memory_for_a_server_counts_from_the_time_in_microseconds() -> Non
         ("etcd://127.0.0.1:2379", "etcd://127.0.0.1:2379"),
         ("etcd://root:secret@a:2379,b:2379/prefix?ca=ca.crt", "etcd://root@a:2379,b:2379/prefix?ca=ca.crt"),
         ("etcd://root:se@cret@a:2379", "etcd://root@a:2379"),
+        ("etcd://me@here:secret@a:2379", "etcd://me@here@a:2379"),
+        ("etcd://me@a:2379,b:2379", "etcd://me@a:2379,b:2379"),
     ],
 )
 def test_a_url_is_printed_without_its_password(url: str, shown: str) -> None:

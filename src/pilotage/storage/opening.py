@@ -30,7 +30,7 @@ async def open_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) 
 
 def url_without_password(url: str) -> str:
     """The URL of a storage as it may be printed."""
-    return re.sub(r"^(\w+://[^/@:]*):[^/]*@", r"\1@", url)
+    return re.sub(r"^(\w+://[^/:]*):[^/]*@", r"\1@", url)
 
 
 async def open_served_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) -> Storage:
