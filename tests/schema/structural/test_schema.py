@@ -174,6 +174,15 @@ def test_a_pattern_that_is_no_re2_is_refused_when_compiled() -> None:
     assert "(?=" in str(caught.value)
 
 
+@pytest.mark.parametrize(("port", "valid"), [(2**63 - 1, True), (-(2**63), True), (2**63, False), (10**20, False)])
+def test_an_integer_beyond_64_bits_is_no_int_or_string(port: int, valid: bool) -> None:
+    spec = {"type": "object", "properties": {"port": {"x-kubernetes-int-or-string": True}}}
+    schema = StructuralSchema.compile({"type": "object", "properties": {"spec": spec}})
+    document = {"apiVersion": "a/v1", "kind": "A", "metadata": {}, "spec": {"port": port}}
+    text = 'Invalid value: "number": spec.port in body must be of type integer,string: "number"'
+    assert [cause.message for cause in schema.validate(document)] == ([] if valid else [text])
+
+
 RECURSIVE: dict[str, Any] = {
     "Node": {
         "type": "object",

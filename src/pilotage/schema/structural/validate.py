@@ -67,6 +67,8 @@ class Validator:
         checks: list[Check] = []
         if not values.accepts(node, kind):
             checks.append(values.type_check(node, kind))
+        elif kind is int and node.int_or_string:
+            checks.append(values.int64_check(node))
         if kind is not type(None):
             checks += combinators
         if kind is str:

@@ -80,6 +80,18 @@ def type_check(node: Node, kind: type) -> Check:
     return check
 
 
+def int64_check(node: Node) -> Check:
+    """Reports an integer beyond 64 bits, which is a float for Kubernetes."""
+    low, high = _INTEGERS["int64"]
+    too_large = type_check(node, float)
+
+    def check(value: int, path: Path, key: Any, out: list[Problem]) -> None:
+        if not low <= value <= high:
+            too_large(math.inf, path, key, out)
+
+    return check
+
+
 def enum_check(node: Node) -> Check | None:
     """Reports a value that is not in `enum`. 1 equals 1.0, but true does not equal 1."""
     allowed = node.schema.get("enum")
