@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -145,13 +145,14 @@ class Registry:
     # A caller that has resolved the request already, such as the HTTP handler, passes its resource info: the request is
     # not authorized again, and is inside the block of `context.request()`.
 
-    async def call(self, request: APIRequest, info: ResourceInfo | None = None) -> Response:
+    def call(self, request: APIRequest, info: ResourceInfo | None = None) -> Coroutine[Any, Any, Response]:
         request = self._limited(request)
         block = self.context.request() if info is None else NO_REQUEST
-        if block is NO_REQUEST:
-            return await self._answer(request, info)
+        return self._answer(request, info) if block is NO_REQUEST else self._answer_in(block, request)
+
+    async def _answer_in(self, block: AbstractAsyncContextManager[None], request: APIRequest) -> Response:
         async with block:
-            return await self._answer(request, info)
+            return await self._answer(request, None)
 
     async def _answer(self, request: APIRequest, info: ResourceInfo | None) -> Response:
         while True:

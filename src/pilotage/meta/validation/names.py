@@ -47,7 +47,7 @@ _NAME_PART_TEXT = f"must consist of alphanumeric characters, '-', '_' or '.', an
 
 def dns_1123_label(value: str) -> list[str]:
     """The names of namespaces, and other names that become one part of a DNS name."""
-    if len(value) <= 63 and _is_label(value):
+    if len(value) <= 63 and is_label(value):
         return []
     messages = _too_long(value, 63, "characters")
     if _is_label(value):
