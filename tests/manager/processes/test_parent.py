@@ -132,6 +132,15 @@ async def test_a_process_that_fails_ends_the_others_in_order(tmp_path: Path) -> 
     assert log.count("All controllers shut down gracefully") == 1
 
 
+def test_a_process_that_is_interrupted_prints_no_traceback(capfd: pytest.CaptureFixture[str]) -> None:
+    async def main() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(parent.ProcessFailed, match="process 1 ended with exit code 130"):
+        run_processes(main, 1)
+    assert "Traceback" not in capfd.readouterr().err
+
+
 @pytest.mark.long
 async def test_no_process_outlives_its_parent(tmp_path: Path) -> None:
     async with running(tmp_path / "work.db") as started:

@@ -49,7 +49,10 @@ def run(main: Main, number: int, channel: socket.socket, others: list[socket.soc
     process.register()
     threading.Thread(target=_answer, args=(channel,), name="pilotage parent", daemon=True).start()
     with log_context(process=number):
-        asyncio.run(main())
+        try:
+            asyncio.run(main())
+        except KeyboardInterrupt:  # the last Ctrl-C of the user; multiprocessing would print a traceback
+            raise SystemExit(128 + signal.SIGINT) from None
 
 
 def _answer(channel: socket.socket) -> None:
