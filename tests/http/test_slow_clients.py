@@ -18,7 +18,7 @@ from tests.http import raw
 from tests.http.raw import until
 
 HEAD = b"POST / HTTP/1.1\r\nHost: h\r\n"
-WITHIN = 60.0  # seconds: many times the limit in question
+WITHIN = 60.0  # seconds: many times the limit in question, and less than the other limits of each test
 
 
 async def answer(request: HTTPRequest) -> HTTPResponse:
@@ -40,9 +40,9 @@ async def assert_others_are_served(server: Server) -> None:
 @pytest.mark.parametrize(
     ("start", "limits"),
     [
-        (b"", HTTPLimits(header_seconds=0.1, body_seconds=60)),
-        (HEAD + b"Content-Length: 1000\r\n\r\n", HTTPLimits(header_seconds=60, body_seconds=0.1)),
-        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", HTTPLimits(header_seconds=60, body_seconds=0.1)),
+        (b"", HTTPLimits(header_seconds=0.1, body_seconds=1000)),
+        (HEAD + b"Content-Length: 1000\r\n\r\n", HTTPLimits(header_seconds=1000, body_seconds=0.1)),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", HTTPLimits(header_seconds=1000, body_seconds=0.1)),
     ],
     ids=["head", "body", "chunks"],
 )
@@ -74,13 +74,15 @@ async def test_hundreds_of_half_sent_requests_do_not_hinder_others() -> None:
 
 
 async def test_a_connection_that_never_sends_is_closed() -> None:
-    async with serve(answer, limits=HTTPLimits(header_seconds=0.05)) as server, raw.connect(server.port) as client:
+    limits = HTTPLimits(header_seconds=0.05, idle_seconds=1000)
+    async with serve(answer, limits=limits) as server, raw.connect(server.port) as client:
         async with asyncio.timeout(WITHIN):
             assert await client.receive() == b""
 
 
 async def test_an_idle_connection_is_closed_after_its_time() -> None:
-    async with serve(answer, limits=HTTPLimits(idle_seconds=0.05)) as server, raw.connect(server.port) as client:
+    limits = HTTPLimits(idle_seconds=0.05, header_seconds=1000)
+    async with serve(answer, limits=limits) as server, raw.connect(server.port) as client:
         client.send(HEAD + b"\r\n")
         await client.response()
         async with asyncio.timeout(WITHIN):
