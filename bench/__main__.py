@@ -126,7 +126,7 @@ async def verbs(client: pt.Client, label: str, *, pid: int = 0, count: int = COU
     return figures
 
 
-LEAST = {"get": 20_000, "get 64": 20_000}
+LEAST = {"create": 10_000, "create 1": 10_000, "get": 20_000, "get 64": 20_000}
 LEAST_DURABLE = {"create": 3_000, "create 1": 1_000}
 """The rates in process that are aimed at on two quiet cores; those of SQLite where the disk is fast enough."""
 

@@ -114,3 +114,23 @@ def test_a_write_is_stored_in_the_storage_version() -> None:
     assert kept["apiVersion"] == "test.example.com/v1"
     assert kept["spec"] == {"size": 1, "old": "x"}
     assert document["spec"] == {"size": 1, "new": "z"}, "the caller's own document is left alone"
+
+
+def test_a_field_set_that_many_objects_share_is_stored_as_any_other() -> None:
+    fields: dict[str, Any] = {"f:spec": {"f:size": {}, 'k:{"name":"é"}': {".": {}}}}
+    entries = [{"manager": "a", "operation": "Update", "fieldsV1": fields}]
+    document = {"apiVersion": "v1", "kind": "K", "metadata": {"name": "a", "managedFields": entries}}
+    before = records.encode(document)
+    records.share_fields(fields)
+    assert records.encode(document) == before
+    assert entries[0]["fieldsV1"] is fields, "the document is left alone"
+    changed = [entries[0] | {"fieldsV1": {"f:spec": {}}}]
+    assert json.loads(records.encode(document | {"metadata": {"managedFields": changed}}))["metadata"] == {
+        "managedFields": changed
+    }
+
+
+def test_a_limited_number_of_shared_field_sets_is_remembered() -> None:
+    for number in range(3000):
+        records.share_fields({f"f:{number}": {}})
+    assert len(records._shared) <= records._MAX_SHARED

@@ -14,6 +14,7 @@ import msgspec
 
 from pilotage.errors import RequestTooLarge, StorageBroken
 from pilotage.meta.documents import Document
+from pilotage.meta.fields.sets import FieldSet
 from pilotage.server.codec import verbatim
 from pilotage.storage.interface import Entry
 
@@ -28,6 +29,9 @@ _HEAD: Document = {"apiVersion": "", "kind": "", "metadata": {}}
 """The fields that come first, in this order."""
 _decoder: msgspec.json.Decoder[Document] = msgspec.json.Decoder()
 _encode = msgspec.json.Encoder().encode
+_MAX_SHARED = 1024
+_shared: dict[int, tuple[FieldSet, msgspec.Raw]] = {}
+"""Field sets that many new objects have, with their bytes, by their `id`: as long as they are here, it is unique."""
 
 
 Conversions: TypeAlias = dict[tuple[str, bytes], Document]
@@ -75,7 +79,17 @@ def encode(document: Document) -> bytes:
     metadata = stored["metadata"] = dict(document["metadata"])
     metadata.pop("resourceVersion", None)
     metadata.pop("selfLink", None)
+    entries = metadata.get("managedFields")
+    if entries and len(entries) == 1 and (shared := _shared.get(id(entries[0].get("fieldsV1")))) is not None:
+        metadata["managedFields"] = [entries[0] | {"fieldsV1": shared[1]}]
     return _encode(stored)
+
+
+def share_fields(fields: FieldSet) -> None:
+    """Remember the bytes of a field set that many new objects have. From now on it is not changed."""
+    if len(_shared) >= _MAX_SHARED:
+        _shared.clear()
+    _shared[id(fields)] = fields, msgspec.Raw(_encode(fields))
 
 
 def encode_plain(document: Document) -> bytes:
@@ -133,8 +147,8 @@ def internal(data: bytes, info: ResourceInfo) -> Document:
 
 def stamp(value: bytes, revision: int) -> bytes:
     """Stored bytes with their resource version."""
-    at = value.index(_METADATA) + len(_METADATA)
-    return b'%b"resourceVersion":"%d",%b' % (value[:at], revision, value[at:])
+    head, mark, rest = value.partition(_METADATA)
+    return b'%b%b"resourceVersion":"%d",%b' % (head, mark, revision, rest)
 
 
 def unstored(value: bytes, metadata: Document, fields: Sequence[str] = _NOT_STORED) -> bytes:

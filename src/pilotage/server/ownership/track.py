@@ -14,6 +14,7 @@ from pilotage.meta.fields.sets import FieldSet
 from pilotage.meta.fields.tracking import FieldWriter
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest
+from pilotage.server import records
 from pilotage.server.ownership import kinds
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.transaction import MAX_VALUE_BYTES
@@ -61,6 +62,7 @@ def _known_fields(ownership: kinds.FieldOwnership, empty: Document, document: Do
             if len(ownership.created) >= _MAX_OUTLINES:
                 ownership.created.clear()
             ownership.created[found_outline] = found
+            records.share_fields(found)
     return found
 
 
