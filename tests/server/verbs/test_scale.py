@@ -98,6 +98,22 @@ async def test_a_scale_is_applied() -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (scale(spec={"replicas": "9"}), r"\.spec\.replicas: expected numeric \(int or float\), got string"),
+        (scale(spec={"replica": 9}), r"\.spec\.replica: field not declared in schema"),
+        (scale(kind="Deployment"), "invalid object type: autoscaling/v1, Kind=Deployment"),
+    ],
+)
+async def test_what_is_not_a_scale_is_not_applied(body: Any, message: str) -> None:
+    async with opened() as api:
+        await deployed(api)
+        write = WriteOptions(field_manager="scaler", force=True)
+        with pytest.raises(ApiError, match=message):
+            await call(api, Verb.PATCH, body, content_type=PatchType.APPLY.value, write=write)
+
+
+@pytest.mark.parametrize(
     ("body", "error", "message"),
     [
         (scale(spec={"replicas": -1}), Invalid, 'Scale.autoscaling "one" is invalid: spec.replicas: Invalid value: -1'),
@@ -158,8 +174,10 @@ async def test_a_custom_resource_has_its_scale_at_the_paths_of_its_definition() 
         merge: dict[str, Any] = {"resource": WIDGETS, "content_type": PatchType.MERGE.value}
         with pytest.raises(BadRequest, match="cannot be empty"):
             await call(api, Verb.PATCH, {"metadata": {"labels": {"a": "b"}}}, **merge)
-        await call(api, Verb.PATCH, {"spec": {"replicas": 2}}, **merge)
+        await call(api, Verb.PATCH, {"metadata": {"uid": "u"}, "spec": {"replicas": 2}}, **merge)  # no precondition
         await api.patch(WIDGETS, "one", {"status": {"count": 1, "s": "x=y"}}, "default", "status")
+        applying = {"content_type": PatchType.APPLY.value, "write": WriteOptions(field_manager="scaler")}
+        await call(api, Verb.PATCH, scale(spec={"replicas": 2}), resource=WIDGETS, **applying)
         found = await call(api, Verb.GET, resource=WIDGETS)
         assert (found["spec"], found["status"]) == ({"replicas": 2}, {"replicas": 1, "selector": "x=y"})
         assert (await api.get(WIDGETS, "one", "default"))["spec"] == {"count": 2}

@@ -39,8 +39,8 @@ from pilotage.server.writes import steps
 
 _UNSET = -(2**31)
 """The replicas of a custom resource without replicas, for a patch."""
-NextScale = Callable[[Document, Document], tuple[Document, list[str]]]
-"""Maps the stored object and its Scale to the new Scale, with warnings."""
+NextScale = Callable[[Document], tuple[Document, list[str]]]
+"""Maps the Scale of the stored object to the new Scale, with warnings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,9 @@ class Scaler:
             current = scale_of(old, paths)
             if request.verb is Verb.PATCH and not has_replicas(old, paths):
                 current["spec"]["replicas"] = _UNSET
-            scale, warnings = read(current, old)
+            scale, warnings = read(current)
+            if request.verb is Verb.UPDATE or not info.custom:  # a patch of a custom resource has no such precondition
+                check_uid(of_scale, request, scale, old)
             if info.custom:
                 check_version(of_scale, scale, old, request.name)
             document = _next_object(info, old, scale, paths)
@@ -90,9 +92,11 @@ class Scaler:
 
     async def _apply(self, info: ResourceInfo, request: APIRequest, paths: ScalePaths) -> Response:
         """Apply a Scale as the part of the object that it represents."""
+        configuration.check_manager(request)
         config, _ = configuration.read(request.body)
         of_scale = _scale_info(info)
-        bodies.check_kind(config, of_scale, request)
+        configuration.check_kind(of_scale, config)
+        configuration.check_types(of_scale, config)
         metadata = config.get("metadata") or {}
         applied: Document = {"metadata": metadata, "apiVersion": info.gvk.api_version, "kind": info.gvk.kind}
         spec = config.get("spec")
@@ -108,25 +112,18 @@ def _reader_of_body(info: ResourceInfo, request: APIRequest) -> NextScale:
     document["metadata"].pop("managedFields", None)  # those of the object are not set through its Scale
     warnings = problems.report(request, info)
     check_identity(info, request, document)
-
-    def read(_: Document, old: Document) -> tuple[Document, list[str]]:
-        check_uid(info, request, document, old)
-        return document, warnings
-
-    return read
+    return lambda _: (document, warnings)
 
 
 def _reader_of_patch(info: ResourceInfo, request: APIRequest) -> NextScale:
     patch = patching.reader(info, request)
 
-    def read(current: Document, old: Document) -> tuple[Document, list[str]]:
+    def read(current: Document) -> tuple[Document, list[str]]:
         document, problems = patch(records.private(current))
         try:
             bodies.check_kind(document, info, request)
             document = bodies.fitted(document, info, request, problems)
             check_identity(info, request, document)
-            if not info.custom:  # the uid of a custom resource is not a precondition of a patch
-                check_uid(info, request, document, old)
             return document, problems.report(request, info)
         except UndecodablePatch as error:
             shown, _ = patch(records.private(current))
@@ -154,7 +151,9 @@ def _scale_info(info: ResourceInfo) -> ResourceInfo:
         info,
         mapping=replace(info.mapping, gvk=SCALE),
         strategy=Strategy(),
+        compile_schema=lambda: None,
         custom=False,
+        openapi=None,
         storage=None,
         versions={},
     )
