@@ -112,6 +112,38 @@ async def test_what_another_program_stores_meanwhile_is_left_as_it_is() -> None:
     }
 
 
+class SharedStorage(MemoryStorage):
+    """A storage in which another program stores one more entry of the tenant before each of the first commits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.theirs = ["/t/a", "/t/c", "/t/m5"]
+
+    async def commit(self, *operations: Operation) -> int:
+        if self.theirs:
+            await super().commit(Put(self.theirs.pop(0), b"theirs", expected=0))
+        return await super().commit(*operations)
+
+
+async def test_two_programs_can_store_it_at_the_same_time_in_several_commits() -> None:
+    real = SharedStorage()
+    revision = await commit(new(real, most=3), Put("/t/x", b"", expected=0))
+    found = await stored(real)
+    assert (set(found), found["/t/x"]) == ({*NAMES, "/t/x"}, revision)
+
+
+async def test_watches_have_what_another_program_has_stored_since_the_beginning() -> None:
+    inner = MemoryStorage()
+    storage = new(inner)
+    watch = storage.watch("/t/", since=storage.revision)
+    await inner.commit(Put("/t/a", b"theirs"), Put("/t/other", b"theirs"))
+    await commit(storage, Put("/t/x", b"", expected=0))
+    found: list[str] = []
+    while "/t/x" not in found:
+        found += [event.key for event in await anext(watch)]
+    assert "/t/other" in found
+
+
 async def test_two_writes_at_once_store_it_once() -> None:
     inner = MemoryStorage()
     storage = new(inner)

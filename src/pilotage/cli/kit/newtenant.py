@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 
 from msgspec.structs import replace
 
@@ -77,7 +77,7 @@ class NewTenantStorage(StorageWrapper):
         self.is_stored = False
         """Whether the tenant exists by now."""
         self.moved_at = 0
-        """The revision of the real storage before the tenant was created."""
+        """A revision of the real storage before the tenant was created, here or by another program."""
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -133,17 +133,18 @@ class NewTenantStorage(StorageWrapper):
         shown = self._contents | {entry.key: entry for entry in (await memory.list("")).entries}
         _without(shown, operations)  # a condition that does not hold opens no file
         real = await self._open_real()
-        before, commits = real.revision, memory.revision - self._begin
+        since = min(self._begin, real.revision)  # another program may have created the tenant since the beginning
         try:
-            revision = await self._store(real, shown, operations, commits)
+            revision = await self._store(real, shown, operations, memory.revision - self._begin)
         except RevisionConflict:
-            missing = {key: each for key, each in shown.items() if await real.get(key) is None}
-            if len(missing) == len(shown):
+            if len(await _missing(shown, real)) == len(shown):
                 raise
-            await self._store(real, missing, (), 0)  # another program creates the tenant at the same time
-            await self._move(real, before)
+            while missing := await _missing(shown, real):
+                with suppress(RevisionConflict):  # another program creates the tenant at the same time
+                    await self._store(real, missing, (), 0)
+            await self._move(real, since)
             return await real.commit(*operations)
-        await self._move(real, before)
+        await self._move(real, since)
         return revision
 
     async def _move(self, real: Storage, since: int) -> None:
@@ -164,6 +165,10 @@ class NewTenantStorage(StorageWrapper):
             del puts[:size]
             commits -= 1
         return await real.commit(*puts, *left) if puts or left else real.revision
+
+
+async def _missing(shown: dict[str, Entry], real: Storage) -> dict[str, Entry]:
+    return {key: each for key, each in shown.items() if await real.get(key) is None}
 
 
 def _without(shown: dict[str, Entry], operations: Sequence[Operation]) -> list[Operation]:
