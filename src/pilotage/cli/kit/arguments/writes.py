@@ -25,7 +25,9 @@ def add_apply(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="--prune may delete all objects of the applied kinds")
     parser.add_argument("--force-conflicts", action="store_true", help="take over fields that another program has set")
     parser.add_argument(
-        "--server-side", action="store_true", help="print the result as kubectl does; apply is always server-side"
+        "--server-side",
+        action="store_true",
+        help="print what kubectl apply --server-side prints; apply is always server-side",
     )
     flags.dry_run(parser)
     flags.validate(parser)
