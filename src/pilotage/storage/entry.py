@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -10,19 +12,19 @@ MAX_COMMIT_OPERATIONS = 1024
 """The maximum number of operations in one commit."""
 
 
-class Entry:
-    """A value under a key, as one commit wrote it. Immutable, except `memo`: what a reader has decoded."""
+class Entry(msgspec.Struct, eq=False, gc=False):
+    """A value under a key, as one commit wrote it. Immutable, except `memo`: what a reader has decoded.
 
-    __slots__ = ("created", "key", "memo", "revision", "value")
+    It is in no reference cycle. The garbage collector does not look at it: a storage may have hundreds of thousands.
+    """
 
-    def __init__(self, key: str, value: bytes, revision: int, created: int) -> None:
-        self.key = key
-        self.value = value
-        self.revision = revision
-        """The commit that wrote this value."""
-        self.created = created
-        """The commit that created the key (after its last deletion)."""
-        self.memo: Any = None
+    key: str
+    value: bytes
+    revision: int
+    """The commit that wrote this value."""
+    created: int
+    """The commit that created the key (after its last deletion)."""
+    memo: Any = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Entry) and self._identity() == other._identity()
