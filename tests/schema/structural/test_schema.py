@@ -183,6 +183,17 @@ def test_an_integer_beyond_64_bits_is_no_int_or_string(port: int, valid: bool) -
     assert [cause.message for cause in schema.validate(document)] == ([] if valid else [text])
 
 
+@pytest.mark.parametrize(
+    "contents", [{"x-kubernetes-preserve-unknown-fields": True}, {"additionalProperties": {"type": "string"}}]
+)
+def test_a_field_that_is_required_without_a_schema_must_be_there(contents: dict[str, Any]) -> None:
+    spec = {"type": "object", "required": ["name"], **contents}
+    schema = StructuralSchema.compile({"type": "object", "properties": {"spec": spec}})
+    document: dict[str, Any] = {"apiVersion": "a/v1", "kind": "A", "metadata": {}, "spec": {}}
+    assert [cause.field for cause in schema.validate(document)] == ["spec.name"]
+    assert schema.validate(document | {"spec": {"name": "a"}}) == []
+
+
 RECURSIVE: dict[str, Any] = {
     "Node": {
         "type": "object",

@@ -108,6 +108,8 @@ def test_a_valid_document_with_its_defaults_fits(spec: dict[str, Any]) -> None:
         {"type": "array"},
         {"properties": {"a": {"type": "string"}}},
         {"type": "object", "required": ["a"]},
+        {"type": "object", "required": ["a"], "x-kubernetes-preserve-unknown-fields": True},
+        {"type": "object", "required": ["a"], "additionalProperties": {"type": "string"}},
         {"type": "object", "properties": {'"': {"type": "string"}}},
         {
             "type": "object",

@@ -120,6 +120,8 @@ class _Types:
         raise _InexpressibleError
 
     def _object(self, node: Node) -> Any:
+        if node.schema.get("required") and not node.properties:
+            raise _InexpressibleError
         if node.additional is not None:
             if node.properties:
                 raise _InexpressibleError
