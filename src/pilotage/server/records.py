@@ -14,11 +14,11 @@ import msgspec
 
 from pilotage.errors import RequestTooLarge, StorageBroken
 from pilotage.meta.documents import Document
-from pilotage.meta.fields.sets import FieldSet
 from pilotage.server.codec import verbatim
 from pilotage.storage.interface import Entry
 
 if TYPE_CHECKING:
+    from pilotage.meta.fields.sets import FieldSet
     from pilotage.server.resources import ResourceInfo
 
 T = TypeVar("T")
