@@ -16,11 +16,15 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import Unstructured
 from pilotage.schema.generate.crd import crds
+from pilotage.telemetry.logs import logger
+
+log = logger("pilotage.install")
 
 DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 FIELD_OWNER = "pilotage"
 WAIT_SECONDS = 30.0
 _FIRST_LOOK, _LONGEST_LOOK = 0.02, 0.5
+_REACH_SECONDS = 5.0
 _UNREACHED = 'failed: Post "'
 """What the error of a conversion contains if there was no response."""
 
@@ -36,7 +40,7 @@ async def install(
     for document in documents:
         if conversion := (conversions or {}).get(document["metadata"]["name"]):
             document["spec"]["conversion"] = conversion
-    changed = {document["metadata"]["name"] for document in documents if await _apply(client, document)}
+    changed = {document["metadata"]["name"]: document for document in documents if await _apply(client, document)}
     try:
         async with asyncio.timeout(WAIT_SECONDS):
             for document in documents:
@@ -44,8 +48,9 @@ async def install(
             for kind in types:
                 if kind.__resource__.served:
                     await _wait_served(client, kind)
-                    if _name(kind) in changed & (conversions or {}).keys():
-                        await _wait_converted(client, kind)
+            converted = {name: changed[name] for name in changed.keys() & (conversions or {}).keys()}
+            probed = [kind for kind in types if kind.__resource__.served and _name(kind) in converted]
+            await _wait_converted(client, [_probe(kind, converted[_name(kind)]) for kind in probed])
             if changed:
                 await client.rest_mapper.discover()
             for kind in types:
@@ -129,21 +134,58 @@ async def _wait_served(client: Client, kind: type[Resource]) -> None:
             await asyncio.sleep(backoff(looks, _FIRST_LOOK, _LONGEST_LOOK))
 
 
-async def _wait_converted(client: Client, kind: type[Resource]) -> None:
+async def _wait_converted(client: Client, probes: Iterable[Document]) -> None:
     """Wait until the API server reaches the conversion webhook at its new address.
 
-    It reads a changed definition from a cache: until then it calls an earlier run of the program, which has ended.
+    It reads a changed definition from a cache: until then it calls an earlier run of the program, which has ended. An
+    address that it cannot reach at all is logged: the storage version can be used without conversions.
     """
-    meta = {"generateName": "probe-"} | ({"namespace": "default"} if kind.__resource__.namespaced else {})
-    probe = {"apiVersion": kind.__resource__.gvk.api_version, "kind": kind.__resource__.gvk.kind, "metadata": meta}
-    for looks in count():
-        try:
-            await client.create(Unstructured(copied(probe)), dry_run=True)
-            return
-        except ApiError as error:
-            if _UNREACHED not in str(error):
-                return  # it was converted, and then refused
-        await asyncio.sleep(backoff(looks, _FIRST_LOOK, _LONGEST_LOOK))
+    failure: ApiError | None = None
+    try:
+        async with asyncio.timeout(_REACH_SECONDS):
+            for probe in probes:
+                for looks in count():
+                    failure = await _unreached(client, probe)
+                    if failure is None:
+                        break
+                    await asyncio.sleep(backoff(looks, _FIRST_LOOK, _LONGEST_LOOK))
+    except TimeoutError:
+        log.warning("The API server does not reach the conversion webhook of this program", error=failure)
+
+
+async def _unreached(client: Client, probe: Document) -> ApiError | None:
+    try:
+        await client.create(Unstructured(copied(probe)), dry_run=True)
+    except ApiError as error:
+        return error if _UNREACHED in str(error) else None
+    return None
+
+
+def _probe(kind: type[Resource], definition: Document) -> Document:
+    """An object that the schema of a kind accepts, if possible: one that it refuses is not converted."""
+    version = kind.__resource__.gvk.version
+    [schema] = [each["schema"] for each in definition["spec"]["versions"] if each["name"] == version]
+    metadata = {"generateName": "probe-"} | ({"namespace": "default"} if kind.__resource__.namespaced else {})
+    own = {"apiVersion": kind.__resource__.gvk.api_version, "kind": kind.__resource__.gvk.kind, "metadata": metadata}
+    return {**_smallest(schema["openAPIV3Schema"]), **own}
+
+
+def _smallest(schema: Document) -> Any:
+    """A small value for a schema: of an object, the required fields."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    match schema.get("type"):
+        case "object":
+            known = schema.get("properties", {})
+            return {name: _smallest(known.get(name, {})) for name in schema.get("required", ())}
+        case "array":
+            return [_smallest(schema.get("items", {}))] * schema.get("minItems", 0)
+        case "string":
+            return "x" * schema.get("minLength", 0)
+        case "boolean":
+            return False
+        case _:
+            return schema.get("minimum", 0)
 
 
 def _name(kind: type[Resource]) -> str:
