@@ -86,7 +86,7 @@ def test_a_dry_run_in_the_client_shows_the_object_with_the_patch(todo: Console) 
             1,
             'error: the server doesn\'t have a resource type "nothing"; there are: events, namespaces, todos\n',
         ),
-        (("events", "--for", "milk"), 1, "error: --for milk: give TYPE/NAME"),
+        (("events", "--for", "milk"), 1, "error: --for must be in resource/name form"),
         (("apply",), 1, "error: must specify -f: a file, a folder, or - for standard input"),
         (("create", "todo"), 1, "error: give TYPE NAME, with fields as in --set spec.size=3, or -f FILE"),
         (("get", "tods"), 1, 'error: the server doesn\'t have a resource type "tods"; did you mean "todos"?'),

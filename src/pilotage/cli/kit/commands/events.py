@@ -103,9 +103,7 @@ class _Events:
 async def _about(session: CommandSession, options: argparse.Namespace) -> Document | None:
     if not options.about:
         return None
-    if "/" not in options.about:
-        raise CommandError(f"--for {options.about}: give TYPE/NAME")
-    chosen = selected(session, [options.about])
+    chosen = selected(session, [options.about]) if "/" in options.about else []
     if len(chosen) != 1 or not chosen[0].name:
         raise CommandError("--for must be in resource/name form")
     found = await session.find(chosen[0].mapping, chosen[0].name)
