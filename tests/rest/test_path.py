@@ -281,6 +281,9 @@ def test_the_old_path_of_a_watch_is_a_watch() -> None:
     assert request.options.timeout_seconds == 1
     named = parse(EncodedRequest("GET", "/api/v1/watch/namespaces/a/configmaps/b"))
     assert (named.verb, named.name, named.options.field_selector) == (Verb.WATCH, "", "metadata.name=b")
+    odd = parse(EncodedRequest("GET", "/api/v1/watch/namespaces/a%2Fconfigmaps%2F%3Db"))  # a slash and an equals sign
+    assert (odd.verb, odd.resource, odd.namespace, odd.name) == (Verb.WATCH, CONFIG_MAPS, "a", "")
+    assert odd.options.field_selector == r"metadata.name=\=b"
     with pytest.raises(MethodNotSupported):
         parse(EncodedRequest("POST", "/api/v1/watch/namespaces/a/configmaps"))
     with pytest.raises(NotFound):

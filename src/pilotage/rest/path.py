@@ -23,6 +23,7 @@ from pilotage.errors import (
 )
 from pilotage.meta.causes import invalid, not_supported, shown
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.selectors.selection import field_text
 from pilotage.meta.text import gojson
 from pilotage.meta.values import Value
 from pilotage.rest import fence
@@ -183,9 +184,10 @@ def parse(http: EncodedRequest) -> APIRequest:
     path, _, text = http.target.partition("?")
     headers = {name.lower(): value for name, value in http.headers}
     query = queries.parse(text)
-    if (listed := without_watch(path)) != path:
-        path, query = _list_path(listed, query, http.method)
-    resource, namespace, name, subresource = split(path)
+    resource, namespace, name, subresource = split(listed := without_watch(path))
+    if listed != path:
+        query = _watch_query(name, subresource, query, http.method)
+        name = ""
     if name in _NO_NAMES:
         raise BadRequest(f"Name parameter invalid: \"{name}\": may not be '{name}'")
     watch = queries.boolean(query, "watch") and http.method in ("GET", "HEAD") and not name
@@ -217,17 +219,14 @@ def without_watch(path: str) -> str:
     return old[1] + old[2] if old else path
 
 
-def _list_path(listed: str, query: Mapping[str, str], method: str) -> tuple[str, dict[str, str]]:
-    """The path and query of the list that is equivalent to the old form of a watch with this path."""
-    _, _, name, subresource = split(listed)
+def _watch_query(name: str, subresource: str, query: Mapping[str, str], method: str) -> dict[str, str]:
+    """The query of the list that is equivalent to the old form of a watch."""
     if subresource:
         raise NotFound("the server could not find the requested resource", details=StatusDetails())
     if method not in ("GET", "HEAD"):
         raise _no_method()
-    if not name:
-        return listed, {**query, "watch": "true"}
-    selector = f"metadata.name={name}"
-    return listed.rstrip("/").rpartition("/")[0], {**query, "watch": "true", "fieldSelector": selector}
+    selected = {"fieldSelector": field_text({"metadata.name": name})} if name else {}
+    return {**query, "watch": "true", **selected}
 
 
 def split(path: str) -> tuple[GroupVersionResource, str, str, str]:

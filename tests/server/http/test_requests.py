@@ -42,6 +42,8 @@ SECRETS = "/api/v1/namespaces/default/secrets"
         ("GET", "/api/v1/watch/secrets?watch=false"),
         ("GET", "/api/v1/watch/namespaces/default/secrets/a"),
         ("GET", "/api/v1/watch/namespaces/default/secrets/%2561"),
+        ("GET", "/api/v1/watch/namespaces/default/secrets%2Fa"),
+        ("GET", "/api/v1/watch/namespaces/default%2Fsecrets%2Fa"),
         ("GET", "/apis/apps/v1/watch/deployments"),
         ("GET", "/api/v1/namespaces"),
         ("GET", "/api/v1/namespaces/a"),
