@@ -52,7 +52,12 @@ def test_importing_loads_no_other_module_of_ours_and_nothing_outside_the_standar
     assert ran.stdout.split() == ["pilotage", "pilotage.device", "pilotage.lazyexports"]
 
 
-def test_the_first_name_imports_msgspec_before_its_modules_as_threads_that_begin_at_once_need_it() -> None:
-    code = "import sys, pilotage as pt; pt.NotFound; print('msgspec' in sys.modules)"
+@pytest.mark.parametrize("name", ["pilotage.NotFound", "pilotage.storage.Entry"])
+def test_in_a_thread_the_first_name_imports_msgspec_before_a_module_of_it(name: str) -> None:
+    code = (
+        "import sys, threading, pilotage.storage\n"
+        f"thread = threading.Thread(target=lambda: {name}); thread.start(); thread.join()\n"
+        "print('msgspec' in sys.modules)"
+    )
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert ran.stdout == "True\n"

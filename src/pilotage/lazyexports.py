@@ -32,7 +32,7 @@ def lazy_exports(package: str) -> tuple[Callable[[str], object], Callable[[], li
             return sorted(modules())
         if name.startswith("__") or name not in modules():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        if package == "pilotage":
+        if _has_threads():
             # msgspec imports its own modules. If one thread begins with msgspec and another one with a module
             # of it, each waits for the other, and Python raises an error in one of them.
             import_module("msgspec")
@@ -44,3 +44,8 @@ def lazy_exports(package: str) -> tuple[Callable[[str], object], Callable[[], li
         return value
 
     return load, lambda: [*modules(), *vars(module)]
+
+
+def _has_threads() -> bool:
+    threading = sys.modules.get("threading")
+    return threading is not None and threading.active_count() > 1
