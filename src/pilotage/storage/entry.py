@@ -1,4 +1,4 @@
-"""The entries of a storage: values under keys, as commits wrote them. Light to import: reads need nothing else."""
+"""The entries of a storage: values under keys, as commits wrote them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import msgspec
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-MAX_COMMIT_OPERATIONS = 1024
-"""The maximum number of operations in one commit."""
 
 
 class Entry(msgspec.Struct, eq=False, gc=False):

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pilotage.meta.documents import Document
-    from pilotage.storage.entry import Entry
     from pilotage.storage.sqlite.log import Log
+    from pilotage.storage.sqlite.rows import StoredRow
 
 
 _decode = json.JSONDecoder().decode  # `json.loads` looks for other encodings than UTF-8
@@ -38,7 +38,7 @@ class PlainReader:
 
     def resources(self) -> list[PlainResource]:
         """All defined resources, including those that need a server."""
-        return [PlainResource(json.loads(entry.value), entry.revision) for entry in self._entries(DEFINITIONS)]
+        return [PlainResource(json.loads(value), revision) for value, revision, _ in self._rows(DEFINITIONS)]
 
     def documents(self, resource: PlainResource, namespace: str = "", names: Sequence[str] = ()) -> Iterator[Document]:
         """The objects of a resource as a reader sees them, in a namespace or in all: those with the names, or all.
@@ -46,15 +46,15 @@ class PlainReader:
         Each is decoded on access. Raises NeedsServer, also for a name that no object has.
         """
         prefix = resource.collection + (f"{namespace}/" if namespace else "")
-        found = [entry for name in names for entry in self._entries(f"{prefix}{name}", exactly=True)]
+        found = [row for name in names for row in self._rows(f"{prefix}{name}", exactly=True)]
         if len(found) != len(names):
             raise NeedsServer
-        return map(resource.document, found if names else self._entries(prefix))
+        return map(resource.document, found if names else self._rows(prefix))
 
-    def _entries(self, key: str, *, exactly: bool = False) -> list[Entry]:
-        """The entries under a prefix, or of just one key, in the order of their keys."""
+    def _rows(self, key: str, *, exactly: bool = False) -> list[StoredRow]:
+        """What is stored under a prefix, or of just one key, in the order of their keys."""
         low = self._prefix + key
-        found = self._log.entries(low, f"{low}\0" if exactly else behind_prefix(low), self._revision)
+        found = self._log.stored(low, f"{low}\0" if exactly else behind_prefix(low), self._revision)
         return [found[key] for key in sorted(found)]
 
 
@@ -80,12 +80,13 @@ class PlainResource:
         if not is_plain(self.definition):
             raise NeedsServer
 
-    def document(self, entry: Entry) -> Document:
+    def document(self, row: StoredRow) -> Document:
         """An object as a reader sees it. Raises NeedsServer if it was written under another definition."""
-        if entry.revision < self._revision or not entry.value.startswith(self._head):
+        value, revision, _ = row
+        if revision < self._revision or not value.startswith(self._head):
             raise NeedsServer
-        document: Document = _decode(entry.value.decode())
-        document["metadata"] = {"resourceVersion": str(entry.revision), **document["metadata"]}
+        document: Document = _decode(value.decode())
+        document["metadata"] = {"resourceVersion": str(revision), **document["metadata"]}
         return document
 
     def table(self, documents: Iterable[Document], now: datetime, *, wide: bool) -> Document:

@@ -62,7 +62,8 @@ class DirectSqliteStorage(LocalStorage):
             return self._writing.current().find(key)
         log = self._file.log
         with log.transaction(write=False):
-            return log.entries(key, f"{key}\0", log.revision).get(key)
+            row = log.stored(key, f"{key}\0", log.revision).get(key)
+        return None if row is None else Entry(key, *row)
 
     async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
         self._check_usable()
@@ -75,8 +76,8 @@ class DirectSqliteStorage(LocalStorage):
                 raise Compacted(revision, log.oldest)
             if revision > current:
                 raise FutureRevision(revision, current)
-            found = log.entries(max(prefix, start), behind_prefix(prefix), revision or current)
-        entries = [found[key] for key in sorted(found)]
+            found = log.stored(max(prefix, start), behind_prefix(prefix), revision or current)
+        entries = [Entry(key, *found[key]) for key in sorted(found)]
         shown = entries[:limit] if limit else entries
         return Snapshot(revision or current, shown, len(entries) - len(shown))
 

@@ -9,13 +9,14 @@ import apsw
 
 from pilotage.errors import StorageBroken, StorageFull
 
-from ..entry import MAX_COMMIT_OPERATIONS, Entry
+from ..limits import MAX_COMMIT_OPERATIONS
 from .errors import damaged, translate
 from .file import connect, meta_checksum
-from .rows import Row, first_id, newest
+from .rows import Row, StoredRow, first_id, newest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..entry import Entry
     from .replay import Replay
 
 _CHECKPOINT_PAGES = 1000
@@ -105,8 +106,8 @@ class Log:
             return max(self.oldest, (number or 0) // MAX_COMMIT_OPERATIONS)
         return self.oldest
 
-    def entries(self, low: str, high: str | None, revision: int) -> dict[str, Entry]:
-        """The entries from the key `low` up to, not including, `high` (None: to the last), as of a revision.
+    def stored(self, low: str, high: str | None, revision: int) -> dict[str, StoredRow]:
+        """What exists from the key `low` up to, not including, `high` (None: to the last), as of a revision.
 
         SQLite scans the whole log for them, without an index: a second index would cost each commit more than a
         program that reads once can save.

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 
 from pilotage.errors import StorageBroken
 
-from ..entry import MAX_COMMIT_OPERATIONS, Entry
+from ..entry import Entry
 from ..interface import Event
+from ..limits import MAX_COMMIT_OPERATIONS
 from ..transaction import Commit
 from .rows import Row, checksum, verify
 

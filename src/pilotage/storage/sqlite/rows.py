@@ -1,4 +1,4 @@
-"""The rows of a SQLite storage: checks rows, and decodes them as entries. No I/O.
+"""The rows of a SQLite storage: checks rows, and finds those that exist. No I/O.
 
 A row is one event. Its id is the commit's revision and the event's position within it, so that the table is a log in
 the order of time, and needs no second index. The current state is the newest row of each key.
@@ -11,10 +11,12 @@ from collections.abc import Iterable
 
 from pilotage.errors import StorageBroken
 
-from ..entry import MAX_COMMIT_OPERATIONS, Entry
+from ..limits import MAX_COMMIT_OPERATIONS
 
 Row = tuple[int, str, bytes | None, int, int]
 """id, key, value (None: deleted), created, checksum."""
+StoredRow = tuple[bytes, int, int]
+"""value, revision, created: what an Entry has, for commands that load nothing that takes long."""
 
 
 def checksum(number: int, key: str, value: bytes | None, created: int) -> int:
@@ -35,16 +37,16 @@ def verify(row: Row) -> None:
         raise StorageBroken(f"the row of revision {revision} for {key!r} has the wrong checksum")
 
 
-def newest(rows: Iterable[Row]) -> dict[str, Entry]:
-    """The entries that exist after these rows, which are all rows of their keys, oldest first."""
-    found: dict[str, Entry] = {}
+def newest(rows: Iterable[Row]) -> dict[str, StoredRow]:
+    """What exists after these rows, by key; they are all rows of their keys, oldest first."""
+    found: dict[str, StoredRow] = {}
     for row in rows:
         verify(row)
         number, key, value, created, _ = row
         if value is None:
             found.pop(key, None)
         else:
-            found[key] = Entry(key, value, number // MAX_COMMIT_OPERATIONS, created)
+            found[key] = (value, number // MAX_COMMIT_OPERATIONS, created)
     return found
 
 
