@@ -174,6 +174,24 @@ def test_a_pattern_that_is_no_re2_is_refused_when_compiled() -> None:
     assert "(?=" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("field", "decides"),
+    [
+        ({"type": "integer"}, True),
+        ({"type": "number"}, False),
+        ({"type": "integer", "x-kubernetes-validations": [{"rule": "self > 0"}]}, False),
+        ({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, False),
+    ],
+    ids=["an integer", "a float", "a rule", "any content"],
+)
+def test_one_look_accepts_a_document_if_nothing_else_has_to_be_checked(field: dict[str, Any], decides: bool) -> None:
+    spec = {"type": "object", "properties": {"a": field}}
+    schema = StructuralSchema.compile({"type": "object", "properties": {"spec": spec}})
+    document = {"apiVersion": "a/v1", "kind": "A", "metadata": {}, "spec": {"a": 1}}
+    assert (schema.may_accept, schema.accepts(document)) == (decides, decides)
+    assert not schema.accepts(document | {"spec": {"a": "text"}})
+
+
 @pytest.mark.parametrize(("port", "valid"), [(2**63 - 1, True), (-(2**63), True), (2**63, False), (10**20, False)])
 def test_an_integer_beyond_64_bits_is_no_int_or_string(port: int, valid: bool) -> None:
     spec = {"type": "object", "properties": {"port": {"x-kubernetes-int-or-string": True}}}

@@ -104,10 +104,13 @@ class StructuralSchema:
 
     def accepts(self, document: Any) -> bool:
         """Whether `prune`, `default` and `validate` would find nothing; False if that cannot be decided at once."""
+        return self.may_accept and self._shape is not None and self._shape.is_valid(document)
+
+    @cached_property
+    def may_accept(self) -> bool:
+        """Whether there are documents for which `accepts` is true: nothing but the shape has to be checked."""
         shape = self._shape
-        if shape is None or shape.floats or self._rules is not None or self._embedded is not None:
-            return False
-        return shape.is_valid(document)
+        return shape is not None and not shape.floats and self._rules is None and self._embedded is None
 
     @property
     def floats(self) -> bool:

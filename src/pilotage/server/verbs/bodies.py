@@ -207,13 +207,14 @@ def _accepted(request: APIRequest, info: ResourceInfo) -> Document | None:
     Then no limit of documents matters. What is not accepted is read as all bodies are. The bytes are decoded, not the
     object: it may have values that JSON does not have, as tuples are, and may be changed meanwhile.
     """
-    if request.verb is not Verb.CREATE or not is_encoded(request) or info.schema is None:
+    schema = info.schema
+    if request.verb is not Verb.CREATE or not is_encoded(request) or schema is None or not schema.may_accept:
         return None
     try:
         document = objects.read(request.body)
     except DecodeError:
         return None
-    return document if is_plain(document.get("metadata")) and info.schema.accepts(document) else None
+    return document if is_plain(document.get("metadata")) and schema.accepts(document) else None
 
 
 def is_encoded(request: APIRequest) -> bool:
