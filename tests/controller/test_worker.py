@@ -242,10 +242,11 @@ async def test_what_will_pass_is_an_error_that_is_logged_without_a_traceback(
 
 async def test_each_failure_is_passed_to_the_callback_of_the_manager(caplog: pytest.LogCaptureFixture) -> None:
     failures: list[ReconcileFailure] = []
+    raised = [RuntimeError("the reporter is away"), asyncio.CancelledError(), SystemExit(3)]
 
     def note(failure: ReconcileFailure) -> None:
         failures.append(failure)
-        raise RuntimeError("the reporter is away")
+        raise raised[len(failures) - 1]
 
     first, last = ValueError("not yet"), TerminalError("never")
     made = Controller("noted", Script(first, Conflict("changed"), last), manager=ManagerSettings(on_failure=note))

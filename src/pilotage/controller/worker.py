@@ -243,7 +243,9 @@ class Worker:
             )
             try:
                 job.on_failure(failure)
-            except Exception:
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # as in a reconcile: it must not end the worker
                 log.exception("Callback on_reconcile_failure failed")
 
     def _handle_panic(self, request: Request, error: BaseException) -> None:
