@@ -40,7 +40,7 @@ async def install(
     for document in documents:
         if conversion := (conversions or {}).get(document["metadata"]["name"]):
             document["spec"]["conversion"] = conversion
-    changed = {document["metadata"]["name"]: document for document in documents if await _apply(client, document)}
+    changed = {document["metadata"]["name"] for document in documents if await _apply(client, document)}
     try:
         async with asyncio.timeout(WAIT_SECONDS):
             for document in documents:
@@ -48,9 +48,9 @@ async def install(
             for kind in types:
                 if kind.__resource__.served:
                     await _wait_served(client, kind)
-            converted = {name: changed[name] for name in changed.keys() & (conversions or {}).keys()}
+            converted = changed & (conversions or {}).keys()
             probed = [kind for kind in types if kind.__resource__.served and _name(kind) in converted]
-            await _wait_converted(client, [_probe(kind, converted[_name(kind)]) for kind in probed])
+            await _wait_converted(client, map(_probe, probed))
             if changed:
                 await client.rest_mapper.discover()
             for kind in types:
@@ -161,31 +161,13 @@ async def _unreached(client: Client, probe: Document) -> ApiError | None:
     return None
 
 
-def _probe(kind: type[Resource], definition: Document) -> Document:
-    """An object that the schema of a kind accepts, if possible: one that it refuses is not converted."""
-    version = kind.__resource__.gvk.version
-    [schema] = [each["schema"] for each in definition["spec"]["versions"] if each["name"] == version]
+def _probe(kind: type[Resource]) -> Document:
+    """An object with all required fields: one that its schema refuses is not converted."""
+    from pilotage.webhook.conversion.conversions import completed
+
+    gvk = kind.__resource__.gvk
     metadata = {"generateName": "probe-"} | ({"namespace": "default"} if kind.__resource__.namespaced else {})
-    own = {"apiVersion": kind.__resource__.gvk.api_version, "kind": kind.__resource__.gvk.kind, "metadata": metadata}
-    return {**_smallest(schema["openAPIV3Schema"]), **own}
-
-
-def _smallest(schema: Document) -> Any:
-    """A small value for a schema: of an object, the required fields."""
-    if "enum" in schema:
-        return schema["enum"][0]
-    match schema.get("type"):
-        case "object":
-            known = schema.get("properties", {})
-            return {name: _smallest(known.get(name, {})) for name in schema.get("required", ())}
-        case "array":
-            return [_smallest(schema.get("items", {}))] * schema.get("minItems", 0)
-        case "string":
-            return "x" * schema.get("minLength", 0)
-        case "boolean":
-            return False
-        case _:
-            return schema.get("minimum", 0)
+    return completed({"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata}, kind)
 
 
 def _name(kind: type[Resource]) -> str:
