@@ -42,7 +42,7 @@ def replay_on_real(scenario: Scenario, cluster: RealCluster) -> Answers:
             step.method, replay.target(step), replay.body(step) or None, authorization | replay.headers(step)
         )
         response = connection.getresponse()
-        return replay.answer(step, response.status, response.getheaders(), response.read())
+        return replay.answer(step, response.status, headers_of(response), response.read())
 
     def read(target: str) -> tuple[int, bytes]:
         connection.request("GET", target, headers=authorization)
@@ -86,6 +86,11 @@ def wait_until_cached(read: Callable[[str], tuple[int, bytes]], target: str) -> 
     while read(f"{found[0]}?resourceVersion={version}&resourceVersionMatch=NotOlderThan&limit=1")[0] != 200:
         if time.monotonic() > deadline:
             raise Stuck(f"{found[0]}: the watch cache does not reach version {version}")
+
+
+def headers_of(response: http.client.HTTPResponse) -> list[tuple[str, str]]:
+    """The headers of a real answer. They are UTF-8, which `http.client` reads as Latin-1."""
+    return [(name, value.encode("latin-1").decode()) for name, value in response.getheaders()]
 
 
 async def replay_on_ours(scenario: Scenario, handler: HTTPHandler) -> Answers:

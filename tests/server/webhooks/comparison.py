@@ -22,7 +22,7 @@ from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
 from tests.server.differential import Replay, Scenario, Step
-from tests.server.replaying import PATIENCE, TOKEN, whole_body
+from tests.server.replaying import PATIENCE, TOKEN, headers_of, whole_body
 
 from .servers import Behaviour, WebhookServer, allowed, webhook_server
 
@@ -234,7 +234,7 @@ async def run_on_real(case: Case, cluster: RealCluster) -> Answers:
                 headers = {"authorization": f"Bearer {cluster.token}"} | run.replay.headers(step)
                 connection.request(step.method, run.replay.target(step), run.replay.body(step) or None, headers)
                 response = connection.getresponse()
-                return response.status, response.getheaders(), response.read()
+                return response.status, headers_of(response), response.read()
 
             async def send(step: Step) -> dict[str, Any]:
                 return run.answer(step, *await asyncio.to_thread(exchange, step))
