@@ -141,6 +141,16 @@ def test_the_storage_is_of_the_option_or_of_the_variable(
     assert not (tmp_path / "todo.db").exists()
 
 
+def test_a_read_of_the_storage_of_the_variable_opens_no_server(todo: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setenv("TODO_STORAGE", todo.tool.storage)
+    todo.output("create", "todo", "milk", "--set", "spec.text=x")
+    monkeypatch.setattr(kit.Tool, "_open", fail)
+    assert [todo.run(*words).code for words in (["events"], ["logs", "todo", "milk"])] == [0, 0]
+
+
 def test_tenants_of_one_file_do_not_see_each_other(todo: Console) -> None:
     todo.output("create", "todo", "one", "--set", "spec.text=x", "--tenant", "a")
     todo.output("create", "todo", "two", "--set", "spec.text=x", "--tenant", "b")

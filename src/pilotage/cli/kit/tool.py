@@ -179,7 +179,7 @@ class Tool:
         """Run a command on the storage; after one that writes, the reconcilers until they are idle."""
         run, url = command_function(command.name), self.storage_of(options)
         async with AsyncExitStack() as exits:
-            storage = await self._storage(command, options, exits)
+            storage = await self._storage(url, command, options, exits)
             if storage is url and not command.writes:
                 return await run(await exits.enter_async_context(self._reading(url, options)), options)
             cluster = await exits.enter_async_context(self._open(storage, options))
@@ -204,13 +204,13 @@ class Tool:
                 return await with_reconcilers(cluster, how, deadline, written)
 
     async def _storage(
-        self, command: Command, options: argparse.Namespace, exits: AsyncExitStack
+        self, url: str, command: Command, options: argparse.Namespace, exits: AsyncExitStack
     ) -> str | NewTenantStorage:
-        """The URL of the storage. If the tenant does not exist: a storage in which it seems to, for a command that may
-        create it, else an empty one. What watches is for objects that another program will create. Raises NoTenant."""
+        """The storage for a command: the URL. If the tenant does not exist: a storage in which it seems to, for a
+        command that may create it, else an empty one. What watches is for objects that another program will create.
+        Raises NoTenant."""
         from pilotage.cli.kit.tenancy import creates_tenant, tenant_exists
 
-        url = self.storage_of(options)
         waits = command is RECONCILE or command.name == "wait" or _watches(options)
         if await tenant_exists(command.name, url, options.tenant) or waits:
             return url
