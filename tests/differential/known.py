@@ -72,7 +72,6 @@ KNOWN = (
         r"(binaryData|data).*: field is immutable when `immutable` is set",
         "field is immutable when `immutable` is set",
     ),
-    Known("managed fields of empty lists and maps that Go keeps", r".*\.f:topologyKeys", r"\{\}", "<absent>"),
 )
 
 ACCEPTED = (
