@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 import pilotage as pt
-from pilotage.cluster.installation import DEFINITION, _probe, install, merged
-from pilotage.rest import APIRequest, Transport, TransportWrapper, Verb
+from pilotage.cluster.installation import DEFINITION, merged
 
 
 class ThingSpec(pt.Model):
@@ -109,73 +108,3 @@ async def test_a_kind_whose_name_is_taken_is_refused_with_the_reason() -> None:
         await cluster.install(Thing)
         with pytest.raises(pt.Conflict, match=r"thingies\.install\.pilotage\.dev cannot be served: .*already in use"):
             await cluster.install(Rival)
-
-
-class Outdated(TransportWrapper):
-    """An API server that calls the conversion webhook of an earlier run for a while."""
-
-    def __init__(self, inner: Transport, left: int) -> None:
-        super().__init__(inner)
-        self.left = left
-
-    def prepare(self, request: APIRequest) -> APIRequest:
-        is_create = request.verb is Verb.CREATE and request.resource.resource == "things"
-        if is_create and self.left and b'"spec"' in request.body:  # without it, the schema refuses it before
-            self.left -= 1
-            raise pt.InternalError('conversion webhook for Thing failed: Post "https://127.0.0.1:1/": refused')
-        return request
-
-
-CONVERSIONS = {
-    "things.install.pilotage.dev": {
-        "strategy": "Webhook",
-        "webhook": {
-            "clientConfig": {"url": "https://127.0.0.1:2/convert", "caBundle": ""},
-            "conversionReviewVersions": ["v1"],
-        },
-    }
-}
-
-
-@pytest.mark.virtual_time
-async def test_a_conversion_webhook_is_reached_when_its_definition_is_installed() -> None:
-    async with pt.Cluster.embedded("memory:") as cluster:
-        outdated = Outdated(cluster.registry, left=3)
-        await install(pt.Client(outdated), [Thing], CONVERSIONS)
-        assert outdated.left == 0
-        assert len(await cluster.client.list(Thing)) == 0
-
-
-@pytest.mark.virtual_time
-async def test_a_conversion_webhook_that_cannot_be_reached_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    async with pt.Cluster.embedded("memory:") as cluster:
-        await install(pt.Client(Outdated(cluster.registry, left=1000)), [Thing], CONVERSIONS)
-        assert len(await cluster.client.list(Thing)) == 0
-    assert "does not reach the conversion webhook of this program" in caplog.text
-    assert "127.0.0.1:1/" in caplog.text
-
-
-class InnerSpec(pt.Model):
-    size: int
-
-
-class ManySpec(pt.Model):
-    name: str
-    colour: Literal["red", "blue"]
-    level: int
-    parts: list[WiderSpec]
-    inner: InnerSpec
-    limits: dict[str, str]
-    is_on: bool
-    amount: pt.IntOrString
-
-
-@pt.resource(group="install.pilotage.dev", version="v1")
-class Many(pt.Resource):
-    spec: ManySpec
-
-
-async def test_the_probe_of_a_conversion_is_an_object_that_its_schema_accepts() -> None:
-    async with pt.Cluster.embedded("memory:") as cluster:
-        await cluster.install(Many)
-        await cluster.client.create(pt.Unstructured(_probe(Many)), dry_run=True)

@@ -9,24 +9,18 @@ from itertools import count
 from typing import Any
 
 from pilotage.client.client import Client
-from pilotage.errors import AlreadyExists, ApiError, Conflict, NoMatch, Timeout
+from pilotage.errors import AlreadyExists, Conflict, NoMatch, Timeout
 from pilotage.meta.backoff import backoff
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import Unstructured
 from pilotage.schema.generate.crd import crds
-from pilotage.telemetry.logs import logger
-
-log = logger("pilotage.install")
 
 DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 FIELD_OWNER = "pilotage"
 WAIT_SECONDS = 30.0
 _FIRST_LOOK, _LONGEST_LOOK = 0.02, 0.5
-_REACH_SECONDS = 5.0
-_UNREACHED = 'failed: Post "'
-"""What the error of a conversion contains if there was no response."""
 
 
 async def install(
@@ -40,7 +34,7 @@ async def install(
     for document in documents:
         if conversion := (conversions or {}).get(document["metadata"]["name"]):
             document["spec"]["conversion"] = conversion
-    changed = {document["metadata"]["name"] for document in documents if await _apply(client, document)}
+    changed = [await _apply(client, document) for document in documents]
     try:
         async with asyncio.timeout(WAIT_SECONDS):
             for document in documents:
@@ -48,10 +42,7 @@ async def install(
             for kind in types:
                 if kind.__resource__.served:
                     await _wait_served(client, kind)
-            converted = changed & (conversions or {}).keys()
-            probed = [kind for kind in types if kind.__resource__.served and _name(kind) in converted]
-            await _wait_converted(client, map(_probe, probed))
-            if changed:
+            if any(changed):
                 await client.rest_mapper.discover()
             for kind in types:
                 if kind.__resource__.served:
@@ -132,46 +123,6 @@ async def _wait_served(client: Client, kind: type[Resource]) -> None:
             return
         except NoMatch:
             await asyncio.sleep(backoff(looks, _FIRST_LOOK, _LONGEST_LOOK))
-
-
-async def _wait_converted(client: Client, probes: Iterable[Document]) -> None:
-    """Wait until the API server reaches the conversion webhook at its new address.
-
-    It reads a changed definition from a cache: until then it calls an earlier run of the program, which has ended. An
-    address that it cannot reach at all is logged: the storage version can be used without conversions.
-    """
-    failure: ApiError | None = None
-    try:
-        async with asyncio.timeout(_REACH_SECONDS):
-            for probe in probes:
-                for looks in count():
-                    failure = await _unreached(client, probe)
-                    if failure is None:
-                        break
-                    await asyncio.sleep(backoff(looks, _FIRST_LOOK, _LONGEST_LOOK))
-    except TimeoutError:
-        log.warning("The API server does not reach the conversion webhook of this program", error=failure)
-
-
-async def _unreached(client: Client, probe: Document) -> ApiError | None:
-    try:
-        await client.create(Unstructured(copied(probe)), dry_run=True)
-    except ApiError as error:
-        return error if _UNREACHED in str(error) else None
-    return None
-
-
-def _probe(kind: type[Resource]) -> Document:
-    """An object with all required fields: one that its schema refuses is not converted."""
-    from pilotage.webhook.conversion.conversions import completed
-
-    gvk = kind.__resource__.gvk
-    metadata = {"generateName": "probe-"} | ({"namespace": "default"} if kind.__resource__.namespaced else {})
-    return completed({"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata}, kind)
-
-
-def _name(kind: type[Resource]) -> str:
-    return f"{kind.__resource__.plural}.{kind.__resource__.gvk.group}"
 
 
 async def _wait_discovered(client: Client, kind: type[Resource]) -> None:
