@@ -25,6 +25,7 @@ from pilotage.server.bootstrap.cluster import create_cluster_objects
 from pilotage.server.bootstrap.owners import set_owner
 from pilotage.server.catalogue import COMPONENTS, NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
+from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.loops.background import BackgroundLoops
 from pilotage.server.loops.contents import ContentsCreator
 from pilotage.server.loops.progress import Note
@@ -35,7 +36,6 @@ from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.patch import patch_type
 from pilotage.server.verbs.read import ObjectReader
-from pilotage.server.verbs.refusals import with_warnings
 from pilotage.server.verbs.update import Updater
 from pilotage.server.verbs.watch import Watcher
 from pilotage.server.writes import steps

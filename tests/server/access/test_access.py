@@ -15,11 +15,11 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, PatchType, User
 from pilotage.server.access.authentication import Authenticator, read_token_file, user_of_certificate
+from pilotage.server.decoding import bodies
+from pilotage.server.decoding.fieldproblems import FieldProblems
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.offload import LARGE
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs import bodies
-from pilotage.server.verbs.fieldproblems import FieldProblems
 
 from ..registries import CONFIG_MAPS, Api, opened
 

@@ -26,12 +26,12 @@ from pilotage.server.access.serviceaccounts import ISSUER, WrongAudience
 from pilotage.server.access.users import user_info
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
+from pilotage.server.decoding import bodies
+from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.offload import offload
 from pilotage.server.ownership.track import track_create
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs import bodies
 from pilotage.server.verbs.identity import set_namespace
-from pilotage.server.verbs.refusals import with_warnings
 from pilotage.server.writes import steps
 
 AUTHORIZATION = "authorization.k8s.io"

@@ -12,8 +12,8 @@ from pilotage.meta.text import gojson, yamltext
 from pilotage.rest.request import APIRequest, PatchType, Verb
 from pilotage.server import records
 from pilotage.server.audit.events import ObjectReference
+from pilotage.server.decoding import bodies
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs import bodies
 from pilotage.server.writes import steps
 
 _BODIES = {

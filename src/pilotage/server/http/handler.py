@@ -31,6 +31,7 @@ from pilotage.server.access.users import BadImpersonation, impersonated
 from pilotage.server.audit.events import Audit
 from pilotage.server.audit.policy import Level
 from pilotage.server.context import StorageRequest
+from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.http.auditing import LONG_RUNNING, Auditor, audit_id_of, note_error, note_object, note_request
 from pilotage.server.http.documents import DocumentHandler
 from pilotage.server.http.flows import Flows
@@ -49,7 +50,6 @@ from pilotage.server.http.watches import chunks, over_websocket
 from pilotage.server.offload import offload
 from pilotage.server.registry import Registry, body_too_large
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs.refusals import with_warnings
 from pilotage.telemetry.logs import logger
 
 OPEN = ("/healthz", "/livez", "/readyz", "/version")

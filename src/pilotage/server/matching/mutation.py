@@ -10,12 +10,12 @@ from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.admission import Attributes
+from pilotage.server.decoding import bodies
+from pilotage.server.decoding.fieldproblems import FieldProblems
+from pilotage.server.decoding.refusals import UndecodablePatch
 from pilotage.server.matching.criteria import Match
 from pilotage.server.matching.requests import Convert, VersionedObjects, wire
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs import bodies
-from pilotage.server.verbs.fieldproblems import FieldProblems
-from pilotage.server.verbs.refusals import UndecodablePatch
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 _INVALID_MANAGED_FIELDS = (

@@ -11,9 +11,9 @@ from pilotage.meta.fields import typecheck
 from pilotage.meta.kinds import GroupKind, GroupVersionKind
 from pilotage.meta.text import jsontext, yamltext
 from pilotage.rest.request import APIRequest
+from pilotage.server.decoding.bodies import yaml_error
 from pilotage.server.ownership import kinds
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs.bodies import yaml_error
 
 
 def check_manager(request: APIRequest) -> None:

@@ -13,6 +13,8 @@ from pilotage.rest.response import Response
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.catalogue import body_info
 from pilotage.server.context import RegistryContext
+from pilotage.server.decoding import bodies
+from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.ownership.track import track_create
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.strategy import Strategy
@@ -21,9 +23,7 @@ from pilotage.server.subresources.evictions import Evictions
 from pilotage.server.subresources.scheduling import Scheduling
 from pilotage.server.subresources.table import BINDINGS, action_of
 from pilotage.server.subresources.tokenrequests import TokenRequests, default_token_request
-from pilotage.server.verbs import bodies
 from pilotage.server.verbs.identity import set_namespace
-from pilotage.server.verbs.refusals import with_warnings
 
 SUCCESS = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}'
 _PODS = GroupVersionResource("", "v1", "pods")

@@ -12,15 +12,15 @@ from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
+from pilotage.server.decoding import bodies
+from pilotage.server.decoding.fieldproblems import FieldProblems
+from pilotage.server.decoding.refusals import UndecodablePatch
 from pilotage.server.offload import offload
 from pilotage.server.ownership import configuration, kinds
 from pilotage.server.ownership.apply import applied
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs import bodies
 from pilotage.server.verbs.create import Creator
-from pilotage.server.verbs.fieldproblems import FieldProblems
 from pilotage.server.verbs.identity import check_identity, check_version
-from pilotage.server.verbs.refusals import UndecodablePatch
 from pilotage.server.verbs.update import Updater, View
 from pilotage.server.writes import steps
 

@@ -14,13 +14,13 @@ from pilotage.rest.response import Response
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.admission import Attributes, Operation, ResourceAdmission
 from pilotage.server.context import RegistryContext
+from pilotage.server.decoding import bodies
+from pilotage.server.decoding.fieldproblems import FieldProblems
 from pilotage.server.offload import offload
 from pilotage.server.ownership.track import track_create
 from pilotage.server.privileges import privilege_causes
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import metadata as meta
-from pilotage.server.verbs import bodies
-from pilotage.server.verbs.fieldproblems import FieldProblems
 from pilotage.server.verbs.identity import set_namespace
 from pilotage.server.verbs.read import shaped
 from pilotage.server.writes import steps, store

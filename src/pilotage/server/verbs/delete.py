@@ -12,10 +12,10 @@ from pilotage.rest.response import Page, Response
 from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
+from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import deletion
 from pilotage.server.verbs.read import ObjectReader, check_list_options
-from pilotage.server.verbs.refusals import with_warnings
 from pilotage.server.verbs.selection import Selection
 from pilotage.server.writes import fencing, store
 from pilotage.storage.interface import Delete, Entry, Put

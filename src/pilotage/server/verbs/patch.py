@@ -27,11 +27,11 @@ from pilotage.meta.patches import json_patch, merge, strategic
 from pilotage.meta.text import gojson, jsontext, limits
 from pilotage.meta.text.gotext import go_text
 from pilotage.rest.request import APIRequest, PatchType
+from pilotage.server.decoding.bodies import sorted_keys
+from pilotage.server.decoding.fieldproblems import MAX_UNKNOWN, FieldProblems, duplicate_fields
+from pilotage.server.decoding.refusals import NO_KIND
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs.bodies import sorted_keys
-from pilotage.server.verbs.fieldproblems import MAX_UNKNOWN, FieldProblems, duplicate_fields
 from pilotage.server.verbs.identity import no_name
-from pilotage.server.verbs.refusals import NO_KIND
 from pilotage.server.verbs.restoring import unrestorable
 from pilotage.types import builtin
 

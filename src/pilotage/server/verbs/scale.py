@@ -15,6 +15,9 @@ from pilotage.rest.request import APIRequest, Form, PatchType, Verb
 from pilotage.rest.response import Response
 from pilotage.server import records, routes
 from pilotage.server.context import RegistryContext
+from pilotage.server.decoding import bodies
+from pilotage.server.decoding.fieldproblems import FieldProblems
+from pilotage.server.decoding.refusals import UndecodablePatch
 from pilotage.server.ownership import configuration
 from pilotage.server.ownership.track import owns, replicas_path
 from pilotage.server.resources import ResourceInfo
@@ -28,12 +31,9 @@ from pilotage.server.strategies.scaling import (
     shown_replicas_path,
 )
 from pilotage.server.strategies.strategy import Strategy
-from pilotage.server.verbs import bodies
 from pilotage.server.verbs import patch as patching
 from pilotage.server.verbs.apply import Applier
-from pilotage.server.verbs.fieldproblems import FieldProblems
 from pilotage.server.verbs.identity import check_identity, check_uid, check_version
-from pilotage.server.verbs.refusals import UndecodablePatch
 from pilotage.server.verbs.update import Updater, View
 from pilotage.server.writes import steps
 

@@ -14,17 +14,17 @@ from pilotage.rest.response import Response
 from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation, ResourceAdmission
 from pilotage.server.context import RegistryContext
+from pilotage.server.decoding import bodies
+from pilotage.server.decoding.refusals import UndecodablePatch
 from pilotage.server.offload import offload
 from pilotage.server.ownership.track import only_times_differ, track_update
 from pilotage.server.privileges import privilege_causes
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs import bodies
 from pilotage.server.verbs import patch as patching
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.deletion import finished
 from pilotage.server.verbs.identity import check_identity, check_uid, check_version
 from pilotage.server.verbs.read import shaped
-from pilotage.server.verbs.refusals import UndecodablePatch
 from pilotage.server.writes import steps, store
 from pilotage.storage.interface import Entry
 

@@ -17,11 +17,11 @@ from pilotage.meta.validation.names import dns_1123_label
 from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.rest.request import APIRequest, PatchType
 from pilotage.schema.structural import DefaultsTooLargeError
+from pilotage.server.decoding.fieldproblems import FieldProblems
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import metadata as meta
 from pilotage.server.strategies.metadatachecks import UNCHECKED
 from pilotage.server.strategies.strategy import copy_field
-from pilotage.server.verbs.fieldproblems import FieldProblems
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 _SHAPE = bytes.maketrans(b"123456789E", b"000000000e")

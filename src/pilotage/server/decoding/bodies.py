@@ -23,11 +23,10 @@ from pilotage.meta.validation.objectmeta import is_plain
 from pilotage.rest.negotiation import PROTOBUF, YAML
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.codec.scalars import Mismatch
-from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs.embedded import normalize_embedded
-from pilotage.server.verbs.fieldproblems import MAX_UNKNOWN, FieldProblems, duplicate_fields
-from pilotage.server.verbs.freeform import keep_sent_texts
-from pilotage.server.verbs.refusals import (
+from pilotage.server.decoding.embedded import normalize_embedded
+from pilotage.server.decoding.fieldproblems import MAX_UNKNOWN, FieldProblems, duplicate_fields
+from pilotage.server.decoding.freeform import keep_sent_texts
+from pilotage.server.decoding.refusals import (
     NO_KIND,
     SCHEME,
     TYPE_META,
@@ -38,7 +37,8 @@ from pilotage.server.verbs.refusals import (
     unhandled,
     unrecognized,
 )
-from pilotage.server.verbs.registered import is_older, is_other_version
+from pilotage.server.decoding.registered import is_older, is_other_version
+from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
 
 ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"

@@ -10,8 +10,8 @@ import msgspec
 
 from pilotage.meta.text import gojson, jsontext
 from pilotage.rest.request import APIRequest, Verb
+from pilotage.server.decoding.refusals import undecodable
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs.refusals import undecodable
 
 MAX_UNKNOWN = 100
 """How many unknown fields are named."""

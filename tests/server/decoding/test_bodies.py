@@ -12,8 +12,8 @@ from pilotage.errors import BadRequest, Invalid, NotFound
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.text import jsontext
 from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
-from pilotage.server.verbs.fieldproblems import FieldProblems, duplicate_fields
-from pilotage.server.verbs.refusals import mismatch
+from pilotage.server.decoding.fieldproblems import FieldProblems, duplicate_fields
+from pilotage.server.decoding.refusals import mismatch
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, WIDGETS, definition, opened, widget
 
