@@ -17,8 +17,8 @@ from pilotage.server.naming import DefinitionNames
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import apiextensions
 from pilotage.server.verbs.delete import Deleter
-from pilotage.server.verbs.deletion import finished
 from pilotage.server.writes import store
+from pilotage.server.writes.deletion import finished
 from pilotage.storage.interface import Entry, Event
 
 _NAMESPACES = GroupVersionResource("", "v1", "namespaces")

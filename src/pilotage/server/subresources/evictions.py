@@ -14,8 +14,8 @@ from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.delete import Deleter
-from pilotage.server.verbs.deletion import check_preconditions
 from pilotage.server.verbs.update import Updater
+from pilotage.server.writes.deletion import check_preconditions
 
 _BUDGETS = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
 _MOST_DISRUPTED = 2000

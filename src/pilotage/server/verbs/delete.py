@@ -14,10 +14,9 @@ from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs import deletion
 from pilotage.server.verbs.read import ObjectReader, check_list_options
 from pilotage.server.verbs.selection import Selection
-from pilotage.server.writes import fencing, store
+from pilotage.server.writes import deletion, fencing, store
 from pilotage.storage.interface import Delete, Entry, Put
 
 

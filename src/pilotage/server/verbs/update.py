@@ -22,10 +22,10 @@ from pilotage.server.privileges import privilege_causes
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import patch as patching
 from pilotage.server.verbs.create import Creator
-from pilotage.server.verbs.deletion import finished
 from pilotage.server.verbs.identity import check_identity, check_uid, check_version
 from pilotage.server.verbs.read import shaped
 from pilotage.server.writes import steps, store
+from pilotage.server.writes.deletion import finished
 from pilotage.storage.interface import Entry
 
 NextState = Callable[[Document, bytes], tuple[Document, list[str]]]

@@ -1,1 +1,1 @@
-"""The steps that all writes share: defaults, validation, allocation, fencing, commit."""
+"""The steps that all writes share: defaults, validation, allocation, deletion, fencing, commit."""

@@ -14,8 +14,7 @@ from pilotage.server.catalogue import NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.naming import DefinitionNames
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs import deletion
-from pilotage.server.writes import fencing
+from pilotage.server.writes import deletion, fencing
 from pilotage.server.writes.allocation import ServiceAllocations
 from pilotage.storage.interface import Check, Delete, Entry, Operation, Put
 from pilotage.storage.transaction import MAX_VALUE_BYTES

@@ -12,8 +12,8 @@ from pilotage.server.catalogue import NEW_EVENTS, Catalogue
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.apiextensions import CLEANUP
 from pilotage.server.strategies.custom import CustomResourceStrategy
-from pilotage.server.verbs import deletion, deletionrules
-from pilotage.server.verbs.deletion import Mark, Remove
+from pilotage.server.writes import deletion, deletionrules
+from pilotage.server.writes.deletion import Mark, Remove
 from pilotage.storage.memory import MemoryStorage
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, definition, opened

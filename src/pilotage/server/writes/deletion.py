@@ -17,7 +17,7 @@ from pilotage.rest.request import PROPAGATION_POLICIES, APIRequest, DeleteOption
 from pilotage.server.records import encode, stamp
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.strategy import Strategy
-from pilotage.server.verbs import deletionrules as rules
+from pilotage.server.writes import deletionrules as rules
 
 _BY_POLICY = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
 
