@@ -19,7 +19,6 @@ from pilotage.rest.request import APIRequest, PatchType, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import deadlines, records, routes
 from pilotage.server.access.rbac import attributes_of
-from pilotage.server.access.reviews import Reviewer
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.bootstrap.cluster import create_cluster_objects
 from pilotage.server.bootstrap.owners import set_owner
@@ -36,6 +35,7 @@ from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.patch import patch_type
 from pilotage.server.verbs.read import ObjectReader
+from pilotage.server.verbs.reviews import Reviewer
 from pilotage.server.verbs.update import Updater
 from pilotage.server.verbs.watch import Watcher
 from pilotage.server.writes import steps

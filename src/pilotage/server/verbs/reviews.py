@@ -14,13 +14,6 @@ from pilotage.rest.request import APIRequest, User
 from pilotage.rest.response import Response
 from pilotage.server.access.authentication import Authenticator
 from pilotage.server.access.rbac import Authorizer
-from pilotage.server.access.reviewrules import (
-    attribute_causes,
-    evaluation_error,
-    local_causes,
-    metadata_causes,
-    selector_causes,
-)
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.serviceaccounts import ISSUER, WrongAudience
 from pilotage.server.access.users import user_info
@@ -32,6 +25,13 @@ from pilotage.server.offload import offload
 from pilotage.server.ownership.track import track_create
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.identity import set_namespace
+from pilotage.server.verbs.reviewrules import (
+    attribute_causes,
+    evaluation_error,
+    local_causes,
+    metadata_causes,
+    selector_causes,
+)
 from pilotage.server.writes import steps
 
 AUTHORIZATION = "authorization.k8s.io"
