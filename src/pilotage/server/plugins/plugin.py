@@ -12,10 +12,10 @@ from pilotage.server import records
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.admission import Attributes
 from pilotage.server.catalogue import Catalogue
+from pilotage.server.conversion import Converter
 from pilotage.server.matching.configurations import AdmissionConfigurations, CurrentObjects
 from pilotage.server.matching.requests import Convert
 from pilotage.server.webhooks.caller import WebhookCaller
-from pilotage.server.webhooks.conversion import Converter
 from pilotage.storage.interface import Entry, Storage
 
 QUOTAS = "core/resourcequotas/"

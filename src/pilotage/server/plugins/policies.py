@@ -13,7 +13,7 @@ from pilotage.server.matching.mutation import Mutation
 from pilotage.server.matching.reinvocation import Again
 from pilotage.server.matching.requests import VersionedObjects, admission_request
 from pilotage.server.plugins.plugin import DynamicAdmission, Plugin, PluginContext, forbidden
-from pilotage.server.policies.dispatch import Application, PolicyDispatcher
+from pilotage.server.plugins.policydispatch import Application, PolicyDispatcher
 
 if TYPE_CHECKING:
     from pilotage.server.policies.validation import Denial

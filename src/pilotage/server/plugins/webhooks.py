@@ -14,8 +14,8 @@ from pilotage.server.matching.reinvocation import Again
 from pilotage.server.matching.requests import VersionedObjects
 from pilotage.server.matching.rules import is_exempt
 from pilotage.server.plugins.plugin import DynamicAdmission, Plugin, PluginContext
-from pilotage.server.webhooks.dispatch import CallFailed, Dispatcher, WebhookInvocation
-from pilotage.server.webhooks.patches import apply_patch
+from pilotage.server.plugins.webhookdispatch import CallFailed, Dispatcher, WebhookInvocation
+from pilotage.server.plugins.webhookpatches import apply_patch
 from pilotage.server.webhooks.reviews import WebhookDecision
 from pilotage.telemetry.logs import logger
 

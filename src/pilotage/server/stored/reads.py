@@ -25,8 +25,8 @@ from pilotage.storage.interface import Entry, Storage
 from pilotage.types import builtin
 
 if TYPE_CHECKING:
+    from pilotage.server.conversion import Converter
     from pilotage.server.strategies.strategy import Strategy
-    from pilotage.server.webhooks.conversion import Converter
 
 _decode = msgspec.json.Decoder().decode
 

@@ -30,8 +30,8 @@ from pilotage.server.verbs.selection import Selection
 from pilotage.storage.interface import Entry, Snapshot, Storage
 
 if TYPE_CHECKING:
+    from pilotage.server.conversion import Converter
     from pilotage.server.resources import ResourceInfo
-    from pilotage.server.webhooks.conversion import Converter
 
 WAIT_SECONDS = 3.0
 """How long a read waits for a version that has not happened yet."""

@@ -10,11 +10,11 @@ import pytest
 from pilotage.errors import ApiError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.server.webhooks import conversion
+from pilotage.server import conversion
 from pilotage.storage.interface import Entry
 from tests.server.registries import DEFINITIONS, Api, opened
 
-from .conversions import converted, definition
+from .webhooks.conversions import converted, definition
 
 CASE = "unit"
 GROUP = f"hooks-{CASE}.example.com"

@@ -9,7 +9,7 @@ from pilotage.meta.patches import json_patch
 from pilotage.meta.text import gojson, jsontext
 from pilotage.server.admission import Attributes
 from pilotage.server.matching.mutation import Mutation, go_message
-from pilotage.server.webhooks.dispatch import CallFailed, WebhookInvocation
+from pilotage.server.plugins.webhookdispatch import CallFailed, WebhookInvocation
 from pilotage.server.webhooks.reviews import JSON_PATCH, WebhookDecision
 
 

@@ -12,6 +12,7 @@ from pilotage.meta.selectors.selectors import Selector
 from pilotage.server import records
 from pilotage.server.admission import Attributes
 from pilotage.server.catalogue import Catalogue
+from pilotage.server.conversion import Converter
 from pilotage.server.matching.configurations import Configurations
 from pilotage.server.matching.criteria import Match
 from pilotage.server.matching.rules import is_exempt_from_policies
@@ -19,7 +20,6 @@ from pilotage.server.matching.selectors import NamespaceLabels
 from pilotage.server.plugins.plugin import DynamicAdmission, PluginContext
 from pilotage.server.policies.policy import Binding, Policy, policies_of
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.webhooks.conversion import Converter
 from pilotage.storage.interface import Entry, Storage
 
 
