@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.server import records
+from pilotage.server.customresources import resources_of
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.custom import resources_of
 from pilotage.storage.interface import Entry
 
 from .registries import definition

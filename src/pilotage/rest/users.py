@@ -1,4 +1,4 @@
-"""Users: the groups that every user has, and acting as another user (impersonation)."""
+"""Users: the groups that every user has, how objects show a user, and acting as another user (impersonation)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
+from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
 from pilotage.rest.request import APIRequest, User
 from pilotage.rest.transport import Transport, TransportWrapper
@@ -47,6 +48,13 @@ def service_account_of(name: str) -> tuple[str, str] | None:
         return None
     namespace, _, account = name.removeprefix(SERVICE_ACCOUNT).partition(":")
     return None if dns_1123_label(namespace) or dns_1123_subdomain(account) else (namespace, account)
+
+
+def user_info(user: User) -> Document:
+    """A user as reviews, webhooks and audit events show it: what it has of name, uid, groups and extra."""
+    extra = {key: list(values) for key, values in user.extra.items()}
+    found = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
+    return {key: value for key, value in found.items() if value}
 
 
 def impersonation_headers(user: User) -> list[tuple[str, str]]:

@@ -9,9 +9,9 @@ import pytest
 
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.meta.kinds import GroupVersion
+from pilotage.server.customresources import resources_of
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.openapi import descriptions, documents
-from pilotage.server.strategies.custom import resources_of
 from pilotage.types import builtin
 
 from ..registries import DEFINITIONS, Api, definition, opened

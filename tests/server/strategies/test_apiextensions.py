@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from pilotage.server.customresources import resources_of
 from pilotage.server.strategies import apiextensions
 from pilotage.server.strategies.builtin import STRATEGIES
-from pilotage.server.strategies.custom import resources_of
 
 from ..registries import definition
 

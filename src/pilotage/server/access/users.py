@@ -9,7 +9,6 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from pilotage.errors import BadRequest
-from pilotage.meta.documents import Document
 from pilotage.meta.text.gojson import quoted
 from pilotage.rest.request import User
 from pilotage.rest.users import AUTHENTICATED, SERVICE_ACCOUNT, implied_groups
@@ -23,13 +22,6 @@ _EXTRA = "impersonate-extra-"
 def authenticated(user: User) -> User:
     """The user with the groups that every user of its type has."""
     return replace(user, groups=tuple(dict.fromkeys((*user.groups, AUTHENTICATED))))
-
-
-def user_info(user: User) -> Document:
-    """A user as reviews, webhooks and audit events show it: what it has of name, uid, groups and extra."""
-    extra = {key: list(values) for key, values in user.extra.items()}
-    found = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
-    return {key: value for key, value in found.items() if value}
 
 
 def service_account(namespace: str, name: str, uid: str = "") -> User:

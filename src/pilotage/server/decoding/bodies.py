@@ -22,14 +22,13 @@ from pilotage.meta.text import gojson, jsontext
 from pilotage.meta.validation.objectmeta import is_plain
 from pilotage.rest.negotiation import PROTOBUF, YAML
 from pilotage.rest.request import APIRequest, Verb
+from pilotage.server.codec.gonames import SCHEME, TYPE_META
 from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.decoding.embedded import normalize_embedded
 from pilotage.server.decoding.fieldproblems import MAX_UNKNOWN, FieldProblems, duplicate_fields
 from pilotage.server.decoding.freeform import keep_sent_texts
 from pilotage.server.decoding.refusals import (
     NO_KIND,
-    SCHEME,
-    TYPE_META,
     excerpt,
     mismatch,
     other_version,

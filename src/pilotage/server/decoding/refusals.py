@@ -17,9 +17,6 @@ from pilotage.errors import (
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.resources import ResourceInfo
 
-TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-SCHEME = "pkg/runtime/scheme.go:111"
-"""What kube-apiserver calls the list of its kinds in messages."""
 NO_KIND = "Object 'Kind' is missing"
 _MISMATCH = re.compile(r"Expected `([^`]+)`, got `([^`]+)`(?: - at `\$([^`]*)`)?")
 _JSON_TYPES = {"str": "string", "int": "number", "float": "number", "bool": "boolean"}

@@ -8,8 +8,8 @@ from typing import Any
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.rest.request import APIRequest, DeleteOptions, User
+from pilotage.rest.users import user_info
 from pilotage.server import records
-from pilotage.server.access.users import user_info
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.matching.criteria import Match
 from pilotage.server.resources import ResourceInfo

@@ -12,11 +12,11 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
 from pilotage.rest.request import APIRequest, User
 from pilotage.rest.response import Response
+from pilotage.rest.users import user_info
 from pilotage.server.access.authentication import Authenticator
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.serviceaccounts import ISSUER, WrongAudience
-from pilotage.server.access.users import user_info
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.decoding import bodies

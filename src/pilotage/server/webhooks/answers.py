@@ -11,7 +11,7 @@ from pilotage.errors import ConnectionLost, DecodeError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.text import gojson, jsontext
-from pilotage.server.decoding.refusals import SCHEME, TYPE_META
+from pilotage.server.codec.gonames import SCHEME, TYPE_META
 
 _BY_STATUS = {
     400: "the server rejected our request for an unknown reason",

@@ -1,0 +1,80 @@
+"""The resources of a definition: one for each version of a custom resource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.mapping.versions import version_priority
+from pilotage.schema.structural import StructuralSchema
+from pilotage.server.definitions import is_established, mapping_of
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.apiextensions import versions_of
+from pilotage.server.strategies.custom import CustomResourceStrategy
+from pilotage.server.strategies.scaling import ScalePaths
+from pilotage.server.webhooks.endpoints import DefinitionConversion
+
+
+def resources_of(
+    definition: Document,
+    key: str,
+    revision: int,
+    size: int = 0,
+    strategy: type[CustomResourceStrategy] = CustomResourceStrategy,
+) -> Iterator[ResourceInfo]:
+    """The resources of an established definition of `size` bytes, one for each served version."""
+    if not is_established(definition):
+        return
+    versions: dict[str, ResourceInfo] = {}
+    storage: ResourceInfo | None = None
+    for version in sorted(versions_of(definition), key=lambda version: not version.get("storage")):
+        info = _resource(definition, version, strategy)
+        info = replace(info, definition_key=key, definition_revision=revision, definition_bytes=size)
+        info = replace(info, storage=storage, versions=versions)
+        storage = storage or info  # the storage version comes first: the others refer to it
+        versions[info.gvk.api_version] = info
+    for version in versions_of(definition):
+        if version.get("served"):
+            yield versions[f"{definition['spec']['group']}/{version['name']}"]
+
+
+def _resource(definition: Document, version: Document, strategy: type[CustomResourceStrategy]) -> ResourceInfo:
+    spec, names = definition["spec"], definition["status"]["acceptedNames"]
+    terminating = "deletionTimestamp" in definition["metadata"]
+    schema = version["schema"]["openAPIV3Schema"]
+    scale = version.get("subresources", {}).get("scale")
+    mapping = mapping_of(definition, version)
+    return ResourceInfo(
+        mapping=mapping,
+        strategy=strategy(
+            subresources=mapping.subresources,
+            scale=ScalePaths.of_definition(scale) if scale else None,
+            selectable_fields={
+                path["jsonPath"].lstrip("."): tuple(path["jsonPath"].lstrip(".").split("."))
+                for path in version.get("selectableFields", ())
+            },
+        ),
+        compile_schema=lambda: StructuralSchema.compile(schema),
+        openapi=schema,
+        custom=True,
+        served=bool(version.get("served")),
+        conversion=DefinitionConversion.of_definition(definition),
+        terminating=terminating,
+        printer_columns=version.get("additionalPrinterColumns") or (),
+        deprecation=_deprecation(version, mapping.gvk, spec["versions"]) if version.get("deprecated") else "",
+        accepted_list_kind=names.get("listKind", ""),
+    )
+
+
+def _deprecation(version: Document, gvk: GroupVersionKind, versions: Iterable[dict[str, Any]]) -> str:
+    """The warning about a version: the definition's own, or one that names the best version to use instead."""
+    if version.get("deprecationWarning"):
+        return str(version["deprecationWarning"])
+    ranks = [version_priority(one["name"]) for one in versions if one.get("served") and not one.get("deprecated")]
+    better = sorted(rank for rank in ranks if rank < version_priority(gvk.version))
+    instead = f"; use {gvk.group}/{better[0][-1]} {gvk.kind}" if better else ""
+    return f"{gvk.api_version} {gvk.kind} is deprecated{instead}"
