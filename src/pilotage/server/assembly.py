@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilotage.meta.scalars import times
-from pilotage.server.bootstrap.contents import NamespaceContents
 from pilotage.server.context import RegistryContext
+from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.server.plugins.catalogue import NAMESPACE_LIFECYCLE, enabled
 from pilotage.storage.interface import Storage
 

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.server import routes
+from pilotage.server.actions import BINDINGS
 from pilotage.server.customresources import resources_of
 from pilotage.server.definitions import DEFINITIONS as DEFINITIONS
 from pilotage.server.records import decode
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.builtin import strategy_for
 from pilotage.server.strategies.custom import CustomResourceStrategy
-from pilotage.server.subresources.table import BINDINGS
 from pilotage.storage.interface import Entry, Storage
 from pilotage.types import builtin
 

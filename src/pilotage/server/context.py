@@ -30,10 +30,11 @@ from pilotage.server.access.escalation import GRANTING, EscalationCheck
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.serviceaccounts import ServiceAccountTokens
 from pilotage.server.admission import Admission, Limited, ResourceAdmission
-from pilotage.server.bootstrap.contents import NamespaceContents
 from pilotage.server.catalogue import Catalogue, CustomStrategies
+from pilotage.server.cleartext import CleartextCheck
 from pilotage.server.conversion import Converter
 from pilotage.server.matching.configurations import AdmissionConfigurations, CurrentObjects
+from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.server.plugins.catalogue import chain as plugin_chain
 from pilotage.server.plugins.plugin import QUOTAS, DynamicAdmission, PluginContext
 from pilotage.server.resources import ResourceInfo
@@ -41,7 +42,6 @@ from pilotage.server.uids import SystemChance, random_uid
 from pilotage.server.webhooks.caller import WebhookCaller
 from pilotage.server.webhooks.endpoints import Services
 from pilotage.server.webhooks.local import LocalWebhooks
-from pilotage.server.writes.cleartext import CleartextCheck
 from pilotage.storage.bases import NO_REQUEST
 from pilotage.storage.interface import Entry, Operation, Put, Storage
 from pilotage.storage.transaction import MAX_VALUE_BYTES

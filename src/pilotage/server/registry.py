@@ -21,7 +21,6 @@ from pilotage.server import deadlines, records, routes
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.bootstrap.cluster import create_cluster_objects
-from pilotage.server.bootstrap.owners import set_owner
 from pilotage.server.catalogue import COMPONENTS, NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.decoding.refusals import with_warnings
@@ -29,6 +28,7 @@ from pilotage.server.loops.background import BackgroundLoops
 from pilotage.server.loops.contents import ContentsCreator
 from pilotage.server.loops.progress import Note
 from pilotage.server.offload import COMPILED, offload
+from pilotage.server.ownership.owners import set_owner
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.core.namespaces import SYSTEM_NAMESPACES
 from pilotage.server.verbs.create import Creator

@@ -7,8 +7,8 @@ from functools import cache
 from pilotage.errors import BadRequest, MethodNotSupported, NotFound, StatusDetails
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
+from pilotage.server.actions import BINDINGS, action_of, verbs_of
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.subresources.table import BINDINGS, action_of, verbs_of
 from pilotage.types import builtin
 
 NO_PAGE = "404 page not found"

@@ -7,8 +7,8 @@ import pytest
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.server.bootstrap.contents import NamespaceContents
 from pilotage.server.loops.flowschemas import FIELD_MANAGER, SCHEMAS, condition
+from pilotage.server.namespacecontents import NamespaceContents
 
 from ..registries import Api, opened
 

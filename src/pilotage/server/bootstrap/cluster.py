@@ -17,9 +17,9 @@ from pilotage.errors import RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.server import records
 from pilotage.server.access.rbac import GROUP
-from pilotage.server.bootstrap.owners import set_owner
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.aggregation import CLUSTER_ROLES, aggregated
+from pilotage.server.ownership.owners import set_owner
 from pilotage.storage.interface import Operation, Put
 
 _DATA = Path(__file__).parent / "data" / "cluster.json"

@@ -9,8 +9,8 @@ from pilotage.errors import ApiError, NotAcceptable, Status, StatusDetails
 from pilotage.http.messages import Headers
 from pilotage.rest.negotiation import ALL_FORMS, JSON, MEDIA_TYPES, NO_FORMS, PROTOBUF, YAML, ResponseFormat, negotiate
 from pilotage.rest.request import APIRequest, Form, Verb
+from pilotage.server.actions import action_of
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.subresources.table import action_of
 
 STREAMS = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 _ONLY = "only the following media types are accepted: "

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from pilotage.errors import RevisionConflict
 from pilotage.server import records
-from pilotage.server.bootstrap.contents import NamespaceContents
 from pilotage.server.catalogue import NAMESPACES
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogLoop
+from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.storage.interface import Check, Event
 
 

@@ -10,6 +10,7 @@ from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
+from pilotage.server.actions import BINDINGS, action_of
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.catalogue import body_info
 from pilotage.server.context import RegistryContext
@@ -21,7 +22,6 @@ from pilotage.server.strategies.strategy import Strategy
 from pilotage.server.subresources.connections import Connections, connection_kind, connection_options
 from pilotage.server.subresources.evictions import Evictions
 from pilotage.server.subresources.scheduling import Scheduling
-from pilotage.server.subresources.table import BINDINGS, action_of
 from pilotage.server.subresources.tokenrequests import TokenRequests, default_token_request
 from pilotage.server.verbs.identity import set_namespace
 

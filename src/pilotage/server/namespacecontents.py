@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pilotage.meta.documents import Document
 from pilotage.server import records
-from pilotage.server.bootstrap.owners import set_owner
+from pilotage.server.ownership.owners import set_owner
 from pilotage.storage.interface import Put, Storage
 
 SERVICE_ACCOUNTS = "core/serviceaccounts/"

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from pilotage.server.bootstrap.contents import NamespaceContents
-from pilotage.server.bootstrap.owners import set_owner
+from pilotage.server.namespacecontents import NamespaceContents
+from pilotage.server.ownership.owners import set_owner
 
 from ..registries import CONFIG_MAPS, opened
 

@@ -9,8 +9,8 @@ import pilotage as pt
 from pilotage.errors import StorageBroken, StorageError
 from pilotage.meta.scalars.times import system_clock
 from pilotage.server.access.serviceaccounts import KEY, ServiceAccountTokens
+from pilotage.server.cleartext import CleartextCheck
 from pilotage.server.encryption import is_secret
-from pilotage.server.writes.cleartext import CleartextCheck
 from pilotage.storage import Put, Storage
 from pilotage.storage.encryption import MARK, Cipher, EncryptedStorage
 from pilotage.storage.memory import MemoryStorage
