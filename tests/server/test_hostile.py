@@ -24,7 +24,7 @@ from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.http.server import serve
 from pilotage.http.tls import server_context
 from pilotage.rest import request as rest
-from pilotage.server.catalogue import Catalogue
+from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage import open_storage
 from pilotage.storage.memory import MemoryStorage

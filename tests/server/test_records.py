@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.server import records
-from pilotage.server.customresources import resources_of
+from pilotage.server.catalogue.custom import resources_of
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Entry
 

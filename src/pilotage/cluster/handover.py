@@ -23,7 +23,7 @@ from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response
 from pilotage.schema.generate.crd import crds
 from pilotage.server.assembly import cluster_context
-from pilotage.server.catalogue import DEFINITIONS, NAMESPACES
+from pilotage.server.catalogue.catalogue import DEFINITIONS, NAMESPACES
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.tables.table import TableWriter

@@ -30,7 +30,7 @@ from pilotage.server.access.escalation import GRANTING, EscalationCheck
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.serviceaccounts import ServiceAccountTokens
 from pilotage.server.admission import Admission, Limited, ResourceAdmission
-from pilotage.server.catalogue import Catalogue, CustomStrategies
+from pilotage.server.catalogue.catalogue import Catalogue, CustomStrategies
 from pilotage.server.cleartext import CleartextCheck
 from pilotage.server.conversion import Converter
 from pilotage.server.matching.configurations import AdmissionConfigurations, CurrentObjects

@@ -9,7 +9,7 @@ from pilotage.meta.documents import Document, same
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server import records
-from pilotage.server.catalogue import DEFINITIONS
+from pilotage.server.catalogue.catalogue import DEFINITIONS
 from pilotage.server.context import RegistryContext
 from pilotage.server.ownership.track import track_update
 from pilotage.server.strategies import apiextensions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document
 from pilotage.server import records
-from pilotage.server.catalogue import NAMESPACES
+from pilotage.server.catalogue.catalogue import NAMESPACES
 from pilotage.server.context import RegistryContext
 
 

@@ -17,11 +17,12 @@ from pilotage.meta.kinds import GroupVersion, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest, PatchType, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
-from pilotage.server import deadlines, records, routes
+from pilotage.server import deadlines, records
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.bootstrap.cluster import create_cluster_objects
-from pilotage.server.catalogue import COMPONENTS, NAMESPACES, Redefined
+from pilotage.server.catalogue import routes
+from pilotage.server.catalogue.catalogue import COMPONENTS, NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.loops.background import BackgroundLoops

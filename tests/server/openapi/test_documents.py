@@ -9,7 +9,7 @@ import pytest
 
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.meta.kinds import GroupVersion
-from pilotage.server.customresources import resources_of
+from pilotage.server.catalogue.custom import resources_of
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.openapi import descriptions, documents
 from pilotage.types import builtin

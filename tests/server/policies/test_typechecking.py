@@ -14,7 +14,7 @@ import pytest
 import pilotage as pt
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured
-from pilotage.server.catalogue import Catalogue
+from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.policies.typechecking import expression_warnings, kinds_of
 from pilotage.storage.memory import MemoryStorage
 from pilotage.types.admissionregistration.v1 import ValidatingAdmissionPolicy

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pilotage.server.customresources import resources_of
+from pilotage.server.catalogue.custom import resources_of
 from pilotage.server.strategies import apiextensions
 from pilotage.server.strategies.builtin import STRATEGIES
 

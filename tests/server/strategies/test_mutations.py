@@ -9,7 +9,7 @@ import pytest
 
 from pilotage.errors import ApiError
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.server.catalogue import Catalogue
+from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.codec.scalars import Mismatch
 from pilotage.storage.memory import MemoryStorage
 

@@ -12,8 +12,8 @@ from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.rest.request import APIRequest, Verb
-from pilotage.server.catalogue import Catalogue
-from pilotage.server.customresources import resources_of
+from pilotage.server.catalogue.catalogue import Catalogue
+from pilotage.server.catalogue.custom import resources_of
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.metadata import deduplicate_owners, wipe
 from pilotage.server.strategies.strategy import Strategy

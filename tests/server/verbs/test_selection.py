@@ -6,7 +6,7 @@ from pilotage.errors import BadRequest
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.server import records
-from pilotage.server.catalogue import Catalogue
+from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.selection import Selection
 from pilotage.storage.interface import Entry

@@ -8,7 +8,7 @@ from pilotage.errors import Conflict, Invalid, NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import DeleteOptions
-from pilotage.server.catalogue import NEW_EVENTS, Catalogue
+from pilotage.server.catalogue.catalogue import NEW_EVENTS, Catalogue
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.apiextensions import CLEANUP
 from pilotage.server.strategies.custom import CustomResourceStrategy

@@ -13,7 +13,7 @@ import msgspec
 from pilotage.http import messages as http
 from pilotage.meta.kinds import GroupVersion
 from pilotage.rest import negotiation, query
-from pilotage.server import routes
+from pilotage.server.catalogue import routes
 from pilotage.server.http import discovery, flagz, statusz
 from pilotage.server.http.formats import check_produced, format_of_document
 from pilotage.server.http.rendering import write

@@ -9,7 +9,7 @@ from pilotage.errors import ApiError, NotAcceptable, Status, StatusDetails
 from pilotage.http.messages import Headers
 from pilotage.rest.negotiation import ALL_FORMS, JSON, MEDIA_TYPES, NO_FORMS, PROTOBUF, YAML, ResponseFormat, negotiate
 from pilotage.rest.request import APIRequest, Form, Verb
-from pilotage.server.actions import action_of
+from pilotage.server.catalogue.actions import action_of
 from pilotage.server.resources import ResourceInfo
 
 STREAMS = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")

@@ -22,7 +22,6 @@ from pilotage.meta.kinds import GroupVersion
 from pilotage.rest.negotiation import JSON, PROTOBUF, ResponseFormat
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.users import ANONYMOUS
-from pilotage.server import routes
 from pilotage.server.access.authentication import ADMIN, Authenticator
 from pilotage.server.access.impersonation import Impersonation
 from pilotage.server.access.rbac import AccessDenied, Authorizer
@@ -30,6 +29,7 @@ from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.users import BadImpersonation, impersonated
 from pilotage.server.audit.events import Audit
 from pilotage.server.audit.policy import Level
+from pilotage.server.catalogue import routes
 from pilotage.server.context import StorageRequest
 from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.http.auditing import LONG_RUNNING, Auditor, audit_id_of, note_error, note_object, note_request

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pilotage.errors import RevisionConflict
 from pilotage.server import records
-from pilotage.server.catalogue import NAMESPACES
+from pilotage.server.catalogue.catalogue import NAMESPACES
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogLoop
 from pilotage.server.namespacecontents import NamespaceContents

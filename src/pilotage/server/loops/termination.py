@@ -10,7 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, DeleteOptions, Verb
 from pilotage.server import records
-from pilotage.server.catalogue import DEFINITIONS, NAMESPACES
+from pilotage.server.catalogue.catalogue import DEFINITIONS, NAMESPACES
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogLoop, Note
 from pilotage.server.naming import DefinitionNames

@@ -11,7 +11,7 @@ from pilotage.meta.documents import Document
 from pilotage.server import records
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.admission import Attributes
-from pilotage.server.catalogue import Catalogue
+from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.conversion import Converter
 from pilotage.server.matching.configurations import AdmissionConfigurations, CurrentObjects
 from pilotage.server.matching.requests import Convert

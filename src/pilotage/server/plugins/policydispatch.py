@@ -11,7 +11,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.server import records
 from pilotage.server.admission import Attributes
-from pilotage.server.catalogue import Catalogue
+from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.conversion import Converter
 from pilotage.server.matching.configurations import Configurations
 from pilotage.server.matching.criteria import Match

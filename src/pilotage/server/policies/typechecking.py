@@ -10,7 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.schema.cel.admission.typecheck import TypeChecker, declared_kind
 from pilotage.schema.cel.declared import DeclaredValue
-from pilotage.server.catalogue import Catalogue
+from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
 

@@ -10,9 +10,9 @@ from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
-from pilotage.server.actions import BINDINGS, action_of
 from pilotage.server.admission import Attributes, Operation
-from pilotage.server.catalogue import body_info
+from pilotage.server.catalogue.actions import BINDINGS, action_of
+from pilotage.server.catalogue.catalogue import body_info
 from pilotage.server.context import RegistryContext
 from pilotage.server.decoding import bodies
 from pilotage.server.decoding.refusals import with_warnings

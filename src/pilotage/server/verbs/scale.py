@@ -13,7 +13,8 @@ from pilotage.meta.documents import Document
 from pilotage.meta.validation.objectmeta import object_meta_causes
 from pilotage.rest.request import APIRequest, Form, PatchType, Verb
 from pilotage.rest.response import Response
-from pilotage.server import records, routes
+from pilotage.server import records
+from pilotage.server.catalogue import routes
 from pilotage.server.context import RegistryContext
 from pilotage.server.decoding import bodies
 from pilotage.server.decoding.fieldproblems import FieldProblems

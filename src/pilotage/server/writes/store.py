@@ -10,7 +10,7 @@ from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.fence import Fence
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server import records
-from pilotage.server.catalogue import NAMESPACES, Redefined
+from pilotage.server.catalogue.catalogue import NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.naming import DefinitionNames
 from pilotage.server.resources import ResourceInfo

@@ -14,7 +14,7 @@ from pilotage.errors import Conflict, NotFound, PilotageError
 from pilotage.meta.documents import Document, set_or_drop
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.rest.request import APIRequest, DeleteOptions, User, Verb
-from pilotage.server.catalogue import DEFINITIONS, EVENTS, Redefined
+from pilotage.server.catalogue.catalogue import DEFINITIONS, EVENTS, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.garbage.ownerevents import record_invalid_owner
 from pilotage.server.loops.garbage.ownergraph import OwnerGraph

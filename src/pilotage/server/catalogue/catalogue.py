@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
-from pilotage.server import routes
-from pilotage.server.actions import BINDINGS
-from pilotage.server.customresources import resources_of
+from pilotage.server.catalogue import routes
+from pilotage.server.catalogue.actions import BINDINGS
+from pilotage.server.catalogue.custom import resources_of
 from pilotage.server.definitions import DEFINITIONS as DEFINITIONS
 from pilotage.server.records import decode
 from pilotage.server.resources import ResourceInfo

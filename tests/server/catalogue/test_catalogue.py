@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pilotage.rest.request import APIRequest, ListOptions, Verb
 
-from .registries import DEFINITIONS, WIDGETS, definition, opened
+from ..registries import DEFINITIONS, WIDGETS, definition, opened
 
 
 async def test_a_selected_list_of_definitions_does_not_make_them_compile_again() -> None:

@@ -7,7 +7,7 @@ from functools import cache
 from pilotage.errors import BadRequest, MethodNotSupported, NotFound, StatusDetails
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
-from pilotage.server.actions import BINDINGS, action_of, verbs_of
+from pilotage.server.catalogue.actions import BINDINGS, action_of, verbs_of
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
 

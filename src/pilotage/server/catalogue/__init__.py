@@ -1,0 +1,1 @@
+"""Which resources are served: built in and by definitions, their paths and their actions."""
