@@ -226,7 +226,7 @@ class Manager:
         `lease` is its name, in `leader_election_namespace`. Times, labels and where it is renewed are as for the
         manager's own. `callbacks` are called when the leadership changes; `release_on_cancel` releases it at the end.
         """
-        from pilotage.manager.election.candidate import for_lease, new_candidate
+        from pilotage.manager.candidate import for_lease, new_candidate
 
         election = for_lease(self.options, lease, callbacks)
         candidate = new_candidate(election, self.cluster, self._supervision, self.clock)
@@ -364,9 +364,9 @@ class Manager:
                 exits.push_async_callback(detach, self._devices, self.cluster)
             if not self.cluster.is_open:
                 await exits.enter_async_context(self.cluster)
-            self._supervision = supervise(self.options, self.work, self._lifecycle, exits)
+            self._supervision = supervise(self.options, self.work, lambda: self._lifecycle.launched, exits)
             if self.options.leader_election:
-                from pilotage.manager.election.candidate import new_candidate
+                from pilotage.manager.candidate import new_candidate
 
                 candidate = new_candidate(self.options, self.cluster, self._supervision, self.clock)
                 exits.push_async_callback(candidate.close)

@@ -11,11 +11,11 @@ from pilotage.errors import InvalidDefinition
 from pilotage.manager.election.elector import LeaderCallbacks
 from pilotage.manager.election.leasecandidate import CandidateOptions
 from pilotage.manager.election.resourcelock import LeaseTimings, ResourceLock
-from pilotage.manager.endpoints.server import METRICS_PATH
 from pilotage.manager.failures import OnReconcileFailure
 from pilotage.manager.shutdown import ShutdownCallbacks, ShutdownProgress
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.net.sockets import parse_bind_address
+from pilotage.telemetry.metrics import METRICS_PATH
 
 if TYPE_CHECKING:
     from pilotage.cache.plan import CacheOptions

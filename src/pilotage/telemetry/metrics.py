@@ -16,6 +16,8 @@ from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+METRICS_PATH = "/metrics"
+"""The path where a program serves its metrics."""
 DEFAULT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 MAX_LABEL_SETS = 1000
 """Sets of label values that one metric keeps apart by default; all further ones share a set called `other`."""

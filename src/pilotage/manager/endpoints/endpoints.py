@@ -12,7 +12,6 @@ from pilotage.http.messages import Handler
 from pilotage.manager.endpoints.readiness import readiness
 from pilotage.manager.endpoints.server import (
     METRICS_LOGGER,
-    METRICS_PATH,
     Routes,
     Server,
     ServingCertificate,
@@ -21,10 +20,11 @@ from pilotage.manager.endpoints.server import (
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.permissions import Permissions
-from pilotage.manager.processes.child import add_probe
 from pilotage.manager.supervision.liveness import EVENT_LOOP
+from pilotage.manager.supervision.probes import add_probe
 from pilotage.manager.supervision.tasks import Supervision
 from pilotage.net.sockets import parse_bind_address
+from pilotage.telemetry.metrics import METRICS_PATH
 
 METRICS = "metrics server"
 DEBUG = "debug server"

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 METRICS_LOGGER = "controller-runtime.metrics"
 """The name under which controller-runtime logs that its metrics server starts."""
 
-METRICS_PATH = "/metrics"
-
 _LIMITS = HTTPLimits(connections=256, body_bytes=64 * 1024, grace_seconds=5.0)
 
 

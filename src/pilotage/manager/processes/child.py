@@ -12,25 +12,16 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from pilotage.manager.processes import aggregation
+from pilotage.manager.supervision.probes import clear_probes, registered_probes
 from pilotage.telemetry import process
 from pilotage.telemetry.logs import log_context
 from pilotage.telemetry.metrics import REGISTRY
 
 Main = Callable[[], Coroutine[Any, Any, Any]]
-Probe = Callable[[str], bool]
-"""Returns whether a manager is alive (`healthz`) or ready (`readyz`). Called in another thread than the manager's."""
 
 _number = 0
 LENGTH = struct.Struct(">I")
 YES, NO = b"\x01", b"\x00"
-_probes: list[Probe] = []
-
-
-def add_probe(probe: Probe) -> Callable[[], None]:
-    """Register the health probe of a manager, which the parent calls; the returned function removes it. Without a
-    parent nothing calls it."""
-    _probes.append(probe)
-    return lambda: _probes.remove(probe)
 
 
 def process_number() -> int:
@@ -45,7 +36,7 @@ def run(main: Main, number: int, channel: socket.socket, others: list[socket.soc
     for other in others:
         other.close()  # otherwise this process would not notice the end of the parent
     os.setpgrp()  # a Ctrl-C goes to the parent, which passes it on
-    _probes.clear()
+    clear_probes()
     process.register()
     threading.Thread(target=_answer, args=(channel,), name="pilotage parent", daemon=True).start()
     with log_context(process=number):
@@ -67,7 +58,7 @@ def _answer(channel: socket.socket) -> None:
 
 
 def _probed(path: str) -> bytes:
-    probes = list(_probes)
+    probes = registered_probes()
     if not probes:
         return YES if path == "healthz" else NO  # no manager is open yet
     return YES if all(probe(path) for probe in probes) else NO

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pilotage.errors import InvalidDefinition, PilotageError
 from pilotage.http.health import text_response
 from pilotage.http.messages import HTTPRequest, HTTPResponse
-from pilotage.manager.endpoints.server import METRICS_PATH, Routes, Server
+from pilotage.manager.endpoints.server import Routes, Server
 from pilotage.manager.processes import aggregation, child
 from pilotage.manager.processes.child import Main
 from pilotage.net.sockets import address_text, parse_bind_address
 from pilotage.telemetry.logs import logger
-from pilotage.telemetry.metrics import CONTENT_TYPE
+from pilotage.telemetry.metrics import CONTENT_TYPE, METRICS_PATH
 
 log = logger("pilotage.processes")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pilotage.cluster.cluster import Cluster
-from pilotage.manager.election.candidate import lease_namespace
+from pilotage.manager.candidate import lease_namespace
 from pilotage.manager.election.elector import RunElection, run_here
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.shards.leases import MemberLeases, Membership

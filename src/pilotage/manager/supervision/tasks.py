@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack, contextmanager
 
 from pilotage.http.health import HealthHandler
 from pilotage.http.messages import Handler, HTTPRequest
-from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.supervision.liveness import SupervisedHealth
 from pilotage.manager.supervision.supervisor import Supervisor, has_threads
@@ -24,12 +23,15 @@ log = logger("pilotage.manager")
 
 
 def supervise(
-    options: ManagerOptions, work: WorkTracker, lifecycle: Lifecycle, exits: AsyncExitStack
+    options: ManagerOptions, work: WorkTracker, is_active: Callable[[], bool], exits: AsyncExitStack
 ) -> Supervision | None:
-    """Start the supervisor of a manager, which stops at its exit; None on a loop without threads, as that of tests."""
+    """Start the supervisor of a manager, which stops at its exit; None on a loop without threads, as that of tests.
+
+    Blocks of the loop are reported while the program `is_active`.
+    """
     if not has_threads(asyncio.get_running_loop()):
         return None
-    supervision = Supervision(options, work, lifecycle)
+    supervision = Supervision(options, work, is_active)
     supervision.start()
     exits.callback(supervision.stop)
     return supervision
@@ -38,12 +40,12 @@ def supervise(
 class Supervision:
     """The supervisor of one manager. Created on the program's loop; the thread runs from `start` to `stop`."""
 
-    def __init__(self, options: ManagerOptions, work: WorkTracker, lifecycle: Lifecycle) -> None:
+    def __init__(self, options: ManagerOptions, work: WorkTracker, is_active: Callable[[], bool]) -> None:
         self.supervisor = Supervisor()
         self._threshold = options.blocked_loop_threshold
         self._deadline = options.blocked_loop_deadline
         self._work = work
-        self._watchdog = Watchdog(self._threshold, is_active=lambda: lifecycle.launched)
+        self._watchdog = Watchdog(self._threshold, is_active=is_active)
 
     def start(self) -> None:
         self.supervisor.start()
