@@ -1,12 +1,10 @@
-"""Tables for a terminal: aligned columns, no control characters, times as ages."""
+"""Tables for a terminal: aligned columns, no control characters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
 from pilotage.cli.kit.printers.table import Columns
-from pilotage.meta.scalars import times
 
 NONE = "-"
 _LONGEST = 300
@@ -36,10 +34,3 @@ def clean(cell: str) -> str:
     """A cell on one line, without control characters, cut at a maximal length; `-` if it is empty."""
     shown = "".join(character if character.isprintable() else "?" for character in cell[:_LONGEST])
     return (shown if len(cell) <= _LONGEST else f"{shown}…") or NONE
-
-
-def age(since: datetime | None, now: datetime) -> str:
-    """The time since `since`, rounded as kubectl does."""
-    if since is None:
-        return NONE
-    return times.rounded(max(0.0, (now - since).total_seconds()))

@@ -12,8 +12,8 @@ import pytest
 
 from pilotage.cli import kit
 from pilotage.types.core.v1 import Secret
-from tests.cli.completion.shells import interactive, needs, read_until
 from tests.cli.kit.tools import Console
+from tests.cli.shells.shells import interactive, needs, read_until
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from pilotage.cli.table import Table, age, clean
+from pilotage.cli.kit.printers.ages import age
+from pilotage.cli.table import Table, clean
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
 from pilotage.meta.scalars import times

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 
 from pilotage.cli.device.description import description
 from pilotage.cli.errors import CommandError
-from pilotage.cli.table import Table, age
+from pilotage.cli.kit.printers.ages import age
+from pilotage.cli.table import Table
 from pilotage.device.client.clientset import Devices
 from pilotage.device.client.config import Config, wire_of
 from pilotage.device.client.gpus import GPUs

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from pilotage.cli import placeflags
-from pilotage.cli.completion import OBJECTS, add_shell, print_script
 from pilotage.cli.help import examples
 from pilotage.cli.kit.arguments.flags import Command, add_nothing
 from pilotage.cli.kit.execution import CommandBackend, execute
 from pilotage.cli.parsing import command_first, place_and_rest
+from pilotage.cli.shells import OBJECTS, add_shell, print_script
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ def add_arguments(group: argparse._ArgumentGroup) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the manifests and return the exit code."""
-    from pilotage.cli.device.manifests import DeviceManifests, documents
+    from pilotage.cli.manifests.daemonsets import DeviceManifests, documents
 
     manifests = DeviceManifests(
         name=_short(options.name or DEFAULT),

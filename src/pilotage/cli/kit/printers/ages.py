@@ -5,10 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from pilotage.cli.table import age
 from pilotage.meta.documents import Document
+from pilotage.meta.scalars import times
 
 UNKNOWN = "<unknown>"
+_NEVER = "-"
+
+
+def age(since: datetime | None, now: datetime) -> str:
+    """The time since `since`, rounded as kubectl does."""
+    if since is None:
+        return _NEVER
+    return times.rounded(max(0.0, (now - since).total_seconds()))
 
 
 def since(text: Any, now: datetime) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotage.cli.completion.commands import Command, Option, Values
+from pilotage.cli.shells.commands import Command, Option, Values
 
 _ACTIONS = {
     Values.TEXT: " ",

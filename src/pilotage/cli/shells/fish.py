@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.cli import placeflags
-from pilotage.cli.completion.commands import Command, Option, Values
+from pilotage.cli.shells.commands import Command, Option, Values
 
 _HEADING = """\
 # Completion of {program} for fish. Load it with: {program} completion fish | source

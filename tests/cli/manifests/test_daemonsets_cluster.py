@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hack.cluster.running import RealCluster
-from pilotage.cli.device.manifests import DeviceManifests
+from pilotage.cli.manifests.daemonsets import DeviceManifests
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.objects import document_of
@@ -23,7 +23,7 @@ from pilotage.types.core.v1 import Node
 
 from ...authorization import wait_granted
 from ...worlds import WITHIN, World, over_there
-from .processes import serving
+from ..device.processes import serving
 
 AGENT = Path(__file__).parents[3] / "examples" / "gpu_agent.py"
 TAINT = "gpu.nvidia.com/reset-required"

@@ -10,9 +10,9 @@ import pytest
 
 from pilotage import cli
 from pilotage.cli import parser
-from pilotage.cli.completion import bash, fish, zsh
-from pilotage.cli.completion.commands import described
-from tests.cli.completion.shells import interactive, needs, read_until
+from pilotage.cli.shells import bash, fish, zsh
+from pilotage.cli.shells.commands import described
+from tests.cli.shells.shells import interactive, needs, read_until
 
 ROOT = described(parser())
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from pilotage.cli.help import examples
+from pilotage.cli.shells import OBJECTS, add_shell, print_script
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-SHELLS = ("bash", "zsh", "fish")
-OBJECTS = "objects"
 
 
 def register(subparsers: Any) -> None:
@@ -32,20 +29,6 @@ def register(subparsers: Any) -> None:
     command.set_defaults(run=run)
 
 
-def add_shell(command: argparse.ArgumentParser) -> None:
-    """The arguments of the command. The scripts call it with `objects --` and the words from the command to the cursor,
-    of which the last one may be empty."""
-    command.add_argument("shell", choices=_Shells(SHELLS), metavar="SHELL", help=f"the shell: {', '.join(SHELLS)}")
-    command.add_argument("words", nargs="*", default=[], help=argparse.SUPPRESS)  # a default: not required
-
-
-class _Shells(tuple[str, ...]):
-    """The shells, and `objects`, which is not shown."""
-
-    def __contains__(self, word: object) -> bool:
-        return word == OBJECTS or super().__contains__(word)
-
-
 def run(options: argparse.Namespace) -> int:
     """Print the script and return the exit code."""
     from pilotage.cli import parser
@@ -56,14 +39,3 @@ def run(options: argparse.Namespace) -> int:
 
         return print_objects(Anywhere(), parser(), options.words)
     return print_script(options.shell, parser(), "pilotage")
-
-
-def print_script(shell: str, parser: argparse.ArgumentParser, program: str) -> int:
-    """Print the script of a program for a shell."""
-    from importlib import import_module
-
-    from pilotage.cli.completion.commands import described
-
-    script = import_module(f"pilotage.cli.completion.{shell}").script
-    sys.stdout.write(script(described(parser, (program,))))
-    return 0
