@@ -101,7 +101,9 @@ PROGRAM = """
 import asyncio, signal, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
 import pilotage as pt
-from pilotage.cli import deadline, interruption, kit
+from pilotage.cli import kit
+from pilotage.cli.signals import interruption
+from pilotage.cli.signals import deadline
 
 deadline.EXIT_SECONDS = interruption.EXIT_SECONDS = 0.5
 

@@ -170,9 +170,9 @@ def setup(manager: pt.Manager) -> None:
 def test_each_of_several_processes_ends_in_time_and_reports_what_was_cut(tmp_path: Path) -> None:
     deaf = """
 import asyncio
-import pilotage.cli.interruption
+import pilotage.cli.signals.interruption
 
-pilotage.cli.interruption.EXIT_SECONDS = 0.0
+pilotage.cli.signals.interruption.EXIT_SECONDS = 0.0
 
 class Deaf:
     async def reconcile(self, request: pt.Request) -> None:
@@ -231,7 +231,7 @@ def test_a_changed_file_restarts_the_program_and_a_signal_ends_both(tmp_path: Pa
 BLOCKING = """
 import signal, time
 import pilotage as pt
-from pilotage.cli import interruption
+from pilotage.cli.signals import interruption
 from pilotage.types.core.v1 import Namespace
 
 interruption.EXIT_SECONDS = 0.5
@@ -263,7 +263,7 @@ THREADED = """
 import asyncio, os, threading, time
 from concurrent.futures import ThreadPoolExecutor
 import pilotage as pt
-from pilotage.cli import deadline
+from pilotage.cli.signals import deadline
 from pilotage.types.core.v1 import Namespace
 
 deadline.EXIT_SECONDS = 0.5

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from pilotage.cli.demo.gpus import IDLE_SECONDS, DemoGPUs, print_line
-from pilotage.cli.stop import Stop
+from pilotage.cli.signals.stop import Stop
 from pilotage.client.outcome import Outcome, create_or_patch
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, Event, Request, Result, enqueue_requests_from

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.stop import Stop
+from pilotage.cli.signals.stop import Stop
 from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
 from pilotage.telemetry.logs import configure_logging
 

@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pilotage.cli.deadline import ExitDeadline
     from pilotage.cli.kit.session import CommandSession
+    from pilotage.cli.signals.deadline import ExitDeadline
     from pilotage.rest.transport import Transport
     from pilotage.storage.interface import Storage
 

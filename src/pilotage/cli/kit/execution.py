@@ -14,9 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
-    from pilotage.cli.deadline import ExitDeadline
     from pilotage.cli.kit.arguments import Command
     from pilotage.cli.kit.session import CommandSession
+    from pilotage.cli.signals.deadline import ExitDeadline
 else:
     Protocol = object
 
@@ -42,7 +42,7 @@ def execute(place: CommandBackend, command: Command, options: argparse.Namespace
             return code
         import asyncio
 
-        from pilotage.cli.deadline import ExitDeadline
+        from pilotage.cli.signals.deadline import ExitDeadline
 
         with ExitDeadline(INTERRUPTED) as deadline:
             return asyncio.run(place.perform(command, options, deadline))

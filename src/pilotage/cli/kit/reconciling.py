@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pilotage.cli.deadline import ExitDeadline
 from pilotage.cli.errors import Interrupted, NotReconciled
-from pilotage.cli.interruption import Interruption, listed
 from pilotage.cli.kit.exits import print_error
+from pilotage.cli.signals.deadline import ExitDeadline
+from pilotage.cli.signals.interruption import Interruption, listed
 from pilotage.cli.terminal import Terminal
 from pilotage.cluster import Cluster
 from pilotage.manager.errors import ManagerStopped, NotIdle, ShutdownForced, ShutdownTimeout

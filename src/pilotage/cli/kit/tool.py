@@ -22,9 +22,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from pilotage.cli.deadline import ExitDeadline
     from pilotage.cli.kit.newtenant import NewTenantStorage
     from pilotage.cli.kit.session import CommandSession
+    from pilotage.cli.signals.deadline import ExitDeadline
     from pilotage.cluster import Cluster
     from pilotage.cluster.light import LightCluster
     from pilotage.manager.manager import Manager
@@ -85,7 +85,7 @@ class Tool:
         """Run one command and exit."""
         code = self.run(arguments)
         if code == INTERRUPTED:
-            from pilotage.cli.deadline import exit_after_program
+            from pilotage.cli.signals.deadline import exit_after_program
 
             exit_after_program(code)
         sys.exit(code)

@@ -7,9 +7,7 @@ import logging
 import traceback
 from collections.abc import Callable
 
-from pilotage.cli.deadline import ExitDeadline, exit_after_program
 from pilotage.cli.errors import INTERRUPTED, CommandError, Interrupted, NotReconciled
-from pilotage.cli.interruption import Interruption
 from pilotage.cli.program.modules import user_places
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.arguments import Flags
@@ -17,6 +15,8 @@ from pilotage.cli.run.objects import watched_files
 from pilotage.cli.run.program import Program
 from pilotage.cli.run.reloaded import channel_to_parent, reported
 from pilotage.cli.run.reloader import supervise
+from pilotage.cli.signals.deadline import ExitDeadline, exit_after_program
+from pilotage.cli.signals.interruption import Interruption
 from pilotage.cli.terminal import BOLD, RED, Terminal, standard_error
 from pilotage.errors import PilotageError
 from pilotage.manager.processes.child import process_number

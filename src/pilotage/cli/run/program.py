@@ -8,13 +8,13 @@ from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from pilotage.cli.errors import CommandError, Interrupted, NotReconciled
-from pilotage.cli.interruption import Interruption
 from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.arguments import Flags
 from pilotage.cli.run.environment import RunEnvironment, connect, environment_of, serving
 from pilotage.cli.run.flags import check_manager_target, manager_options
 from pilotage.cli.run.objects import AppliedObjects
+from pilotage.cli.signals.interruption import Interruption
 from pilotage.cli.terminal import Terminal
 from pilotage.errors import NoMatch
 from pilotage.manager.errors import ManagerStopped, NotIdle

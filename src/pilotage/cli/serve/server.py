@@ -14,7 +14,7 @@ from pilotage.cli.serve.certificate import ServingCertificate
 from pilotage.cli.serve.credentials import ServerCredentials, default_path, load_or_create
 from pilotage.cli.serve.kubeconfig import check_kubeconfig, kubeconfig_text, write_kubeconfig
 from pilotage.cli.serve.options import ServeOptions
-from pilotage.cli.stop import Stop
+from pilotage.cli.signals.stop import Stop
 from pilotage.cli.terminal import BOLD, DIM, GREEN, standard_error, standard_output
 from pilotage.cluster import Cluster
 from pilotage.errors import InvalidDefinition

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from pilotage.cli import deadline
-from pilotage.cli.deadline import ExitDeadline
+from pilotage.cli.signals import deadline
+from pilotage.cli.signals.deadline import ExitDeadline
 
 
 class Ending:

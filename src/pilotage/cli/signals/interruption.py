@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 
-from pilotage.cli.deadline import EXIT_SECONDS, ExitDeadline
+from pilotage.cli.signals.deadline import EXIT_SECONDS, ExitDeadline
 from pilotage.manager.manager import Manager
 from pilotage.manager.shutdown import ShutdownCallbacks
 from pilotage.manager.work import ActiveWork

@@ -1,0 +1,1 @@
+"""How commands end: signals, what is waited for then, and the time until the process ends."""
