@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from pilotage.errors import RevisionConflict
 from pilotage.server import records
@@ -50,14 +51,15 @@ class ContentsCreator(LogLoop):
 
     async def _create(self, namespace: str) -> None:
         context = self._context
-        entry = await context.storage.get(self._namespaces + namespace)
-        if entry is None or records.terminating(entry.value):
-            return
-        puts = await self._contents.missing(
-            context.storage, context.prefix, namespace, now=context.now(), uid=context.uid
-        )
-        try:
-            if puts:
+        while True:
+            entry = await context.storage.get(self._namespaces + namespace)
+            if entry is None or records.terminating(entry.value):
+                return
+            puts = await self._contents.missing(
+                context.storage, context.prefix, namespace, now=context.now(), uid=context.uid
+            )
+            if not puts:
+                return
+            with suppress(RevisionConflict):  # the namespace has changed, or another process was faster
                 await context.commit(*puts, Check(entry.key, entry.revision))
-        except RevisionConflict:
-            await self._create(namespace)  # the namespace has changed, or another process was faster
+                return
