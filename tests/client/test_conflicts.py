@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from pilotage.client.conflicts import SLOWER, Backoff, retry_on_conflict
+from pilotage.client.conflicts import PATIENT, SLOWER, Backoff, retry_on_conflict
 from pilotage.errors import AlreadyExists, Conflict, InvalidDefinition, NotFound
 
 
@@ -53,6 +53,22 @@ async def test_anything_else_is_raised_at_once(error: Exception) -> None:
     with pytest.raises(type(error), match="x"):
         await retry_on_conflict(attempts)
     assert len(attempts.times) == 1
+
+
+@pytest.mark.virtual_time
+async def test_an_attempt_that_creates_can_be_tried_again_after_another_writer_has_created() -> None:
+    attempts = Attempts(AlreadyExists("1"), Conflict("2"), NotFound("3"))
+    with pytest.raises(NotFound, match="3"):
+        await retry_on_conflict(attempts, also=(AlreadyExists,))
+    assert await retry_on_conflict(Attempts(NotFound("1"), AlreadyExists("2")), also=(AlreadyExists, NotFound))
+
+
+@pytest.mark.virtual_time
+async def test_patience_is_bounded() -> None:
+    attempts = Attempts(*(Conflict(str(number)) for number in range(20)))
+    with pytest.raises(Conflict, match="9"):
+        await retry_on_conflict(attempts, PATIENT)
+    assert 5 < attempts.times[-1] - attempts.times[0] < 8
 
 
 @pytest.mark.covers("T192")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
-from pilotage.errors import AlreadyExists, Conflict, InvalidDefinition
+from pilotage.errors import AlreadyExists, ApiError, Conflict, InvalidDefinition
 from pilotage.meta.backoff import backoff, spread
 
 T = TypeVar("T")
@@ -34,24 +34,32 @@ class Backoff:
 
 SLOWER = Backoff(steps=4, delay=0.01, factor=5.0, jitter=0.1)
 """For objects with many writers: client-go's DefaultBackoff."""
+PATIENT = Backoff(steps=10, delay=0.01, factor=2.0, jitter=0.5)
+"""For writes without which a program cannot start, while its replicas make the same ones: between 5 and 8 s in all."""
 
 
 async def retry_on_conflict(
-    attempt: Callable[[], Awaitable[T]], backoff: Backoff | None = None, *, random: Random | None = None
+    attempt: Callable[[], Awaitable[T]],
+    backoff: Backoff | None = None,
+    *,
+    also: tuple[type[ApiError], ...] = (),
+    random: Random | None = None,
 ) -> T:
     """Call `attempt` until it raises no Conflict, five times at most; then its last Conflict is raised.
 
     `attempt` must read the object again each time, live: `async def grow(): …get, change, update…`. Other errors, and
-    AlreadyExists, are raised at once. `random` spreads the waits.
+    AlreadyExists, are raised at once, except those in `also`: AlreadyExists for an attempt that creates what it has not
+    found. `random` spreads the waits.
     """
     backoff, random = backoff or Backoff(), random or Random()  # noqa: S311 - spreads waits, hides nothing
     if backoff.steps < 1:
         raise InvalidDefinition(f"retry_on_conflict needs at least one step, not {backoff.steps}")
+    retried: tuple[type[ApiError], ...] = (Conflict, *also)
     for number in range(backoff.steps - 1):
         try:
             return await attempt()
-        except AlreadyExists:
-            raise
-        except Conflict:
-            await asyncio.sleep(backoff.pause(number, random))
+        except retried as error:
+            if isinstance(error, AlreadyExists) and AlreadyExists not in also:
+                raise
+        await asyncio.sleep(backoff.pause(number, random))
     return await attempt()
