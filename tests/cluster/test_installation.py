@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 import pilotage as pt
-from pilotage.cluster.installation import DEFINITION, merged
+from pilotage.cluster.installation import DEFINITION, install, merged
+from pilotage.errors import AlreadyExists, Conflict
+from pilotage.rest import APIRequest, Response, TransportWrapper, Verb
 
 
 class ThingSpec(pt.Model):
@@ -108,3 +110,28 @@ async def test_a_kind_whose_name_is_taken_is_refused_with_the_reason() -> None:
         await cluster.install(Thing)
         with pytest.raises(pt.Conflict, match=r"thingies\.install\.pilotage\.dev cannot be served: .*already in use"):
             await cluster.install(Rival)
+
+
+class Contended(TransportWrapper):
+    """Other clients are faster at all writes."""
+
+    writes = 0
+
+    async def call(self, request: APIRequest) -> Response:
+        if request.verb in (Verb.CREATE, Verb.UPDATE):
+            self.writes += 1
+            raise (AlreadyExists if request.verb is Verb.CREATE else Conflict)("another client was first")
+        return await super().call(request)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(("first", "second"), [((), Thing), ((Thing,), WiderThing)], ids=["create", "update"])
+async def test_after_conflicts_without_end_the_installation_fails(
+    first: tuple[type[pt.Resource], ...], second: type[pt.Resource]
+) -> None:
+    async with pt.Cluster.embedded("memory:") as cluster:
+        await cluster.install(*first)
+        contended = Contended(cluster.transport)
+        with pytest.raises(Conflict, match="another client was first"):
+            await install(pt.Client(contended, scheme=cluster.scheme), [second])
+        assert contended.writes == 10

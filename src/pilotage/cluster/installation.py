@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from pilotage.client.client import Client
+from pilotage.client.conflicts import PATIENT, retry_on_conflict
 from pilotage.errors import AlreadyExists, Conflict, NoMatch, Timeout
 from pilotage.meta.backoff import backoff
 from pilotage.meta.documents import Document, copied
@@ -60,20 +61,19 @@ async def apply_manifests(client: Client, manifests: Iterable[Mapping[str, Any]]
 
 async def _apply(client: Client, document: dict[str, Any]) -> bool:
     """Create or update the definition; returns whether anything was written."""
-    name = document["metadata"]["name"]
-    while True:
-        found = await client.find(DEFINITION, name)
-        try:
-            if found is None:
-                await client.create(Unstructured(document))
-                return True
-            if (spec := merged(found.document["spec"], document["spec"])) == found.document["spec"]:
-                return False
-            found["spec"] = spec
-            await client.update(found)
+
+    async def attempt() -> bool:
+        found = await client.find(DEFINITION, document["metadata"]["name"])
+        if found is None:
+            await client.create(Unstructured(document))
             return True
-        except (AlreadyExists, Conflict):
-            continue  # another client installs it at the same time: read it again
+        if (spec := merged(found.document["spec"], document["spec"])) == found.document["spec"]:
+            return False
+        found["spec"] = spec
+        await client.update(found)
+        return True
+
+    return await retry_on_conflict(attempt, PATIENT, also=(AlreadyExists,))  # others may install it at the same time
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,10 @@ async def test_a_storage_keeps_its_id_and_another_one_has_another(tmp_path: Path
         await storage.close()
     assert ids[0] == ids[1] != ids[2]
     assert all(ids)
+
+
+async def test_two_servers_can_start_on_a_new_storage_at_the_same_time() -> None:
+    storage = Pausing(first_revision=FIRST)
+    async with AsyncExitStack() as stack:
+        one, other = await asyncio.gather(*(stack.enter_async_context(DeviceRegistry(storage)) for _ in range(2)))
+        assert one.storage_id == other.storage_id

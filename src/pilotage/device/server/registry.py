@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from pilotage.client.conflicts import PATIENT, retry_on_conflict
 from pilotage.device.server import merging, metrics
 from pilotage.device.server.admission import AUTHORIZED, SERVER, UNSPOKEN, GPUAdmission, Limits, check_provider
 from pilotage.device.server.bodies import completed
@@ -25,9 +26,9 @@ from pilotage.device.server.strategy import GPUStrategy
 from pilotage.device.server.telemetry import LatestTelemetry, TelemetryOptions
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import (
+    AlreadyExists,
     ApiError,
     BadRequest,
-    Conflict,
     InternalError,
     MethodNotSupported,
     NotFound,
@@ -168,7 +169,8 @@ class DeviceRegistry:
     async def __aenter__(self) -> DeviceRegistry:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.api)
-            self._storage_id = await self._install()
+            # Other servers on this storage may install it at the same time.
+            self._storage_id = await retry_on_conflict(self._install, PATIENT, also=(AlreadyExists,))
             self._info = await self.context.catalogue.find(GPUS)
             self.gate.start()
             stack.callback(self.gate.stop)
@@ -272,16 +274,14 @@ class DeviceRegistry:
         created once."""
         wanted = definition()
         name = APIRequest(Verb.GET, _DEFINITIONS, name=DEFINITION)
-        while True:
-            try:
-                found: dict[str, Any] = msgspec.json.decode((await self.api.call(name)).body)
-            except NotFound:
-                create = APIRequest(Verb.CREATE, _DEFINITIONS, body=msgspec.json.encode(wanted))
-                return objects.header((await self.api.call(create)).body).uid
-            found["spec"]["versions"] = wanted["spec"]["versions"]
-            with suppress(Conflict):
-                await self.api.call(replace(name, verb=Verb.UPDATE, body=msgspec.json.encode(found)))
-                return str(found["metadata"]["uid"])
+        try:
+            found: dict[str, Any] = msgspec.json.decode((await self.api.call(name)).body)
+        except NotFound:
+            create = APIRequest(Verb.CREATE, _DEFINITIONS, body=msgspec.json.encode(wanted))
+            return objects.header((await self.api.call(create)).body).uid
+        found["spec"]["versions"] = wanted["spec"]["versions"]
+        await self.api.call(replace(name, verb=Verb.UPDATE, body=msgspec.json.encode(found)))
+        return str(found["metadata"]["uid"])
 
     async def _restore(self) -> None:
         """Restore the state of the previous run: open the gate if there are GPUs, and expect the heartbeats of its

@@ -22,6 +22,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from pilotage.client.conflicts import retry_on_conflict
 from pilotage.cluster.fencing import fenced
 from pilotage.errors import Conflict, PilotageError
 from pilotage.manager.election.leasecandidate import Candidacy
@@ -269,22 +270,21 @@ class LeaderElector:
         released."""
         try:
             async with asyncio.timeout(self._timings.renew_deadline):
-                while True:
-                    record = await self._lock.get()
-                    if record is None or record.holder_identity != self.identity:
-                        return False
-                    try:
-                        await self._lock.update(self._released(record))
-                    except Conflict:
-                        continue
-                    log.info("Released the leader lease", lease=self._lock.name)
-                    return True
+                return await retry_on_conflict(self._release)
         except (PilotageError, OSError, TimeoutError) as error:
             log.warning(
                 "Failed to release the leader lease; another replica can acquire it when it expires",
                 error=error or type(error).__name__,
             )
             return False
+
+    async def _release(self) -> bool:
+        record = await self._lock.get()
+        if record is None or record.holder_identity != self.identity:
+            return False
+        await self._lock.update(self._released(record))
+        log.info("Released the leader lease", lease=self._lock.name)
+        return True
 
     def check(self, tolerance: float = 20.0) -> None:
         """A health check: raises if this process leads but its lease is overdue by more than `tolerance` seconds."""

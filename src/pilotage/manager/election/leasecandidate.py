@@ -10,7 +10,8 @@ import asyncio
 from dataclasses import dataclass
 
 from pilotage.client.client import Client
-from pilotage.errors import Conflict, InvalidDefinition, NotFound, PilotageError
+from pilotage.client.conflicts import retry_on_conflict
+from pilotage.errors import InvalidDefinition, NotFound, PilotageError
 from pilotage.meta.models import Model, ObjectMeta, Resource, resource
 from pilotage.meta.scalars.times import Clock, MicroTime
 from pilotage.meta.validation.names import dns_1123_subdomain
@@ -80,7 +81,7 @@ class Candidacy:
         """Publish the candidate, and answer pings, until cancelled."""
         while True:
             try:
-                candidate = await self._renew()
+                candidate = await retry_on_conflict(self._renew)  # the server may ping meanwhile
                 async with asyncio.timeout(RENEW_SECONDS):
                     await self._wait_for_ping(candidate)
             except TimeoutError:
@@ -102,18 +103,14 @@ class Candidacy:
 
     async def _renew(self) -> LeaseCandidate:
         now = MicroTime.of(self._clock())
-        while True:
-            try:
-                found = await self._client.get(LeaseCandidate, self.name, namespace=self._namespace)
-            except NotFound:
-                made = await self._client.create(self._new(now))
-                log.info("Published the lease candidate", candidate=self.name, lease=self._lease)
-                return made
-            found.spec.renew_time = now
-            try:
-                return await self._client.update(found)
-            except Conflict:
-                continue  # the server has pinged meanwhile
+        try:
+            found = await self._client.get(LeaseCandidate, self.name, namespace=self._namespace)
+        except NotFound:
+            made = await self._client.create(self._new(now))
+            log.info("Published the lease candidate", candidate=self.name, lease=self._lease)
+            return made
+        found.spec.renew_time = now
+        return await self._client.update(found)
 
     async def _wait_for_ping(self, candidate: LeaseCandidate) -> None:
         """Wait until the server pings the candidate, or has deleted it."""

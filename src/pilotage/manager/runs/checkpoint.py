@@ -10,13 +10,15 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
 from typing import Protocol
 
 import msgspec
 
 from pilotage.client.client import Client
-from pilotage.errors import AlreadyExists, Conflict, NotFound, PilotageError
+from pilotage.client.conflicts import Backoff, retry_on_conflict
+from pilotage.errors import AlreadyExists, NotFound, PilotageError
 from pilotage.manager.election.elector import in_cluster_namespace
 from pilotage.manager.options import ManagerOptions
 from pilotage.meta.models import ObjectMeta
@@ -33,7 +35,7 @@ ALL = "*"
 MAX_DUE_BYTES = 512 * 1024
 """A ConfigMap has 1 MiB at most. If the lines of the requests are longer, one line for all objects replaces them."""
 
-_ATTEMPTS = 10
+_BACKOFF = Backoff(steps=10)
 
 log = logger("pilotage.manager")
 
@@ -114,16 +116,8 @@ class Checkpoint:
 
     async def _save(self, participant: Participant) -> None:
         """Merge into what is stored now: another process may have written it since it was read."""
-        name = f"{self.name}-{participant.name}"
-        for _ in range(_ATTEMPTS):
-            try:
-                await self._write(name, participant)
-                return
-            except (AlreadyExists, Conflict, NotFound):
-                continue
-        raise Conflict(
-            f"the checkpoint {self._namespace}/{name} was changed by another client at each of {_ATTEMPTS} attempts"
-        )
+        write = partial(self._write, f"{self.name}-{participant.name}", participant)
+        await retry_on_conflict(write, _BACKOFF, also=(AlreadyExists, NotFound))
 
     async def _write(self, name: str, participant: Participant) -> None:
         try:

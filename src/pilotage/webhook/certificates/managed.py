@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from pilotage.client.client import Client
-from pilotage.errors import AlreadyExists, ApiError, Conflict, ConnectionLost
+from pilotage.client.conflicts import PATIENT, retry_on_conflict
+from pilotage.errors import AlreadyExists, ApiError, ConnectionLost
 from pilotage.http import certificates
 from pilotage.http.certificates import Certificate
 from pilotage.meta.models import ObjectMeta
@@ -87,18 +88,19 @@ class ManagedCertificates:
 
     async def advance(self) -> bool:
         """Read the Secret, and take the next step of the rotation if one is due; whether anything has changed."""
-        while True:
-            secret = await self._client.find(Secret, self.name, namespace=self.namespace)
-            found = _state(secret.data) if secret is not None else None
-            wanted = self._wanted(found)
-            if wanted != found:
-                try:
-                    await self._write(secret, wanted)
-                except (AlreadyExists, Conflict):
-                    continue  # another replica was first: read it again
-                log.info("Wrote certificate of the webhook server", secret=f"{self.namespace}/{self.name}")
-            before, self._state = self._state, wanted
-            return before != wanted
+        # A conflict: another replica was first.
+        state = await retry_on_conflict(self._advance, PATIENT, also=(AlreadyExists,))
+        before, self._state = self._state, state
+        return before != state
+
+    async def _advance(self) -> SecretState:
+        secret = await self._client.find(Secret, self.name, namespace=self.namespace)
+        found = _state(secret.data) if secret is not None else None
+        wanted = self._wanted(found)
+        if wanted != found:
+            await self._write(secret, wanted)
+            log.info("Wrote certificate of the webhook server", secret=f"{self.namespace}/{self.name}")
+        return wanted
 
     def _wanted(self, found: SecretState | None) -> SecretState:
         now = self._clock()
