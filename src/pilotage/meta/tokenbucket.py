@@ -1,4 +1,7 @@
-"""The token bucket of every rate limit: an average rate per second, and a burst after a pause. Time is passed in."""
+"""The token bucket of rate limits: an average rate per second, and a burst after a pause. Time is passed in.
+
+`grpc.http2.guard` has a bucket of its own: it counts every frame, and must not read the clock for that.
+"""
 
 from __future__ import annotations
 
