@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from pilotage.errors import ConnectionLost
 from pilotage.grpc.rpc import Channel, Incoming, Reply
+from pilotage.meta.backoff import backoff
 
 T = TypeVar("T")
 
@@ -56,12 +57,13 @@ class WaitingChannel:
 
     async def _begun(self, attempt: Callable[[], Awaitable[T]]) -> T:
         time = asyncio.get_running_loop().time
-        until, pause = time() + self._options.total, self._options.first
+        until, failures = time() + self._options.total, 0
         while True:
+            pause = backoff(failures, self._options.first, self._options.longest)
             try:
                 return await attempt()
             except ConnectionLost as error:
                 if error.sent or self._closed or time() + pause > until:
                     raise
             await asyncio.sleep(pause)
-            pause = min(pause * 2, self._options.longest)
+            failures += 1

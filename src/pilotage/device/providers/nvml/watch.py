@@ -70,19 +70,19 @@ class NVMLMonitor:
         """XIDs logged since the last poll, by GPU."""
 
     async def run(self) -> None:
-        retry = self._options.retry_seconds
+        failures = 0
         while True:
             try:
                 await self._open()
-                retry = self._options.retry_seconds
+                failures = 0
                 await self._look_after()
                 continue
             except (NVMLError, DriverHangs, MissingExtra) as error:
                 await self._unusable(error)
             except (ApiError, ConnectionLost) as error:
                 self._log_change("api", f"cannot read from the Device API: {error}")
-            await asyncio.sleep(retry)
-            retry = min(retry * 2, self._options.retry_most_seconds)
+            await asyncio.sleep(backoff(failures, self._options.retry_seconds, self._options.retry_most_seconds))
+            failures += 1
 
     async def _open(self) -> None:
         shown = await self._worker.run(open_library, timeout=self._options.call_seconds)
