@@ -25,12 +25,12 @@ from pilotage.meta.validation.names import (
 )
 
 MAX_ANNOTATIONS = 256 * 1024
-_OPERATIONS = ("Apply", "Update")
 """Bytes of all keys and values of an object's annotations."""
 MAX_MANAGED_FIELDS = 1000
 MAX_CAUSES = 100
 """The maximum number of causes; the rest is not checked, so that the error about a large object is not much larger than
 the object."""
+_OPERATIONS = ("Apply", "Update")
 
 
 class _PlainEntry(msgspec.Struct, rename="camel", gc=False):
