@@ -176,11 +176,12 @@ class EncryptedStorage(StorageWrapper):
         """The decrypted entry. It is cached on the stored entry, so that readers share what they decode."""
         if not self._chosen(entry.key):
             return entry
-        memo = entry.memo
-        if type(memo) is not _Decrypted or memo.cipher is not self._cipher:
+        decrypted: _Decrypted | None = entry.decrypted
+        if decrypted is None or decrypted.cipher is not self._cipher:
             value = self._cipher.decrypt(entry.key, entry.value)
-            memo = entry.memo = _Decrypted(self._cipher, Entry(entry.key, value, entry.revision, entry.created))
-        return memo.entry
+            decrypted = _Decrypted(self._cipher, Entry(entry.key, value, entry.revision, entry.created))
+            entry.decrypted = decrypted
+        return decrypted.entry
 
     def _clear_event(self, event: Event) -> Event:
         if not self._chosen(event.key):

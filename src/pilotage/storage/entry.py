@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Entry(msgspec.Struct, eq=False, gc=False):
-    """A value under a key, as one commit wrote it. Immutable, except `memo`: what a reader has decoded.
+    """A value under a key, as one commit wrote it. Immutable, except for what is derived from it once and kept.
 
     It is in no reference cycle. The garbage collector does not look at it: a storage may have hundreds of thousands.
     """
@@ -22,6 +22,9 @@ class Entry(msgspec.Struct, eq=False, gc=False):
     created: int
     """The commit that created the key (after its last deletion)."""
     memo: Any = None
+    """What the reader of the value has decoded: the server, for its selectors."""
+    decrypted: Any = None
+    """The entry with the value in clear, of `storage.encryption`."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Entry) and self._identity() == other._identity()

@@ -99,9 +99,10 @@ class Selection:
 
 def _metadata(entry: Entry) -> _Metadata:
     # Remembered on the entry: a watch with a selector looks at the same entry as new and, later, as previous.
-    if not isinstance(entry.memo, _Metadata):
-        entry.memo = _head(entry.value).metadata
-    return entry.memo
+    metadata: _Metadata | None = entry.memo
+    if metadata is None:
+        metadata = entry.memo = _head(entry.value).metadata
+    return metadata
 
 
 class _FieldsOf(Mapping[str, str]):
