@@ -36,18 +36,18 @@ class TroubleLog:
         """Log a failure: as a warning the first time, and for debugging if the same was logged a short time ago."""
         stage, error, expired = trouble.stage, trouble.error, isinstance(trouble.error, Gone)
         if trouble.is_repaired:
-            log = self._log.debug if self._is_known(stage, "Gone") else self._log.info
+            log = self._log.debug if self._note_repeat(stage, "Gone") else self._log.info
             log("The resource version has expired; listing again", version=trouble.resource_version)
             return
         self._failing = True
         if (missing := missing_permission(error)) is not None:
-            log = self._log.debug if self._is_known("permission", str(missing)) else self._log.error
+            log = self._log.debug if self._note_repeat("permission", str(missing)) else self._log.error
             log(f"Cannot list and watch, retrying: {missing}", retry_seconds=round(trouble.retry_seconds, 2))
             return
         shown = not_served(self._gvk) if self._gvk is not None and isinstance(error, NotFound) else error
         text = f"{type(shown).__name__}: {shown}"
         # The message of an expired version has another version in it each time.
-        log = self._log.debug if self._is_known(stage, "Gone again" if expired else text) else self._log.warning
+        log = self._log.debug if self._note_repeat(stage, "Gone again" if expired else text) else self._log.warning
         log(f"The {stage} failed; retrying", error=text, retry_seconds=round(trouble.retry_seconds, 2))
 
     def log_recovery(self, version: str) -> None:
@@ -57,8 +57,8 @@ class TroubleLog:
         self._failing = False
         self._silent_until.clear()
 
-    def _is_known(self, stage: str, text: str) -> bool:
-        """Whether this failure was logged since the watch was last open, and less than ten minutes ago."""
+    def _note_repeat(self, stage: str, text: str) -> bool:
+        """Note a failure; returns whether it was logged since the watch was last open, less than ten minutes ago."""
         now = asyncio.get_running_loop().time()
         if now < self._silent_until.get((stage, text), float("-inf")):
             return True

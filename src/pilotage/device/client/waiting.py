@@ -39,7 +39,9 @@ class WaitingChannel:
     async def unary(
         self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None, timeout: float | None = None
     ) -> Reply:
-        return await self._begun(lambda: self._inner.unary(method, message, metadata=metadata, timeout=timeout))
+        return await self._retry_until_sent(
+            lambda: self._inner.unary(method, message, metadata=metadata, timeout=timeout)
+        )
 
     def stream(
         self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None
@@ -53,9 +55,9 @@ class WaitingChannel:
     @asynccontextmanager
     async def _stream(self, opening: Callable[[], AbstractAsyncContextManager[Incoming]]) -> AsyncIterator[Incoming]:
         async with AsyncExitStack() as stack:
-            yield await self._begun(lambda: stack.enter_async_context(opening()))
+            yield await self._retry_until_sent(lambda: stack.enter_async_context(opening()))
 
-    async def _begun(self, attempt: Callable[[], Awaitable[T]]) -> T:
+    async def _retry_until_sent(self, attempt: Callable[[], Awaitable[T]]) -> T:
         time = asyncio.get_running_loop().time
         until, failures = time() + self._options.total, 0
         while True:

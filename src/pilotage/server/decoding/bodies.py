@@ -112,7 +112,7 @@ def read(request: APIRequest, info: ResourceInfo) -> tuple[Document, FieldProble
     """The document of a create or an update. It is of the kind that `served` serves, and has metadata."""
     problems = FieldProblems()
     try:
-        document = _decoded(request, info, problems)
+        document = _decode(request, info, problems)
     except (DecodeError, UnicodeDecodeError) as error:
         raise unrecognized(info, f"couldn't get version/kind; json parse error: {error}", request.body) from None
     if document is None and not info.custom:
@@ -123,14 +123,14 @@ def read(request: APIRequest, info: ResourceInfo) -> tuple[Document, FieldProble
         reason = f"json: cannot unmarshal {jsontext.json_type(document)} into Go value of type {TYPE_META}"
         raise unrecognized(info, f"couldn't get version/kind; json parse error: {reason}", request.body)
     check_kind(document, info, request)
-    return fitted(document, info, request, problems), problems
+    return fit(document, info, request, problems), problems
 
 
-def fitted(
+def fit(
     document: Document, info: ResourceInfo, request: APIRequest, problems: FieldProblems, *, stored: bool = False
 ) -> Document:
-    """The document in the internal form, with metadata; unknown fields of built-in kinds are recorded. `stored`: the
-    metadata is that of the stored object, and needs no change.
+    """Convert the document to the internal form, with metadata, and record unknown fields of built-in kinds. `stored`:
+    the metadata is that of the stored object, and needs no change.
     """
     codec, entries = info.codec, _take_entries(document, stored=stored)
     if codec is None:
@@ -173,7 +173,7 @@ def _take_entries(document: Document, *, stored: bool) -> list[Document] | None:
     return cast("list[Document]", entries)
 
 
-def _decoded(request: APIRequest, info: ResourceInfo, problems: FieldProblems) -> Any:
+def _decode(request: APIRequest, info: ResourceInfo, problems: FieldProblems) -> Any:
     media = request.content_type or "application/json"
     if media == "application/json":
         if (found := _accepted(request, info)) is not None:

@@ -103,7 +103,7 @@ def go_message(error: PatchError, operations: list[Document]) -> str:
 
 def _fitted(document: Document, info: ResourceInfo) -> Document:
     try:
-        return bodies.fitted(document, info, _PATCH, FieldProblems())
+        return bodies.fit(document, info, _PATCH, FieldProblems())
     except UndecodablePatch as error:
         raise internal_error(error.why) from error
 

@@ -79,7 +79,7 @@ def _next_state(
     problems = FieldProblems()
     document, changed = applied(info, request, live, config, now)
     try:
-        document = bodies.fitted(document, info, request, problems)
+        document = bodies.fit(document, info, request, problems)
     except UndecodablePatch as error:
         raise configuration.unconvertible(config, error.why) from None
     check_identity(info, request, document)

@@ -123,7 +123,7 @@ def _reader_of_patch(info: ResourceInfo, request: APIRequest) -> NextScale:
         document, problems = patch(records.private(current))
         try:
             bodies.check_kind(document, info, request)
-            document = bodies.fitted(document, info, request, problems)
+            document = bodies.fit(document, info, request, problems)
             check_identity(info, request, document)
             return document, problems.report(request, info)
         except UndecodablePatch as error:

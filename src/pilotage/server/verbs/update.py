@@ -101,7 +101,7 @@ class Updater:
             if shares:
                 document = _own(document, old, shared=complete and not mutated)
             bodies.check_kind(document, info, request)
-            document = bodies.fitted(document, info, request, problems, stored=stored)
+            document = bodies.fit(document, info, request, problems, stored=stored)
             warnings = steps.default(info, request, document, problems, complete=complete)
             check_identity(info, request, document)
             check_version(info, document, old, request.name)

@@ -78,7 +78,7 @@ class NVMLMonitor:
                 await self._look_after()
                 continue
             except (NVMLError, DriverHangs, MissingExtra) as error:
-                await self._unusable(error)
+                await self._report_unusable(error)
             except (ApiError, ConnectionLost) as error:
                 self._log_change("api", f"cannot read from the Device API: {error}")
             await asyncio.sleep(backoff(failures, self._options.retry_seconds, self._options.retry_most_seconds))
@@ -177,7 +177,7 @@ class NVMLMonitor:
             if device.health() != before:
                 await self._write_changed((identity.name,))
 
-    async def _unusable(self, error: NVMLError | DriverHangs | MissingExtra) -> None:
+    async def _report_unusable(self, error: NVMLError | DriverHangs | MissingExtra) -> None:
         """No GPU can be read: log it, and set the conditions of all GPUs to Unknown."""
         COUNT.set(0)
         MONITORING.set(0)

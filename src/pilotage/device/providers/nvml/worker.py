@@ -46,7 +46,7 @@ class WorkerThread:
 
     async def run(self, work: Callable[[Library], T], *, timeout: float) -> T:
         await self._free(timeout)
-        return await self._result(work, timeout)
+        return await self._call(work, timeout)
 
     async def wait(self, seconds: float) -> DeviceEvent | None:
         return await self.run(lambda library: library.wait(seconds), timeout=seconds + self._grace)
@@ -66,7 +66,7 @@ class WorkerThread:
             if not self._last.done():
                 raise _hanging(timeout)
 
-    async def _result(self, work: Callable[[Library], T], timeout: float) -> T:
+    async def _call(self, work: Callable[[Library], T], timeout: float) -> T:
         result = self._submit(work)
         self._last = result
         await asyncio.wait({result}, timeout=timeout)
