@@ -15,11 +15,10 @@ from pilotage.server import records
 from pilotage.server.access.serviceaccounts import ISSUER
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.checks.tokens import validate_token_lifetime
 
 _KIND = GroupKind("authentication.k8s.io", "TokenRequest")
 _DEFAULT_SECONDS = 3600
-_LEAST_SECONDS = 600
-_MOST_SECONDS = 2**32
 _BOUND = {("", "Pod"): "pods", ("", "Secret"): "secrets", ("", "Node"): "nodes"}
 """By group and kind, in any version."""
 
@@ -98,10 +97,5 @@ def _check_metadata(request: APIRequest, document: Document) -> None:
 
 
 def _check_seconds(seconds: int) -> None:
-    detail = ""
-    if seconds < _LEAST_SECONDS:
-        detail = "may not specify a duration less than 10 minutes"
-    elif seconds > _MOST_SECONDS:
-        detail = "may not specify a duration larger than 2^32 seconds"
-    if detail:
-        raise invalid_error(_KIND, "", [invalid("spec.expirationSeconds", seconds, detail)])
+    if causes := list(validate_token_lifetime(seconds, "spec.expirationSeconds")):
+        raise invalid_error(_KIND, "", causes)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import ApiError, Cause
-from pilotage.meta.causes import forbidden, invalid, required
+from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.selectors.selectors import FieldSelector, Selector
-from pilotage.server.strategies.checks.labelselectors import check_requirement
+from pilotage.server.strategies.checks.labelselectors import check_presence, check_requirement
 
 _RESOURCE, _PATH = "spec.resourceAttributes", "spec.nonResourceAttributes"
 _SELECTORS = ("fieldSelector", "labelSelector")
@@ -88,11 +88,7 @@ def _selectors(spec: Document) -> Iterator[tuple[str, Document]]:
 def _field_requirement(requirement: Document, path: str) -> Iterator[Cause]:
     if not requirement.get("key"):
         yield required(f"{path}.key", "must be specified")
-    operator, values = requirement.get("operator"), requirement.get("values")
-    if operator in ("In", "NotIn") and not values:
-        yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-    if operator in ("Exists", "DoesNotExist") and values:
-        yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+    yield from check_presence(requirement.get("operator") or "", requirement.get("values") or (), path)
 
 
 def _is_readable(name: str, text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pilotage.errors import BadRequest, Cause
@@ -16,6 +16,7 @@ from pilotage.server.strategies.checks.texts import validate_text
 
 _WITH_VALUES = ("In", "NotIn")
 _WITHOUT_VALUES = ("Exists", "DoesNotExist")
+OPERATORS = _WITH_VALUES + _WITHOUT_VALUES
 
 
 def validate_label_selector(selector: Document | None, path: str, *, any_value: bool = False) -> Iterator[Cause]:
@@ -33,18 +34,21 @@ def check_requirement(
 ) -> Iterator[Cause]:
     """What is wrong with a term of a selector. With `any_operator` it may be one of a later version."""
     operator, values = expression.get("operator") or "", expression.get("values") or []
-    if operator in _WITH_VALUES:
-        if not values:
-            yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-    elif operator in _WITHOUT_VALUES:
-        if values:
-            yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-    elif not any_operator:
+    yield from check_presence(operator, values, path)
+    if operator not in OPERATORS and not any_operator:
         yield invalid(f"{path}.operator", operator, "not a valid selector operator")
     key = expression.get("key") or ""
     yield from validate_text(key, f"{path}.key", qualified_name)
     for index, value in enumerate(() if any_value else values):
         yield from validate_text(value, f"{path}.values[{index}]", label_value)
+
+
+def check_presence(operator: str, values: Sequence[str], path: str) -> Iterator[Cause]:
+    """Whether a term of a selector has values if its operator needs some; other operators are not checked."""
+    if operator in _WITH_VALUES and not values:
+        yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in _WITHOUT_VALUES and values:
+        yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
 
 
 def is_empty(selector: Document | None) -> bool:

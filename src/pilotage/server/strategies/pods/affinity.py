@@ -10,7 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, label_value, qualified_name
 from pilotage.server.strategies.checks.fields import validate_given
 from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.labelselectors import validate_label_selector
+from pilotage.server.strategies.checks.labelselectors import OPERATORS, check_presence, validate_label_selector
 from pilotage.server.strategies.checks.texts import validate_text
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -99,16 +99,11 @@ def _validate_weight(weighted: Document, path: str) -> Iterator[Cause]:
 
 def _validate_expression(expression: Document, path: str, *, any_value: bool) -> Iterator[Cause]:
     operator, values = expression.get("operator") or "", expression.get("values") or ()
-    if operator in ("In", "NotIn"):
-        if not values:
-            yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-    elif operator in ("Gt", "Lt"):
+    yield from check_presence(operator, values, path)
+    if operator in ("Gt", "Lt"):
         if len(values) != 1:
             yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
-    else:
+    elif operator not in OPERATORS:
         yield invalid(f"{path}.operator", operator, "not a valid selector operator")
     yield from validate_text(expression.get("key") or "", f"{path}.key", qualified_name)
     yield from validate_each(() if any_value else values, f"{path}.values", validate_text, label_value)

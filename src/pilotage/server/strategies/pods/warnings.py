@@ -34,7 +34,7 @@ _ANNOTATIONS = {
     "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
     "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
 }
-_VOLUMES = {
+OLD_SOURCES = {
     "photonPersistentDisk": ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     "gitRepo": ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
     "scaleIO": ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
@@ -45,7 +45,7 @@ _VOLUMES = {
     "cephfs": ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
     "rbd": ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
 }
-"""Kinds of volumes that no longer work: their name in a warning, and since when."""
+"""Sources of volumes that no longer work: their name in a warning, and since when."""
 _SECCOMP = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 _APPARMOR = 'deprecated since v1.30; use the "appArmorProfile" field instead'
 _NO_SELECTOR = "a null labelSelector results in matching no pod"
@@ -132,8 +132,8 @@ def term_warnings(term: Document, path: str, *, values: bool) -> Iterator[str]:
 def _volume_warnings(spec: Document, path: str) -> Iterator[str]:
     volumes = spec.get("volumes") or ()
     for index, volume in enumerate(volumes):
-        for kind in volume.keys() & _VOLUMES.keys():
-            shown, text = _VOLUMES[kind]
+        for kind in volume.keys() & OLD_SOURCES.keys():
+            shown, text = OLD_SOURCES[kind]
             yield f"{path}[{index}].{shown}: {text}"
         if (template := (volume.get("ephemeral") or {}).get("volumeClaimTemplate")) is not None:
             place = f"{path}[{index}].ephemeral.volumeClaimTemplate.spec"

@@ -12,12 +12,11 @@ from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_choice,
 from pilotage.server.strategies.checks.items import validate_unique
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.checks.texts import validate_driver_name, validate_text
+from pilotage.server.strategies.checks.tokens import validate_token_lifetime
 from pilotage.server.strategies.strategy import Strategy, default_empty
 
 _GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 _MODES = ("Persistent", "Ephemeral")
-_MIN_EXPIRATION = 600
-_MAX_EXPIRATION = 2**32
 _MIN_PERIOD = 10
 _DEFAULTS = {
     "attachRequired": True,
@@ -88,10 +87,8 @@ def _validate_token_requests(requests: list[Document]) -> Iterator[Cause]:
             continue
         seen.add(audience)
         seconds = request.get("expirationSeconds")
-        if seconds is not None and seconds < _MIN_EXPIRATION:
-            yield invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
-        if seconds is not None and seconds > _MAX_EXPIRATION:
-            yield invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
+        if seconds is not None:
+            yield from validate_token_lifetime(seconds, f"{path}.expirationSeconds")
 
 
 class CSINodeStrategy(Strategy):

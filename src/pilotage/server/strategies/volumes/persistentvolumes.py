@@ -10,7 +10,7 @@ from pilotage.meta.documents import Document, copied
 from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_immutable
 from pilotage.server.strategies.pods.containers.resources import default_quantities
 from pilotage.server.strategies.pods.volumes.defaults import default_source
-from pilotage.server.strategies.pods.warnings import term_warnings
+from pilotage.server.strategies.pods.warnings import OLD_SOURCES, term_warnings
 from pilotage.server.strategies.strategy import Strategy, copy_field, default_empty
 from pilotage.server.strategies.volumes.persistentvolumeclaims import BETA_CLASS, BETA_CLASS_WARNING
 from pilotage.server.strategies.volumes.sources import SOURCES
@@ -41,14 +41,8 @@ _STABLE_LABELS = {
     "beta.kubernetes.io/os": "kubernetes.io/os",
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
 }
-_OLD_SOURCES = {
-    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
-    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
-    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
-    "storageos": "deprecated in v1.22, non-functional in v1.25+",
-    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
-    "rbd": "deprecated in v1.28, non-functional in v1.31+",
-}
+_WARNED_SOURCES = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd")
+"""Those of `OLD_SOURCES` that are in the warnings of a persistent volume, in their order there."""
 
 
 class PersistentVolumeStrategy(Strategy):
@@ -144,6 +138,7 @@ def _warnings(document: Document) -> Iterator[str]:
         )
     for index, term in enumerate(_terms(spec.get("nodeAffinity") or {})):
         yield from term_warnings(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]", values=False)
-    for kind, detail in _OLD_SOURCES.items():
+    for kind in _WARNED_SOURCES:
         if spec.get(kind) is not None:
-            yield f"spec.{'storageOS' if kind == 'storageos' else kind}: {detail}"
+            shown, detail = OLD_SOURCES[kind]
+            yield f"spec.{shown}: {detail}"

@@ -9,6 +9,7 @@ from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.checks.fields import validate_needed
 from pilotage.server.strategies.checks.texts import validate_file_path
+from pilotage.server.strategies.checks.tokens import validate_token_lifetime
 from pilotage.server.strategies.pods.containers.fields import (
     FILE_FIELDS,
     validate_field_reference,
@@ -17,8 +18,6 @@ from pilotage.server.strategies.pods.containers.fields import (
 
 _MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 _KINDS = ("secret", "configMap", "downwardAPI", "serviceAccountToken")
-_SHORTEST = 10 * 60
-_LONGEST = 2**32
 
 
 def validate_mode(source: Document, path: str, name: str) -> Iterator[Cause]:
@@ -73,12 +72,7 @@ def _validate_projection(kind: str, source: Document, path: str, volume_path: st
     if kind == "downwardAPI":
         yield from validate_files(source, path)
     elif kind == "serviceAccountToken":
-        seconds = source.get("expirationSeconds") or 0
-        if seconds < _SHORTEST:
-            yield invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
-        if seconds > _LONGEST:
-            message = "may not specify a duration larger than 2^32 seconds"
-            yield invalid(f"{path}.expirationSeconds", seconds, message)
+        yield from validate_token_lifetime(source.get("expirationSeconds") or 0, f"{path}.expirationSeconds")
         if file := source.get("path"):
             yield from validate_file_path(file, f"{volume_path}.path")
         else:
