@@ -15,17 +15,19 @@ from typing import Literal, final
 
 Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
+DECIMAL_EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+"""The powers of ten of suffixes."""
+BINARY_EXPONENTS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+"""The powers of two of suffixes."""
+WRONG_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _NANO = 10**9
 _MAXIMUM = 2**63 - 1
 _MAX_TEXT = 256
 _MAX_EXPONENT = 256
 _TEXT = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
 _EXPONENT = re.compile(r"[eE][-+]?[0-9]+")
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_DECIMAL_SUFFIX = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
-_BINARY_SUFFIX = {0: "", **{exponent: suffix for suffix, exponent in _BINARY.items()}}
-_WRONG_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_DECIMAL_SUFFIX = {exponent: suffix for suffix, exponent in DECIMAL_EXPONENTS.items()}
+_BINARY_SUFFIX = {0: "", **{exponent: suffix for suffix, exponent in BINARY_EXPONENTS.items()}}
 _WRONG_SUFFIX = "unable to parse quantity's suffix"
 _EXACT = Context(prec=_MAX_TEXT + _MAX_EXPONENT + 18)
 
@@ -158,11 +160,11 @@ def _parse(text: str) -> tuple[int, Format]:
         raise ValueError(f"a quantity has at most {_MAX_TEXT} characters, this has {len(text)}")
     match = _TEXT.fullmatch(text)
     if match is None or not (match[2] or match[3]):
-        raise ValueError(f"{_WRONG_FORM}: {text!r}")
+        raise ValueError(f"{WRONG_FORM}: {text!r}")
     sign, whole, fraction, suffix = match[1], match[2], match[3] or "", match[4]
     amount = int(whole + fraction)
-    if suffix in _BINARY:
-        nanos, form = _binary(amount << _BINARY[suffix], len(fraction))
+    if suffix in BINARY_EXPONENTS:
+        nanos, form = _binary(amount << BINARY_EXPONENTS[suffix], len(fraction))
     else:
         exponent, form = _exponent(text, suffix)
         nanos = _decimal(text, amount, exponent - len(fraction))
@@ -175,7 +177,7 @@ def _binary(amount: int, places: int) -> tuple[int, Format]:
 
 
 def _exponent(text: str, suffix: str) -> tuple[int, Format]:
-    known = _DECIMAL.get(suffix)
+    known = DECIMAL_EXPONENTS.get(suffix)
     if known is not None:
         return known, "DecimalSI"
     if not _EXPONENT.fullmatch(suffix):

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from pilotage.meta.scalars import times
-from pilotage.meta.scalars.quantity import Quantity
+from pilotage.meta.scalars.quantity import BINARY_EXPONENTS, DECIMAL_EXPONENTS, WRONG_FORM, Quantity
 from pilotage.meta.text.jsontext import json_type
 
 _BREAKS = b"\r\n"
@@ -17,13 +17,10 @@ _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/\r\n]")
 _NO_BREAK = re.compile(rb"[^\r\n]")
 _MICRO_TIME = re.compile(r".{19}\.[0-9]{6}(?:Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII)
 _AMOUNT = re.compile(r"[+-]?0*([1-9][0-9]*)(?:\.([0-9]*))?([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]{1,4})", re.ASCII)
-_DECIMAL_EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY_EXPONENTS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _ZERO_TIME = "0001-01-01T00:00:00Z"
 _TWO = "[0-9]{2}"
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
-_NOT_A_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
 class Mismatch(Exception):
@@ -92,7 +89,7 @@ def int_or_string_or_none(value: Any, _: list[None]) -> int | str | None:
 
 def quantity(value: Any, _: list[None]) -> str:
     if type(value) is bool or not isinstance(value, str | int | float):
-        raise Mismatch(_NOT_A_QUANTITY)
+        raise Mismatch(WRONG_FORM)
     try:
         return canonical_quantity(value)
     except ValueError as error:
@@ -121,10 +118,10 @@ def _is_kept(text: str) -> bool:
     if match is None:
         return False
     whole, fraction, suffix = match[1], match[2] or "", match[3]
-    if suffix in _BINARY_EXPONENTS:
-        exponent = _BINARY_EXPONENTS[suffix]
+    if suffix in BINARY_EXPONENTS:
+        exponent = BINARY_EXPONENTS[suffix]
         return not fraction and len(whole) + exponent * 3 // 10 < 15 and int(whole) % 8 != 0
-    exponent = _DECIMAL_EXPONENTS[suffix] if suffix in _DECIMAL_EXPONENTS else int(suffix[1:])
+    exponent = DECIMAL_EXPONENTS[suffix] if suffix in DECIMAL_EXPONENTS else int(suffix[1:])
     scale, digits = exponent - len(fraction), whole + fraction
     return len(digits) <= 18 and scale >= -9 and scale % 3 == 0 and not digits.endswith("000")
 
