@@ -46,6 +46,9 @@ class InstantiationError(CompileError):
     stage = "program instantiation"
 
 
+OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+
 class EvaluationError(Exception):
     """An expression that failed while it ran."""
 

@@ -14,7 +14,14 @@ from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.schema.cel import values as cel_values
 from pilotage.schema.cel.costs.budget import Budget, Size
-from pilotage.schema.cel.expression import NO_BOOL, EvaluationError, Expression, compile_expression, field_steps
+from pilotage.schema.cel.expression import (
+    NO_BOOL,
+    OUT_OF_BUDGET,
+    EvaluationError,
+    Expression,
+    compile_expression,
+    field_steps,
+)
 from pilotage.schema.cel.patterns import COST_EXCEEDED
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Problem, Steps, dotted
@@ -25,7 +32,6 @@ MAXIMUM_MESSAGE = 5 * 1024
 """The most bytes of a message that a `messageExpression` returns. Kubernetes ignores longer ones."""
 
 _NO_OVERLOAD = "no such overload"
-_OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 _REASONS = {
     "FieldValueForbidden": "Forbidden",
     "FieldValueRequired": "Required value",
@@ -216,7 +222,7 @@ class _Evaluation:
 
     def _stop(self, at: RuleNode, steps: Steps) -> NoReturn:
         where = dotted(steps, keys_in_brackets=True) or NO_FIELD
-        self._add(steps, causes.invalid(where, at.node.type, _OUT_OF_BUDGET), ratchets=False)
+        self._add(steps, causes.invalid(where, at.node.type, OUT_OF_BUDGET), ratchets=False)
         raise _BudgetSpentError
 
     def _add(self, steps: Steps, cause: Cause, *, ratchets: bool) -> None:

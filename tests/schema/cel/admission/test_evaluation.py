@@ -5,13 +5,12 @@ from typing import Any
 import pytest
 
 from pilotage.schema.cel.admission.evaluation import (
-    OUT_OF_BUDGET,
     AdmissionExpression,
     AuthorizerDecision,
     Decisions,
     Question,
 )
-from pilotage.schema.cel.expression import EvaluationError
+from pilotage.schema.cel.expression import OUT_OF_BUDGET, EvaluationError
 
 OBJECT = {"metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"items": [1, 2, 3], "ratio": 0.5, "large": 10**20}}
 REQUEST = {"name": "a", "operation": "CREATE", "userInfo": {"username": "bob", "groups": ["g"]}}

@@ -19,13 +19,12 @@ from pilotage.schema.cel.admission.unevaluated import CONSTRUCTORS
 from pilotage.schema.cel.ast import Expr, guarded, read_expr, renamed
 from pilotage.schema.cel.costs.bounds import cost
 from pilotage.schema.cel.costs.sizes import NO_EXTENT, Extent, Observed, encoded_size
-from pilotage.schema.cel.expression import EvaluationError, compiled, translated
+from pilotage.schema.cel.expression import OUT_OF_BUDGET, EvaluationError, compiled, translated
 from pilotage.schema.cel.fields import UsedFields, only_fields, used_fields
 from pilotage.schema.cel.patterns import REPLACED, CostMeter, constant_patterns
 
 VARIABLES = ("object", "oldObject", "request", "namespaceObject", "params", "variables", "authorizer")
 """The names of all variables that any expression of admission can use."""
-OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 _FIELD_OF_NULL = ("Applying SELECT to non-message type", "Invalid container type: 'null_type'", "_?._(null_type")
 """In the errors of the engine for `a.x`, `a['x']` and `a.?x` where `a` is null."""
 _BUDGET_NANOSECONDS = 190e6
