@@ -26,6 +26,8 @@ _NINETEEN_DIGITS = b"0" * 19
 _INT64 = range(-(2**63), 2**63)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
+WRONG_TYPE = re.compile(r"Expected `([^`]+)`, got `([^`]+)`(?: - at `\$([^`]*)`)?")
+"""msgspec's message about a value of a wrong type: the types that are allowed, the one that was found, the path."""
 MAX_DUPLICATES = 100
 """How many duplicate keys are reported, as in Kubernetes' decoder."""
 _LONGEST_STEP = 320

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -14,11 +13,11 @@ from pilotage.errors import (
     Invalid,
     StatusDetails,
 )
+from pilotage.meta.text.jsontext import WRONG_TYPE
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.resources import ResourceInfo
 
 NO_KIND = "Object 'Kind' is missing"
-_MISMATCH = re.compile(r"Expected `([^`]+)`, got `([^`]+)`(?: - at `\$([^`]*)`)?")
 _JSON_TYPES = {"str": "string", "int": "number", "float": "number", "bool": "boolean"}
 
 
@@ -98,7 +97,7 @@ def excerpt(body: bytes, length: int = 200) -> str:
 
 def mismatch(message: str, root: str = "") -> str:
     """msgspec's message about a value of a wrong type, in terms of the API."""
-    match = _MISMATCH.fullmatch(message)
+    match = WRONG_TYPE.fullmatch(message)
     if match is None:
         return f"json: {message.replace('`$', f'`{root}').replace('`', '')}"
     wanted, found, path = match.groups()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,11 +11,11 @@ import msgspec
 
 from pilotage.errors import ApiError, Status, from_status
 from pilotage.meta.documents import Document
+from pilotage.meta.text.jsontext import WRONG_TYPE
 
 GROUP = "admission.k8s.io"
 KIND = "AdmissionReview"
 JSON_PATCH = "JSONPatch"
-_FIELD = re.compile(r"Expected `([^`]+)`, got `([^`]+)`(?: - at `\$([^`]*)`)?")
 _GO_TYPES = {"bool": "bool", "str": "string", "array": "[]string", "object": "map[string]string"}
 _JSON_TYPES = {"str": "string", "int": "number", "float": "number", "bool": "bool"}
 
@@ -133,7 +132,7 @@ def rejection(name: str, status: Document | None) -> ApiError:
 
 
 def _go_message(message: str) -> str:
-    found = _FIELD.fullmatch(message)
+    found = WRONG_TYPE.fullmatch(message)
     if found is None:
         return f"json: {message}"
     wanted, got, path = found.groups()
