@@ -98,3 +98,7 @@ class GroupVersionResource(NamedTuple):
     @property
     def group_resource(self) -> GroupResource:
         return GroupResource(self.group, self.resource)
+
+
+CUSTOM_RESOURCE_DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+"""The resource that defines other resources."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pilotage.errors import RevisionConflict
 from pilotage.meta.documents import Document, same
-from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server import records
 from pilotage.server.catalogue.catalogue import DEFINITIONS
@@ -15,8 +15,7 @@ from pilotage.server.ownership.track import track_update
 from pilotage.server.strategies import apiextensions
 from pilotage.storage.interface import Entry, Put
 
-_DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-_OWN_WRITE = APIRequest(Verb.UPDATE, _DEFINITIONS, subresource="status", user_agent="kube-apiserver")
+_OWN_WRITE = APIRequest(Verb.UPDATE, CUSTOM_RESOURCE_DEFINITIONS, subresource="status", user_agent="kube-apiserver")
 NAMES = "names/"
 """One key for each group: every commit that accepts names writes it, so that no two accept the same ones."""
 
@@ -58,7 +57,7 @@ class DefinitionNames:
         claim = await self._set_names(document)
         if same(document["status"], old.get("status")):
             return
-        info = await self.context.catalogue.find(_DEFINITIONS)
+        info = await self.context.catalogue.find(CUSTOM_RESOURCE_DEFINITIONS)
         track_update(info, _OWN_WRITE, document, old, now=self.context.now())
         await self.context.commit(Put(entry.key, records.encode(document), expected=entry.revision), claim)
 

@@ -7,7 +7,7 @@ from typing import Any
 from pilotage.cli.kit.session import CommandSession, decode
 from pilotage.errors import ApiError
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.kinds import CUSTOM_RESOURCE_DEFINITIONS, GroupVersionKind
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.schema.subschemas import with_children
@@ -17,7 +17,6 @@ NAMED = "x-pilotage-type"
 TYPE_TEXT = "x-pilotage-description"
 """The description of a built-in type, beside that of a field which has it."""
 _CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
-DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
 
 async def schema_of(session: CommandSession, mapping: RESTMapping) -> Document | None:
@@ -34,7 +33,7 @@ async def _custom(session: CommandSession, mapping: RESTMapping) -> Document | N
         return None
     name = f"{mapping.resource.resource}.{mapping.resource.group}"
     try:
-        answer = await session.transport.call(APIRequest(Verb.GET, DEFINITIONS, name=name))
+        answer = await session.transport.call(APIRequest(Verb.GET, CUSTOM_RESOURCE_DEFINITIONS, name=name))
     except ApiError:
         return None  # not a custom resource, or not for this user
     for version in decode(answer.body)["spec"]["versions"]:

@@ -39,7 +39,7 @@ from pilotage.errors import (
 from pilotage.grpc.rpc import Peer
 from pilotage.meta import objects
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.meta.scalars import times
 from pilotage.rest import Transport
@@ -53,7 +53,6 @@ from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Delete, Put, Storage
 from pilotage.tasks import cancel_all
 
-_DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _READS = (Verb.GET, Verb.LIST, Verb.WATCH)
 _NO_CONDITION = dict.fromkeys(("reason", "message", "lastTransitionTime", "observedGeneration"))
 """Nulls for the optional fields of a condition, so that a patch removes those of the previous one."""
@@ -273,11 +272,11 @@ class DeviceRegistry:
         """Create or update the definition of GPUs. Returns its uid, which identifies the storage: the definition is
         created once."""
         wanted = definition()
-        name = APIRequest(Verb.GET, _DEFINITIONS, name=DEFINITION)
+        name = APIRequest(Verb.GET, CUSTOM_RESOURCE_DEFINITIONS, name=DEFINITION)
         try:
             found: dict[str, Any] = msgspec.json.decode((await self.api.call(name)).body)
         except NotFound:
-            create = APIRequest(Verb.CREATE, _DEFINITIONS, body=msgspec.json.encode(wanted))
+            create = APIRequest(Verb.CREATE, CUSTOM_RESOURCE_DEFINITIONS, body=msgspec.json.encode(wanted))
             return objects.header((await self.api.call(create)).body).uid
         found["spec"]["versions"] = wanted["spec"]["versions"]
         await self.api.call(replace(name, verb=Verb.UPDATE, body=msgspec.json.encode(found)))

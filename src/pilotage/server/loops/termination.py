@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pilotage.errors import NotFound, PilotageError, RevisionConflict
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.kinds import CUSTOM_RESOURCE_DEFINITIONS, GroupVersionResource
 from pilotage.rest.request import APIRequest, DeleteOptions, Verb
 from pilotage.server import records
 from pilotage.server.catalogue.catalogue import DEFINITIONS, NAMESPACES
@@ -22,7 +22,6 @@ from pilotage.server.writes.deletion import finished
 from pilotage.storage.interface import Entry, Event
 
 _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
-_DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 Remaining = Mapping[str, Sequence[Sequence[str]]]
 """The finalizers of each remaining object, by resource (`configmaps.`, `widgets.example.com`)."""
 _PASSED = (
@@ -129,7 +128,7 @@ class Terminator(LogLoop):
             apiextensions.set_terminating(document, self._context.now())
         else:
             document["metadata"]["finalizers"] = [one for one in finalizers if one != apiextensions.CLEANUP]
-        await self._write(_DEFINITIONS, entry, document)
+        await self._write(CUSTOM_RESOURCE_DEFINITIONS, entry, document)
 
     async def _write(self, gvr: GroupVersionResource, entry: Entry, document: Document) -> None:
         info = await self._context.catalogue.find(gvr)
