@@ -17,5 +17,9 @@ class NotReconciled(PilotageError):
     """What was written is stored, but not everything was reconciled; the message lists what is left."""
 
 
+FAILED = 1
+"""The exit code of a command that has failed."""
+NOT_RECONCILED = 5
+"""The exit code of a command that has written, but not everything was reconciled."""
 INTERRUPTED = 130
 """The exit code of a command that a signal has ended."""

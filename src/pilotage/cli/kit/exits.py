@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pilotage.cli.errors import INTERRUPTED, CommandError, Interrupted, NotReconciled
+from pilotage.cli.errors import FAILED, INTERRUPTED, NOT_RECONCILED, CommandError, Interrupted, NotReconciled
 from pilotage.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound, PilotageError, Unauthorized
 
-FAILED = 1
 NOT_FOUND = 3
 CONFLICT = 4
-NOT_RECONCILED = 5
 
 
 class NoTenant(CommandError):

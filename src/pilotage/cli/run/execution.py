@@ -7,7 +7,7 @@ import logging
 import traceback
 from collections.abc import Callable
 
-from pilotage.cli.errors import INTERRUPTED, CommandError, Interrupted, NotReconciled
+from pilotage.cli.errors import FAILED, INTERRUPTED, NOT_RECONCILED, CommandError, Interrupted, NotReconciled
 from pilotage.cli.program.modules import user_places
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.arguments import Flags
@@ -27,9 +27,6 @@ from pilotage.telemetry.lines import JSONFormatter, LineFormatter
 from pilotage.telemetry.logs import configure_logging, logger
 
 log = logger("pilotage.run")
-
-FAILED = 1
-NOT_RECONCILED = 5
 
 
 def execute(load: Callable[[], Target], flags: Flags, name: str, command: str = "pilotage") -> int:
