@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pilotage.device.providers.actions import Action
 from pilotage.device.providers.conditions import READY, READY_MESSAGE, RESET_REQUIRED, ConditionState, Health
 from pilotage.device.providers.fake_readings import Temperament, readings
+from pilotage.device.providers.heartbeats import send_heartbeats
 from pilotage.device.providers.interface import ProviderAccess
 from pilotage.device.providers.inventory import Inventory
 from pilotage.device.providers.telemetry import Meter
@@ -27,7 +28,6 @@ from pilotage.meta.scalars import times
 from pilotage.telemetry.logs import logger
 
 MAX_COUNT = 1024
-HEARTBEAT_SECONDS = 10.0
 TELEMETRY_SECONDS = 10.0
 """The interval of telemetry reports without requests."""
 _FAILURE_XID = 48
@@ -160,7 +160,14 @@ class FakeProvider:
         await self._register(inventory, fakes)
         devices.inventory_complete()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._heartbeats(devices, inventory, fakes))
+            tasks.create_task(
+                send_heartbeats(
+                    devices,
+                    lambda: [gpu.name for gpu in fakes.present],
+                    _log,
+                    register=lambda: self._register(inventory, fakes),
+                )
+            )
             tasks.create_task(self._changes(inventory, fakes))
             tasks.create_task(telemetry.run(devices.report_telemetry, wanted))
 
@@ -169,15 +176,6 @@ class FakeProvider:
         for gpu in fakes.present:
             await inventory.apply(gpu.name, gpu.uuid, gpu.health, stored.get(gpu.name))
         await inventory.remove_others_than((gpu.name for gpu in fakes.gpus), stored)
-
-    async def _heartbeats(self, devices: ProviderAccess, inventory: Inventory, fakes: FakeGPUs) -> None:
-        while True:
-            try:
-                if not await devices.heartbeat([gpu.name for gpu in fakes.present]):
-                    await self._register(inventory, fakes)
-            except (ApiError, ConnectionLost) as error:
-                _log.warning("Cannot send a heartbeat", error=error)
-            await asyncio.sleep(HEARTBEAT_SECONDS)
 
     async def _changes(self, inventory: Inventory, fakes: FakeGPUs) -> None:
         if not self.options.period:

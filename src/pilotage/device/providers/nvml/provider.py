@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from pilotage.device.providers.heartbeats import send_heartbeats
 from pilotage.device.providers.interface import ProviderAccess
 from pilotage.device.providers.inventory import Inventory
 from pilotage.device.providers.nvml.bindings import BoundLibrary
@@ -15,11 +16,8 @@ from pilotage.device.providers.nvml.metrics import COUNT, ENABLED, MONITORING
 from pilotage.device.providers.nvml.options import NVMLOptions
 from pilotage.device.providers.nvml.watch import NVMLMonitor
 from pilotage.device.providers.nvml.worker import NVMLWorker, WorkerThread
-from pilotage.errors import ApiError, ConnectionLost
 from pilotage.meta.scalars import times
 from pilotage.telemetry.logs import logger
-
-HEARTBEAT_SECONDS = 10.0
 
 _log = logger("pilotage.device.nvml")
 
@@ -59,19 +57,10 @@ class NVMLProvider:
         ENABLED.set(1)
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(_heartbeats(devices, fleet))
+                tasks.create_task(send_heartbeats(devices, lambda: list(fleet.devices), _log))
                 tasks.create_task(watch.run())
         finally:
             for gauge in (ENABLED, MONITORING, COUNT):
                 gauge.set(0)
             fleet.note_closed("provider ended", forget=False)
             await worker.close()
-
-
-async def _heartbeats(devices: ProviderAccess, fleet: Fleet) -> None:
-    while True:
-        try:
-            await devices.heartbeat(list(fleet.devices))
-        except (ApiError, ConnectionLost) as error:
-            _log.warning("Cannot send a heartbeat", error=error)
-        await asyncio.sleep(HEARTBEAT_SECONDS)
