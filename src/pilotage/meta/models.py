@@ -22,7 +22,7 @@ import msgspec
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import Column, ListType, Marker, PatchMerge, PreserveUnknownFields, Rule, Scale
-from pilotage.meta.redaction import LAST_APPLIED, hidden_fields, shown_annotations
+from pilotage.meta.redaction import hidden_fields, metadata_repr
 from pilotage.meta.values import Value
 
 T = TypeVar("T")
@@ -261,10 +261,7 @@ class ObjectMeta(Model):
     self_link: str = omit("")
 
     def __repr__(self) -> str:
-        if LAST_APPLIED not in self.annotations:
-            return super().__repr__()
-        shown = msgspec.structs.replace(self, annotations=shown_annotations(self.annotations))
-        return msgspec.Struct.__repr__(shown)
+        return metadata_repr(self, self.annotations)
 
 
 class ListMeta(Model):

@@ -14,7 +14,7 @@ from pilotage.errors import DecodeError, InvalidDefinition
 from pilotage.meta.differences.difference import carry
 from pilotage.meta.differences.normalization import normalized
 from pilotage.meta.models import Model, ObjectMeta, Origin, OwnerReference, Resource, omit
-from pilotage.meta.redaction import LAST_APPLIED, reason_of, shown_annotations
+from pilotage.meta.redaction import metadata_repr, reason_of
 from pilotage.meta.scalars.hooks import Documented, dec_hook, enc_hook
 
 R = TypeVar("R", bound=Resource)
@@ -41,10 +41,7 @@ class Header(Model, frozen=True, gc=False):
     finalizers: list[str] = []
 
     def __repr__(self) -> str:
-        if LAST_APPLIED not in self.annotations:
-            return super().__repr__()
-        shown = msgspec.structs.replace(self, annotations=shown_annotations(self.annotations))
-        return msgspec.Struct.__repr__(shown)
+        return metadata_repr(self, self.annotations)
 
 
 class _Metadata(Model):

@@ -29,9 +29,11 @@ def hidden_fields(group: str, kind: str, obj: object) -> dict[str, Any]:
     return {name: hidden(value) for name in names if (value := getattr(obj, name, None))}
 
 
-def shown_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Annotations as they may be shown."""
-    return {key: REDACTED if key == LAST_APPLIED else value for key, value in annotations.items()}
+def metadata_repr(metadata: msgspec.Struct, annotations: Mapping[str, str]) -> str:
+    """The text of metadata with these annotations, as it may be shown."""
+    if LAST_APPLIED in annotations:
+        metadata = msgspec.structs.replace(metadata, annotations={**annotations, LAST_APPLIED: REDACTED})
+    return msgspec.Struct.__repr__(metadata)
 
 
 def reason_of(error: Exception) -> str:
