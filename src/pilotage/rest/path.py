@@ -16,7 +16,6 @@ from pilotage.errors import (
     BadRequest,
     Cause,
     DecodeError,
-    MethodNotSupported,
     NotFound,
     StatusDetails,
     UnsupportedMediaType,
@@ -37,6 +36,7 @@ from pilotage.rest.request import (
     ListOptions,
     Verb,
     WriteOptions,
+    no_method,
 )
 from pilotage.rest.users import impersonation_headers
 
@@ -224,7 +224,7 @@ def _watch_query(name: str, subresource: str, query: Mapping[str, str], method: 
     if subresource:
         raise NotFound("the server could not find the requested resource", details=StatusDetails())
     if method not in ("GET", "HEAD"):
-        raise _no_method()
+        raise no_method()
     selected = {"fieldSelector": field_text({"metadata.name": name})} if name else {}
     return {**query, "watch": "true", **selected}
 
@@ -267,12 +267,7 @@ def _verb(method: str, name: str, watch: bool) -> Verb:
             return Verb.PATCH
         case "DELETE":
             return Verb.DELETE if name else Verb.DELETE_COLLECTION
-    raise _no_method()
-
-
-def _no_method() -> MethodNotSupported:
-    message = "the server does not allow this method on the requested resource"
-    return MethodNotSupported(message, details=StatusDetails())
+    raise no_method()
 
 
 def _options(verb: Verb, query: Mapping[str, str], headers: Mapping[str, str]) -> ListOptions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 
-from pilotage.errors import Cause
+from pilotage.errors import Cause, MethodNotSupported, StatusDetails
 from pilotage.meta.forms import Kind
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.unstructured import MetadataOnly
@@ -178,3 +178,9 @@ class APIRequest(Value, frozen=True):
     """When the server gives up waiting for webhooks. A server sets it."""
     annotations: AuditAnnotations | None = None
     """Where admission adds its annotations for the audit log; None: there is no log. A server sets it."""
+
+
+def no_method() -> MethodNotSupported:
+    """The 405 for a path that exists, but not for this verb."""
+    message = "the server does not allow this method on the requested resource"
+    return MethodNotSupported(message, details=StatusDetails())

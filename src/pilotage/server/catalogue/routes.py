@@ -7,6 +7,7 @@ from functools import cache
 from pilotage.errors import BadRequest, MethodNotSupported, NotFound, StatusDetails
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
+from pilotage.rest.request import no_method as no_method
 from pilotage.server.catalogue.actions import BINDINGS, action_of, verbs_of
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
@@ -68,12 +69,6 @@ def not_served(group: str) -> NotFound:
 def builtin_groups() -> frozenset[str]:
     """The built-in groups: in others, a resource that is not served is not an error of the API."""
     return frozenset(mapping.resource.group for mapping in builtin.resources())
-
-
-def no_method() -> MethodNotSupported:
-    """The 405 for a path that exists, but not for this verb."""
-    message = "the server does not allow this method on the requested resource"
-    return MethodNotSupported(message, details=StatusDetails())
 
 
 def no_verb(info: ResourceInfo, verb: str) -> MethodNotSupported:
