@@ -5,26 +5,33 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import pilotage
-from pilotage import client, cluster, device, rest, testing
-from pilotage.cli import kit
-from pilotage.storage import sqlite
+from pilotage import device
 
-PACKAGES = [pilotage, client, cluster, device, kit, rest, sqlite, testing]
+ROOT = Path(pilotage.__file__).parent
+PACKAGES = [
+    import_module(".".join(stub.parent.relative_to(ROOT.parent).parts)) for stub in sorted(ROOT.rglob("__init__.pyi"))
+]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_has_a_stub_if_and_only_if_its_exports_are_lazy() -> None:
+    users = {file.parent for file in ROOT.rglob("__init__.py") if "lazy_exports(__name__)" in file.read_text()}
+    assert users == {Path(str(package.__file__)).parent for package in PACKAGES}
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
 def test_every_name_is_there(package: ModuleType) -> None:
     for name in package.__all__:
         assert getattr(package, name) is not None
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
 def test_the_names_are_those_that_type_checkers_read(package: ModuleType) -> None:
     stub = Path(str(package.__file__)).with_name("__init__.pyi")
     imports = [node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom)]
@@ -38,7 +45,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         device.conect  # type: ignore[attr-defined]  # noqa: B018
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
 def test_dir_lists_the_names(package: ModuleType) -> None:
     assert set(package.__all__) <= set(dir(package))
 
