@@ -262,6 +262,7 @@ class Controller:
         feeding = None
         if self._claim_sources():  # else the warm-up runs them
             feeding = tasks.create_task(self._feed(), name=f"{self.name} sources")
+        # Workers start when the caches are synced: else a reconciler takes an object that is not there yet for deleted.
         await self._running_sources.wait_for_sync()
         if self._stop_asked:
             return

@@ -201,7 +201,7 @@ class Worker:
             return
         priority = queue.priority_of(request) if result.priority is None else result.priority
         if result.requeue_after:
-            queue.forget(request)
+            queue.forget(request)  # not a failure: the backoff begins again
             activity.record_due(request, result.requeue_after)
             self._is_delayed = True
             queue.add(request, after=result.requeue_after, priority=priority)

@@ -174,6 +174,7 @@ class Lifecycle:
             self._stopping.result()
             return None
         if self._stopping is None or self._stopping.cancelled():
+            # A shutdown that other code has cancelled begins again, without a grace period: no task may be left.
             hurried = self._stopping is not None or self._signals > 1
             self._grace = Grace(0 if hurried else self._grace_seconds)
             self._stopping = asyncio.get_running_loop().create_task(self._stop(self._grace), name="manager: shutdown")
@@ -265,13 +266,13 @@ class Lifecycle:
         self.ask_stop(f"{name} failed")
 
     async def _stop(self, grace: Grace) -> None:
-        await _cancel(self._launching)
+        await _cancel(self._launching)  # first, so that no group starts while another one is stopped
         if not self.elected.is_set():
             await _cancel(self._electing)  # so that no runnable that needs a leader starts during the stop
         cut = self._cut = await Shutdown(self.groups, self._work, grace, self._progress).run()
         await _cancel(self._electing)  # after the last runnable: until its end it is protected by the lease
         await _cancel(self._sharing)
-        if self.shards is not None and not cut:
+        if self.shards is not None and not cut:  # else its lease expires: what was cancelled may still be running
             await self.shards.leave()
         if self.release_lease and self.elector is not None:
             if cut:

@@ -354,6 +354,7 @@ class LeaderElector:
         if self._candidacy is not None:
             return await self._renew_assigned()
         if self._observed is not None and self._current and self._is_ours(self._observed) and self._valid():
+            # Without a read: a renewal is one request, which meets a conflict if another replica has written since.
             try:
                 await self._write(self._record(self._observed))
                 return True
@@ -374,7 +375,7 @@ class LeaderElector:
 
     async def _write(self, record: LeaderElectionRecord, *, create: bool = False) -> None:
         sent = self._now()
-        self._current = False
+        self._current = False  # if the answer is lost, it is not known which record the lock has: it must be read
         await (self._lock.create(record) if create else self._lock.update(record))
         self._current = True
         self._see(record)

@@ -107,8 +107,11 @@ def apply(
     managers = versions.reconciled(managers, live)
     fields = sets.without(content.fields_of(field_type, config), versions.ignored(version))
     last = managers.get(writer.manager)
+    # The applier owns only what it applies now: pruning keeps what any manager owns, but not what this one left out.
     owners: dict[FieldManager, Owned] = {**managers, writer.manager: Owned(fields, version, last.time if last else "")}
     document: Document = content.merged(field_type, live, config)
+    # Pruned before conflicts are looked for: it removes only what no manager owns, so a removal is never a conflict,
+    # and what is compared with the live document is what will be stored.
     if last is not None and last.fields:
         try:
             document = _pruned(document, last, owners, versions, version)
@@ -124,6 +127,7 @@ def apply(
     conflicts = _conflicts(owners, changes_at, writer.manager)
     if conflicts and not force:
         raise ConflictsError(conflicts)
+    # Released last: an owner that had lost its fields would no longer be in conflict. With `force`, they are lost here.
     result = released(owners, changes_at, keep=writer.manager)
     changed = not equal(live, document)
     own = sets.difference(fields, NEVER_OWNED)
@@ -152,11 +156,14 @@ def _pruned(merged: Document, last: Owned, owners: Managers, versions: Versions,
     if at_last is None:
         return merged
     field_type = versions.type_at(last.api_version)
+    # With parents as members, everything below them is removed at first; what any manager owns there is put back.
     gone = content.with_named_fields(field_type, last.fields)
     pruned: Document = content.removed(field_type, at_last, gone) or {}
     pruned = _with_owned(at_last, pruned, owners, versions, last.api_version)
     left = content.with_named_fields(field_type, content.fields_of(field_type, pruned))
     whole = content.with_named_fields(field_type, content.fields_of(field_type, at_last))
+    # Of what is missing now, only what this manager had applied is removed: fields without an owner, such as defaults,
+    # are missing because their parents were removed, and stay if a parent stays.
     result = content.removed(field_type, at_last, sets.intersection(sets.difference(whole, left), gone))
     converted = versions.convert(result or {}, version)
     return merged if converted is None else converted

@@ -31,7 +31,7 @@ def _fields_of_map(field_type: FieldType, value: dict[str, Any]) -> FieldSet:
         below = _fields_below(field_type.child(name), item)
         if below is None or item == {}:
             result[f"f:{name}"] = MEMBER
-        elif name not in field_type.fields:  # a key, not a declared field
+        elif name not in field_type.fields:  # a key, not a declared field: it is there even with nothing below it
             result[f"f:{name}"] = {SELF: MEMBER, **below} if below else MEMBER
         elif below:
             result[f"f:{name}"] = below
@@ -83,7 +83,7 @@ def _is_atomic(field_type: FieldType) -> bool:
 def removed(field_type: FieldType, document: Any, fields: FieldSet) -> Any:
     """The document without some fields. A map or list of which nothing is left becomes null."""
     if isinstance(document, dict) and field_type.is_map:
-        if not document or field_type.atomic:
+        if not document or field_type.atomic:  # an atomic value cannot lose a part: all of it is removed
             return None
         return _map_without(field_type, document, fields) or None
     rule = field_type.list_rule

@@ -156,9 +156,12 @@ class Types:
             return UNTYPED
         found = self.type_of(self.resolve(name))
         if name == OBJECT_META:
+            # `_is_exact` does not follow its references. Only the sets in managed fields have no types, and no manager
+            # owns those.
             found.exact = True
         found.always = {key: empty for key, empty in self._always(name).items() if empty != {}}
         if atomic is not None and found.is_map:
+            # The place that refers to the schema makes the map atomic: a type apart from that of other places.
             found = _type(self, self.resolve(name), embedded=False, preserves=False)
             found.atomic = atomic
         return found
@@ -182,6 +185,7 @@ def _type(types: Types, schema: Schema, embedded: bool, preserves: bool) -> Fiel
     if kind in _SCALARS:
         return FieldType(_SCALARS[kind])
     if kind == "string":
+        # A string with a format may have values of other types: int-or-string is one.
         return FieldType("string" if schema.get("format", "") in ("", "byte") else "untyped")
     return _Compiled(
         "" if kind in ("object", "array") else "untyped",

@@ -128,6 +128,7 @@ def includes(one: FieldSet, other: FieldSet) -> bool:
 def _joined(one: FieldSet, other: FieldSet) -> FieldSet:
     if one is other or not (one or other):
         return one
+    # A plain member has nothing below it. Joined with a set, it is a member only if the result has the key `.`.
     if not one:
         return other if SELF in other else {SELF: MEMBER, **other}
     if not other:
@@ -137,7 +138,7 @@ def _joined(one: FieldSet, other: FieldSet) -> FieldSet:
 
 def _without(one: FieldSet, other: FieldSet, *, root: bool = False) -> FieldSet | None:
     """The difference below an element; None where nothing is left."""
-    member = not root and is_member(one) and not is_member(other)
+    member = not root and is_member(one) and not is_member(other)  # the root is not an element, and so not a member
     result: FieldSet = {}
     for element, below in one.items():
         if element == SELF:
