@@ -331,7 +331,9 @@ async def test_driver_without_gpus_is_an_empty_list_and_one_that_appears_later_i
             await asyncio.sleep(600)
             assert await world.gpus() == []
             assert world.registry.gate.is_open
-            assert [record.getMessage() for record in caplog.records] == ["NVIDIA driver 570.1, GPUs: 0"]
+            assert [record.getMessage() for record in caplog.records] == [
+                "Opened the NVIDIA driver version=570.1 gpus=0"
+            ]
             library.gpus = MockLibrary(1).gpus
             await asyncio.sleep(70)
             assert await world.states() == GOOD

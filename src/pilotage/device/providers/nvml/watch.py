@@ -62,7 +62,7 @@ class NVMLMonitor:
         self._devices = devices
         self._clock = clock
         self._wanted = devices.telemetry_wanted()
-        self._last_logged: dict[str, str] = {}
+        self._last_logged: dict[str, tuple[str, ...]] = {}
         self._events = _EventTurns()
         self._polled = 0.0
         self._asked = float("-inf")
@@ -80,7 +80,7 @@ class NVMLMonitor:
             except (NVMLError, DriverHangs, MissingExtra) as error:
                 await self._report_unusable(error)
             except (ApiError, ConnectionLost) as error:
-                self._log_change("api", f"cannot read from the Device API: {error}")
+                self._log_change("api", "Cannot read from the Device API", error=error)
             await asyncio.sleep(backoff(failures, self._options.retry_seconds, self._options.retry_most_seconds))
             failures += 1
 
@@ -89,9 +89,12 @@ class NVMLMonitor:
         self._events = _EventTurns(has_events=bool(shown.event_gpus))
         COUNT.set(len(shown.identities))
         MONITORING.set(float(self._events.has_events))
-        self._log_change("library", f"NVIDIA driver {shown.driver or '(no version)'}, GPUs: {len(shown.identities)}")
-        silent = f"cannot identify {shown.unidentified} GPUs: {shown.trouble}" if shown.unidentified else ""
-        self._log_change("silent", silent)
+        gpus = len(shown.identities)
+        self._log_change("library", "Opened the NVIDIA driver", log=_log.info, version=shown.driver, gpus=gpus)
+        if shown.unidentified:
+            self._log_change("silent", "Cannot identify GPUs", gpus=shown.unidentified, error=shown.trouble)
+        else:
+            self._note_recovery("silent")
         stored = await self._inventory.stored()
         self._fleet.remember(stored)
         for name in self._fleet.match_listed(shown):
@@ -150,7 +153,7 @@ class NVMLMonitor:
         except NVMLError as error:
             if error.driver_gone:
                 raise
-            self._log_change("events", f"cannot wait for events: {error}")
+            self._log_change("events", "Cannot wait for events", error=error)
             self._events.record_failure(now)
             return SOMETHING  # a GPU may be lost: the next poll finds it
         self._events.record_success()
@@ -182,11 +185,11 @@ class NVMLMonitor:
         COUNT.set(0)
         MONITORING.set(0)
         text = explanation(error)
-        self._log_change("library", f"cannot read GPUs: {text}", warning=True)
+        self._log_change("library", "Cannot read GPUs", error=text)
         try:
             self._fleet.remember(await self._inventory.stored())
         except (ApiError, ConnectionLost) as lost:
-            self._log_change("api", f"cannot read from the Device API: {lost}")
+            self._log_change("api", "Cannot read from the Device API", error=lost)
         self._fleet.note_closed(text, forget=isinstance(error, NVMLError) and error.driver_gone)
         await self._report()
         await self._write_changed()
@@ -195,9 +198,9 @@ class NVMLMonitor:
         """Report telemetry before conditions are written: calls may be waiting for it."""
         try:
             await self._devices.report_telemetry(self._fleet.telemetry())
-            self._log_change("telemetry", "")
+            self._note_recovery("telemetry")
         except (ApiError, ConnectionLost) as error:
-            self._log_change("telemetry", f"cannot report telemetry: {error}")
+            self._log_change("telemetry", "Cannot report telemetry", error=error)
 
     async def _write_changed(self, names: Sequence[str] | None = None) -> None:
         """Write all changed GPUs; a failed write is retried at the next poll."""
@@ -206,9 +209,9 @@ class NVMLMonitor:
             for name in self._fleet.devices if names is None else names:
                 await self._write_one(name, stored.get(name))
             self._devices.inventory_complete()
-            self._log_change("api", "")
+            self._note_recovery("api")
         except (ApiError, ConnectionLost) as error:
-            self._log_change("api", f"cannot write to the Device API: {error}")
+            self._log_change("api", "Cannot write to the Device API", error=error)
 
     async def _write_one(self, name: str, stored: GPU | None) -> None:
         device = self._fleet.devices[name]
@@ -217,12 +220,18 @@ class NVMLMonitor:
             states = {state.type: f"{state.status} ({state.reason})" for state in health.conditions}
             _log.info("GPU health", gpu=name, **states, action=health.action.value)
 
-    def _log_change(self, about: str, text: str, *, warning: bool = False) -> None:
-        """Log a message if it differs from the last one; an empty message means recovery."""
-        if self._last_logged.get(about, "") != text:
-            self._last_logged[about] = text
-            if text:
-                (_log.info if about == "library" and not warning else _log.warning)(text)
+    def _log_change(
+        self, about: str, message: str, *, log: Callable[..., None] = _log.warning, **fields: object
+    ) -> None:
+        """Log an event if it differs from the last one about the same."""
+        event = (message, *map(str, fields.values()))
+        if self._last_logged.get(about) != event:
+            self._last_logged[about] = event
+            log(message, **fields)
+
+    def _note_recovery(self, about: str) -> None:
+        """It works again: the next failure is logged, also if it is the same."""
+        self._last_logged.pop(about, None)
 
 
 @dataclass(slots=True)
