@@ -8,8 +8,8 @@ import pytest
 
 import pilotage as pt
 from pilotage.cluster.installation import DEFINITION, install, merged
-from pilotage.errors import AlreadyExists, Conflict
-from pilotage.rest import APIRequest, Response, TransportWrapper, Verb
+from pilotage.errors import AlreadyExists, Conflict, NoMatch, Timeout
+from pilotage.rest import APIRequest, Page, Response, TransportWrapper, Verb
 
 
 class ThingSpec(pt.Model):
@@ -135,3 +135,17 @@ async def test_after_conflicts_without_end_the_installation_fails(
         with pytest.raises(Conflict, match="another client was first"):
             await install(pt.Client(contended, scheme=cluster.scheme), [second])
         assert contended.writes == 10
+
+
+class Unserved(TransportWrapper):
+    """A server that never serves what was installed."""
+
+    async def list(self, request: APIRequest) -> Page:
+        raise NoMatch("not yet")
+
+
+@pytest.mark.virtual_time
+async def test_a_kind_that_is_not_served_in_time_is_reported_with_what_to_do() -> None:
+    async with pt.Cluster.embedded("memory:") as cluster:
+        with pytest.raises(Timeout, match=r"things\.install\.pilotage\.dev; see their conditions .*, and retry"):
+            await install(pt.Client(Unserved(cluster.transport), scheme=cluster.scheme), [Thing])

@@ -50,7 +50,10 @@ async def install(
                     await _wait_discovered(client, kind)
     except TimeoutError:
         names = ", ".join(document["metadata"]["name"] for document in documents)
-        raise Timeout(f"not served {WAIT_SECONDS:.0f} s after being applied: {names}") from None
+        raise Timeout(
+            f"CustomResourceDefinitions are not served {WAIT_SECONDS:.0f} s after they were applied: {names}; see "
+            "their conditions (kubectl describe crd), and retry when the API server serves them"
+        ) from None
 
 
 async def apply_manifests(client: Client, manifests: Iterable[Mapping[str, Any]]) -> None:
