@@ -127,5 +127,5 @@ def _compare(folder: Path, settings: InstallationSettings) -> int:
 
 
 def _shown(folder: Path) -> Path:
-    """Below the current folder, where that is so."""
+    """The folder as it is printed: relative to the current one if it is in it."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder

@@ -44,7 +44,7 @@ def approval_of(definition: Mapping[str, Any]) -> Approval | None:
 
 
 def approval_causes(definition: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[Cause]:
-    """What is wrong with the annotation. A state that the old definition had already is no reason to reject."""
+    """What is wrong with the annotation. A state that the old definition had already is not rejected."""
     found, at = approval_of(definition), f"metadata.annotations[{APPROVAL}]"
     before = approval_of(old) if old is not None else None
     if found is None or (before is not None and before.reason == found.reason):

@@ -74,7 +74,7 @@ def _default_stored_versions(definition: dict[str, Any]) -> None:
 def definition_causes(definition: Any, old: Any = None) -> list[Cause]:
     """Everything that is wrong with a definition, after `apply_definition_defaults`.
 
-    `old` is the definition that it replaces: an expensive rule in a schema that does not change is no reason to reject.
+    `old` is the definition that it replaces: an expensive rule in a schema that does not change is not rejected.
     Raises MissingExtra if it has CEL rules and CEL is not installed.
     """
     if wrong := shape_causes(definition):

@@ -52,7 +52,7 @@ class Hint:
     text: str
     markers: list[str] = field(default_factory=list)
     form: Literal["scalar", "special", "list", "map", "class", "any"] = "scalar"
-    """`special`: a scalar that is no plain value of JSON in Python."""
+    """`special`: a scalar that Python does not have as a plain JSON value."""
     names: set[str] = field(default_factory=set)
     """What must be imported or defined."""
 
