@@ -195,6 +195,7 @@ async def test_an_event_from_the_program_itself_is_reconciled() -> None:
     assert seen == ["default/early", "default/late"]
 
 
+@pytest.mark.virtual_time
 async def test_a_shutdown_lets_a_running_reconcile_finish() -> None:
     started, finished = asyncio.Event(), asyncio.Event()
     async with manager() as made:

@@ -384,10 +384,12 @@ async def test_closing_while_connecting_ends_the_calls_that_wait() -> None:
     with socket_path() as path, socket.socket(socket.AF_UNIX) as mute:
         mute.bind(path)
         mute.listen()
+        mute.setblocking(False)
         async with channel(path) as calling:
             waiting = asyncio.ensure_future(calling.unary(ECHO, b""))
-            await asyncio.sleep(0.01)
+            accepted, _ = await asyncio.get_running_loop().sock_accept(mute)  # it will get no answer
             await calling.close()
+            accepted.close()
             with pytest.raises(ConnectionLost, match="closed"):
                 await waiting
 

@@ -272,12 +272,19 @@ async def _refused(port: int) -> None:
 
 
 async def test_a_client_that_has_nothing_more_to_say_still_gets_its_answer() -> None:
+    go = asyncio.Event()
+
     async def handler(request: HTTPRequest) -> HTTPResponse:
-        await asyncio.sleep(0.01)
+        if request.target == "/late":
+            await go.wait()
         return HTTPResponse(200, body=b"late")
 
-    async with serve(handler) as server:
-        assert (await raw.exchange(server.port, GET % b"")).endswith(b"late")
+    async with serve(handler) as server, raw.connect(server.port) as client:
+        client.send(GET % b"late")
+        client.writer.write_eof()
+        await raw.exchange(server.port, GET % b"other")  # by its answer, the server has read the end of the first one
+        go.set()
+        assert (await client.receive()).endswith(b"late")
 
 
 async def test_a_stream_is_open_before_its_first_chunk_and_ends_cleanly() -> None:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import threading
-import timeit
 
 import pytest
 
 from pilotage.telemetry.metrics import Registry, number
+from tests.counting import counted_lines
 
 
 def test_metrics_are_printed_in_prometheus_text() -> None:
@@ -131,7 +131,10 @@ def test_numbers_are_written_as_prometheus_reads_them(value: float, text: str) -
     assert number(value) == text
 
 
-def test_counting_takes_about_a_microsecond_at_most() -> None:
+def test_counting_takes_a_few_lines() -> None:
     metric = Registry().counter("a_total", "", ("x",))
-    best = min(timeit.repeat(lambda: metric.labels("a").inc(), number=2000, repeat=5)) / 2000
-    assert best < 5e-6  # with room for a busy machine
+    metric.labels("a").inc()
+    with counted_lines() as lines:
+        for _ in range(100):
+            metric.labels("a").inc()
+    assert lines.count <= 100 * 10

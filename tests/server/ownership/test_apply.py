@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -13,9 +12,13 @@ from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.redaction import LAST_APPLIED
 from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
 from pilotage.rest.response import Response
+from tests.counting import counted_lines
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, definition, widget
 from .test_track import Managed, config_map, managed, owners
+
+HOSTILE_LINES = 50_000
+"""More lines than the server executes for any input that it refuses; large inputs have 50,000 values and more."""
 
 
 async def answer(
@@ -251,16 +254,15 @@ def _gadget(names: list[str]) -> Any:
     ],
     ids=["aliases", "lists", "maps", "depth", "types", "duplicates", "keyless"],
 )
-async def test_a_hostile_configuration_is_refused_in_bounded_time(config: bytes) -> None:
+async def test_a_hostile_configuration_is_refused_with_bounded_work(config: bytes) -> None:
     async with managed() as api:
-        begin = time.process_time()
-        with pytest.raises(ApiError) as caught:
+        with pytest.raises(ApiError) as caught, counted_lines() as lines:
             await applied(api, CONFIG_MAPS, config)
-        assert time.process_time() - begin < 5
+        assert lines.count < HOSTILE_LINES
         assert len(str(caught.value)) < 100_000
 
 
-async def test_hostile_managed_fields_are_ignored_in_bounded_time() -> None:
+async def test_hostile_managed_fields_are_ignored_with_bounded_work() -> None:
     deep: Any = {}
     for _ in range(50):
         deep = {"f:a": deep}
@@ -269,7 +271,7 @@ async def test_hostile_managed_fields_are_ignored_in_bounded_time() -> None:
         made = await api.create(CONFIG_MAPS, config_map())
         for fields in sets:
             entry = made["metadata"]["managedFields"][0] | {"fieldsV1": fields}
-            begin = time.process_time()
-            changed = await api.patch(CONFIG_MAPS, "a", {"metadata": {"managedFields": [entry]}})
-            assert time.process_time() - begin < 5
+            with counted_lines() as lines:
+                changed = await api.patch(CONFIG_MAPS, "a", {"metadata": {"managedFields": [entry]}})
+            assert lines.count < HOSTILE_LINES
             assert changed["data"] == made["data"]
