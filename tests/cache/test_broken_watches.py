@@ -16,7 +16,7 @@ from pilotage.rest.response import Page, WatchEvent
 from tests.reflector.scripted import End, Scripted, Step, added, bookmark, error, page, taken
 from tests.reflector.streams import REFUSED, TOO_LARGE, applied, follow, troubles, watches
 
-from .following import Diary, informer, running, synced, until
+from .informers import Diary, informer, running, synced, until
 
 pytestmark = pytest.mark.virtual_time
 

@@ -19,7 +19,7 @@ from pilotage.rest.response import Page
 from pilotage.types.core.v1 import ConfigMap, Node
 from tests.reflector.scripted import Scripted, added, config_map, page
 
-from .following import Diary, running, until
+from .informers import Diary, running, until
 
 pytestmark = pytest.mark.virtual_time
 

@@ -18,7 +18,7 @@ from pilotage.testing import loop as virtual
 from pilotage.types.core.v1 import ConfigMap
 from tests.reflector.scripted import bookmark, config_map, error
 
-from .following import informer, running, until
+from .informers import informer, running, until
 
 NAMES = ("a", "b", "c", "d")
 REFUSALS: tuple[type[ApiError], ...] = (Gone, ServiceUnavailable, TooManyRequests, InternalError)

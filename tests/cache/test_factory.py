@@ -15,7 +15,7 @@ from pilotage.rest.listing import ListerWatcher
 from pilotage.types.core.v1 import ConfigMap
 from tests.reflector.scripted import Scripted, added, page
 
-from .following import until
+from .informers import until
 
 pytestmark = pytest.mark.virtual_time
 

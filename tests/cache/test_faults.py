@@ -28,7 +28,7 @@ from pilotage.server.http.handler import HTTPHandler
 from pilotage.testing.proxy import Answer, Cut, CutLine, DuplicateLine, FaultProxy, Stall, is_watch
 from pilotage.types.core.v1 import ConfigMap
 
-from .following import Diary, running, until
+from .informers import Diary, running, until
 
 QUICK = BackoffOptions(first=0.02, limit=0.1)
 

@@ -15,7 +15,7 @@ from pilotage.rest.response import Page
 from pilotage.types.core.v1 import ConfigMap
 from tests.reflector.scripted import Scripted, added, bookmark, config_map, deleted, error, modified, page
 
-from .following import Diary, informer, running, synced, until
+from .informers import Diary, informer, running, synced, until
 
 pytestmark = pytest.mark.virtual_time
 

@@ -14,7 +14,7 @@ from pilotage.rest.response import Page, WatchEvent
 from pilotage.types.core.v1 import ConfigMap
 from tests.reflector.scripted import Scripted, added, config_map, error, modified, page
 
-from .following import Diary, informer, running, synced, until
+from .informers import Diary, informer, running, synced, until
 
 pytestmark = pytest.mark.virtual_time
 

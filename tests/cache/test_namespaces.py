@@ -23,7 +23,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.testing import loop as virtual
 from pilotage.types.core.v1 import ConfigMap, Namespace, Secret
 
-from .following import Diary, running
+from .informers import Diary, running
 
 
 def config_map(name: str, namespace: str, **labels: str) -> ConfigMap:

@@ -23,7 +23,7 @@ from pilotage.testing import loop as virtual
 from pilotage.types.core.v1 import ConfigMap
 from tests.reflector.scripted import Scripted, Step, added, config_map, deleted, error, modified, page
 
-from .following import Diary, informer, running, synced
+from .informers import Diary, informer, running, synced
 
 NAMES = [f"object-{number}" for number in range(1000)]
 

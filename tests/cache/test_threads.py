@@ -21,7 +21,7 @@ from pilotage.rest.response import WatchEvent
 from pilotage.types.core.v1 import ConfigMap
 from tests.reflector.scripted import Scripted, config_map, page
 
-from .following import running
+from .informers import running
 
 OBJECTS = 60
 ROUNDS = 60

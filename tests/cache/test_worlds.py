@@ -25,7 +25,7 @@ from pilotage.rest.listing import RestListerWatcher
 from pilotage.types.core.v1 import ConfigMap, Namespace
 
 from ..worlds import WITHIN, World
-from .following import Diary, running, until
+from .informers import Diary, running, until
 
 GVK = GroupVersionKind("", "v1", "ConfigMap")
 

@@ -18,7 +18,7 @@ from pilotage.client.transport.http import HTTPTransport
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.rest.listing import BackoffOptions, RestListerWatcher
 from pilotage.types.core.v1 import ConfigMap
-from tests.cache.following import Diary, running, until
+from tests.cache.informers import Diary, running, until
 from tests.reflector.scripted import document
 
 CONFIG_MAPS, GVK = GroupVersionResource("", "v1", "configmaps"), GroupVersionKind("", "v1", "ConfigMap")

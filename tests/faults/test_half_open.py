@@ -10,7 +10,7 @@ import pytest
 import pilotage as pt
 from pilotage.cache.informer import Informer
 from pilotage.types.core.v1 import ConfigMap
-from tests.cache.following import Diary, until
+from tests.cache.informers import Diary, until
 from tests.cli.serve.processes import serving
 
 pytestmark = [pytest.mark.long]

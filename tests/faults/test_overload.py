@@ -19,7 +19,7 @@ from pilotage.http.messages import ClientResponse, Headers
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.listing import RestListerWatcher
 from pilotage.types.core.v1 import ConfigMap
-from tests.cache.following import running, until
+from tests.cache.informers import running, until
 
 pytestmark = pytest.mark.virtual_time
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")

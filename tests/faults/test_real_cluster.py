@@ -22,7 +22,7 @@ from pilotage.http.tls import client_context, server_context
 from pilotage.rest.listing import BackoffOptions
 from pilotage.testing.proxy import Cut, CutLine, DuplicateLine, FaultProxy, LoseAnswer, Stall, is_watch, method_is
 from pilotage.types.core.v1 import ConfigMap, Namespace
-from tests.cache.following import Diary, running, until
+from tests.cache.informers import Diary, running, until
 
 pytestmark = [pytest.mark.cluster]
 QUICK = BackoffOptions(first=0.02, limit=0.1)

@@ -12,7 +12,7 @@ from pilotage.meta import objects
 from pilotage.rest.request import ListOptions
 from pilotage.rest.response import Page, WatchEvent
 from pilotage.testing import loop as virtual
-from tests.cache.following import informer, running, until
+from tests.cache.informers import informer, running, until
 from tests.cache.test_convergence import Faulty, Ledger
 from tests.reflector.scripted import bookmark
 from tests.reflector.streams import TOO_LARGE
