@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilotage.errors import RevisionConflict
-from pilotage.server.bootstrap.contents import NamespaceContents
+from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.storage.interface import Operation
 from pilotage.storage.memory import MemoryStorage
 
