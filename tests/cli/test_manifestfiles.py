@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.manifestfiles import read_manifests
+from pilotage.meta.text import yamltext
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {key: value}\n"
 
@@ -46,3 +50,53 @@ def test_files_without_objects_are_an_error_where_one_is_required(tmp_path: Path
     (tmp_path / "empty.yaml").write_text("---\n")
     assert read_manifests([tmp_path], required=False) == []
     assert refusal(tmp_path) == "no objects passed to apply"
+
+
+def many(count: int, size: int = 0) -> list[dict[str, Any]]:
+    """ConfigMaps with 24 values each, and a text of this size."""
+    labels = {f"label{number}": "value" for number in range(6)}
+    head = {"apiVersion": "v1", "kind": "ConfigMap"}
+    return [
+        {**head, "metadata": {"name": f"a{number}", "labels": labels}, "data": {"text": "x" * size}}
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize("objects", [many(5000), many(4, 1024 * 1024)], ids=["values", "bytes"])
+@pytest.mark.parametrize("form", ["documents", "list", "json", "stream"])
+def test_the_limits_are_those_of_one_object_and_not_of_the_file(
+    objects: list[dict[str, Any]], form: str, tmp_path: Path
+) -> None:
+    whole = {"apiVersion": "v1", "items": objects, "kind": "List"}
+    text = {
+        "documents": lambda: yamltext.write_all(objects),
+        "list": lambda: yamltext.write(whole),
+        "json": lambda: json.dumps(whole),
+        "stream": lambda: "\n".join(map(json.dumps, objects)),
+    }[form]()
+    file = tmp_path / "all.yaml"
+    file.write_text(text)
+    assert [each.document for each in read_manifests([file])] == objects
+
+
+@pytest.mark.parametrize("form", [yamltext.write, json.dumps])
+def test_an_object_that_no_server_reads_is_refused(form: Callable[[Any], str], tmp_path: Path) -> None:
+    file = tmp_path / "large.yaml"
+    file.write_text(form(many(1, 4 * 1024 * 1024)[0]))
+    assert "at most 3145728 are read" in refusal(file)
+
+
+def test_json_objects_may_follow_one_another_as_jq_prints_them(tmp_path: Path) -> None:
+    file = tmp_path / "stream.json"
+    one, other = (json.dumps(each, indent=2) for each in many(2))
+    for text in (one + other, f"{one}\n{other}\n", f"{one}\n---\n{other}"):
+        file.write_text(text)
+        assert [each.document for each in read_manifests([file])] == many(2)
+    file.write_text(one + other[:-1])
+    assert refusal(file).startswith(f"error parsing {file}: the document is not JSON: ")
+
+
+def test_what_looks_like_json_may_be_yaml(tmp_path: Path) -> None:
+    file = tmp_path / "flow.yaml"
+    file.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}} # a comment\n")
+    assert [each.document["metadata"]["name"] for each in read_manifests([file])] == ["a"]

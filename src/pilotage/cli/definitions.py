@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
 
 _KIND = "CustomResourceDefinition"
 _MOST_BYTES = 64 * 1024 * 1024
-_MARK = re.compile(rb"^---(?=\s|$)", re.MULTILINE)
 
 
 def read_definitions(path: Path) -> list[Document]:
@@ -50,24 +47,13 @@ def _definitions(data: bytes, source: str) -> list[Document]:
     from pilotage.meta.text.limits import DocumentLimits
 
     try:
-        documents = [yamltext.read(part, limits=DocumentLimits(_MOST_BYTES), aliases=True) for part in _parts(data)]
+        documents = yamltext.read_all(data, limits=DocumentLimits(_MOST_BYTES), aliases=True)
     except DecodeError as error:
         raise CommandError(f"{source}: {error}") from error
     found = [document for document in documents if isinstance(document, dict)]
     lists = [document["items"] for document in found if isinstance(document.get("items"), list)]
     found += [item for items in lists for item in items if isinstance(item, dict)]
     return [document for document in found if document.get("kind") == _KIND]
-
-
-def _parts(data: bytes) -> Iterator[bytes]:
-    """The documents of a text, each with empty lines above so that its lines have their numbers.
-
-    The documents are parsed one by one, because all definitions of a large project in one file exceed the size limit of
-    a text, which protects servers.
-    """
-    starts = [0, *(mark.start() for mark in _MARK.finditer(data)), len(data)]
-    for start, end in itertools.pairwise(starts):
-        yield b"\n" * data.count(b"\n", 0, start) + data[start:end]
 
 
 def _has_versions(document: Document) -> bool:

@@ -54,15 +54,18 @@ def _shown(path: str) -> str:
 
 
 def _documents(path: str) -> list[Any]:
-    from pilotage.meta.text import yamltext
+    from pilotage.meta.text import jsontext, yamltext
 
     if path != STANDARD_INPUT and not Path(path).exists():
         raise CommandError(f'the path "{path}" does not exist')
     content = content_of(Path(path))
     try:
-        return [document for document in yamltext.read_all(content, aliases=True) if document is not None]
+        found = jsontext.read_stream(content)
+        if found is None:
+            found = yamltext.read_all(content, aliases=True)
     except DecodeError as error:
-        raise CommandError(f"error parsing {path}: {error}") from error
+        raise CommandError(f"error parsing {_shown(path)}: {error}") from error
+    return [document for document in found if document is not None]
 
 
 def _items(document: Any, path: str) -> list[Any]:

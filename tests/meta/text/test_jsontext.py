@@ -139,3 +139,44 @@ def test_only_what_leads_to_a_wanted_field_is_visited() -> None:
 def test_a_value_that_is_too_deep_to_be_looked_through_for_duplicates_is_an_error() -> None:
     with pytest.raises(DecodeError, match="nested deeper than 64 levels"):
         jsontext.duplicate_fields(b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b',"a":1}')
+
+
+def test_a_stream_has_one_object_after_the_other() -> None:
+    assert jsontext.read_stream(b'{"a": 1}{"b": 2}\n\n{"c": "\\ud83d\\ude00"}\n') == [
+        {"a": 1},
+        {"b": 2},
+        {"c": "\U0001f600"},
+    ]
+    assert jsontext.read_stream(b"") == []
+
+
+@pytest.mark.parametrize("text", [b"a: 1", b"{a: 1}", b'{"a": 1}\n---\n{"b": 2}', b'{"a": 1} # a', b'[{"a": 1}]'])
+def test_what_may_be_yaml_is_not_a_stream(text: bytes) -> None:
+    assert jsontext.read_stream(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b'{"a": 1}{"b": ', r"not JSON: Expecting value \(line 1, column 15\)"),
+        (b'{"a": 1}{"b": 2} 5', r"not JSON: an object must begin here \(line 1, column 18\)"),
+        (b'{"a": {"b": 1, "b": 2}}', "the key 'b' is duplicated"),
+        (b'{"a": 1}' + b'{"a":' * 100_000, "nested deeper than 64 levels"),
+        (b'{"a":' * 70 + b"1" + b"}" * 70, "nested deeper than 64 levels"),
+        (b'{"a": NaN}', "not JSON"),
+        (b'{"a": "\\ud83d"}', "surrogate"),
+        (b'{"a": ' + b"1" * 5000 + b"}", "out of range"),
+        (b'{"a": "\xff"}', "not UTF-8"),
+        (b'{"a": 1}{"a": "' + b"x" * 4_000_000 + b'"}', "at most 3145728 are read"),
+    ],
+)
+def test_a_stream_is_as_strict_as_a_document(text: bytes, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        jsontext.read_stream(text)
+
+
+def test_the_values_of_a_stream_are_limited_and_those_in_strings_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsontext, "MAX_FILE_VALUES", 4)
+    assert jsontext.read_stream(b'{"a": ",,,,,,", "b": 1}') == [{"a": ",,,,,,", "b": 1}]
+    with pytest.raises(DecodeError, match="the file has more than 4 values"):
+        jsontext.read_stream(b'{"a": [1, 2, 3, 4, 5]}')

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.errors import DecodeError
-from pilotage.meta.text import yamltext
+from pilotage.meta.text import limits, yamltext
 from pilotage.meta.text.limits import DocumentLimits
 
 from ...counting import counted_lines
@@ -204,6 +204,40 @@ def test_aliases_are_counted_in_full() -> None:
 def test_size_is_limited() -> None:
     with pytest.raises(DecodeError, match="at most 5 are read"):
         yamltext.read("a: bcd", limits=DocumentLimits(size=5))
+
+
+def test_the_limits_of_a_file_are_those_of_each_document_and_of_each_item_of_a_list() -> None:
+    limits = DocumentLimits(size=30)
+    assert yamltext.read_all("---\na: bcd\n" * 20, limits=limits) == [{"a": "bcd"}] * 20
+    items = "items:\n" + "- {a: bcd}\n" * 20
+    assert yamltext.read_all(f"{items}kind: List\n", limits=limits) == [{"items": [{"a": "bcd"}] * 20, "kind": "List"}]
+    long = "x" * 40
+    for text in (f"---\na: b\n---\na: {long}\n", f"{items}- {long}\n", f"a: {long}\n{items}", f"{items}a: {long}\n"):
+        with pytest.raises(DecodeError, match=r"bytes; at most 30 are read \(line "):
+            yamltext.read_all(text, limits=limits)
+    values = f"[{'1,' * 60_000}]"
+    assert len(yamltext.read_all(f"---\n{values}\n" * 2)) == 2
+    assert len(yamltext.read_all(f"items:\n- {values}\n- {values}\n")[0]["items"]) == 2
+    with pytest.raises(DecodeError, match="the document has more than 100000 values"):
+        yamltext.read_all(f"a: {values}\nb: {values}\n")
+
+
+def test_a_file_is_limited_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yamltext, "MAX_FILE_VALUES", 10)
+    with pytest.raises(DecodeError, match="the file has more than 10 values"):
+        yamltext.read_all("---\n[1, 2, 3, 4]\n" * 3)
+    monkeypatch.setattr(limits, "MAX_FILE_SIZE", 10)
+    with pytest.raises(DecodeError, match="the file has 11 bytes; at most 10 are read: split it"):
+        yamltext.read_all("a: " + "b" * 8)
+
+
+def test_a_file_is_read_in_time_that_grows_with_its_size() -> None:
+    def work(count: int) -> int:
+        with counted_lines() as lines:
+            yamltext.read_all("---\nkind: A\nmetadata: {name: a}\n" * count)
+        return lines.count
+
+    assert work(400) < 4.4 * work(100)
 
 
 @pytest.mark.parametrize(

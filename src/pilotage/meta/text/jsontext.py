@@ -13,7 +13,16 @@ import msgspec
 
 from pilotage.errors import DecodeError
 from pilotage.meta.scalars.hooks import enc_hook
-from pilotage.meta.text.limits import DEFAULT, DocumentLimits, check_depth, check_size, too_deep
+from pilotage.meta.text.limits import (
+    DEFAULT,
+    MAX_FILE_SIZE,
+    MAX_FILE_VALUES,
+    DocumentLimits,
+    check_depth,
+    check_file_size,
+    check_size,
+    too_deep,
+)
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(enc_hook=enc_hook).encode
@@ -25,6 +34,9 @@ _SHAPE = bytes(
 _NINETEEN_DIGITS = b"0" * 19
 _INT64 = range(-(2**63), 2**63)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 WRONG_TYPE = re.compile(r"Expected `([^`]+)`, got `([^`]+)`(?: - at `\$([^`]*)`)?")
 """msgspec's message about a value of a wrong type: the types that are allowed, the one that was found, the path."""
@@ -57,6 +69,35 @@ def read(data: bytes | bytearray | memoryview | str, *, limits: DocumentLimits =
     if _NINETEEN_DIGITS in shape:
         _check_integers(document)
     return document
+
+
+def read_stream(data: bytes, *, limits: DocumentLimits = DEFAULT) -> list[Any] | None:
+    """The objects of a file in which one follows the other, as jq prints them. None if it does not begin with an object
+    and the end of the file or another object: then it may be YAML. Raises DecodeError, also for duplicate keys.
+
+    The limits are for each object. Of a List, whose items are objects, only the depth is limited.
+    """
+    check_file_size(len(data))
+    text = _decoded(data).removeprefix("\ufeff")
+    end = _after_space(text, 0)
+    found: list[Any] = []
+    while end < len(text):
+        start = end
+        try:
+            if text[start] != "{":
+                raise json.JSONDecodeError("an object must begin here", text, start)
+            end = _after_space(text, _UNIQUE.raw_decode(text, start)[1])
+        except RecursionError:
+            raise too_deep(limits) from None
+        except json.JSONDecodeError as error:
+            if not found or (len(found) == 1 and error.pos == start):
+                return None
+            place = f"(line {error.lineno}, column {error.colno})"
+            raise DecodeError(f"the document is not JSON: {error.msg} {place}") from None
+        if not found:
+            _check_values(text)
+        found.append(_streamed(text[start:end].encode(), limits))
+    return found
 
 
 def write(document: Any) -> bytes:
@@ -124,6 +165,40 @@ def _duplicates(value: Any, path: _Path) -> Iterator[str]:
             yield from _duplicates(item, (path, index))
 
 
+def _streamed(text: bytes, limits: DocumentLimits) -> Any:
+    document = read(text, limits=DocumentLimits(MAX_FILE_SIZE, limits.depth))
+    if not isinstance(document.get("items"), list):
+        check_size(len(text), limits)
+    return document
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found is not None else at
+
+
+def _check_values(text: str) -> None:
+    """Before each value but the first one is one of these signs; those in strings do not count."""
+    if _signs(text) > MAX_FILE_VALUES and _signs(_STRING.sub("", text)) > MAX_FILE_VALUES:
+        raise DecodeError(f"the file has more than {MAX_FILE_VALUES} values: split it")
+
+
+def _signs(text: str) -> int:
+    return sum(map(text.count, ",[{"))
+
+
+def _check_unique(pairs: list[tuple[str, Any]]) -> None:
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise DecodeError(f"the key {key[:_LONGEST_STEP]!r} is duplicated")
+        seen.add(key)
+
+
+_UNIQUE = json.JSONDecoder(object_pairs_hook=_check_unique, parse_int=str, parse_float=str)
+"""Finds the end of an object; the values are dropped."""
+
+
 def _check_integers(document: Any) -> None:
     waiting: list[tuple[_Path, Any]] = [(None, document)]
     while waiting:
@@ -153,13 +228,20 @@ def _text(path: _Path) -> str:
     return "".join(reversed(parts))
 
 
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise DecodeError(f"the document is not UTF-8: byte {error.start} is wrong") from None
+
+
 def _explanation(text: bytes, error: Exception) -> str:
     if text.startswith(b"\xef\xbb\xbf"):
         return "the document begins with a byte order mark; remove it"
     try:
-        text.decode()
-    except UnicodeDecodeError as found:
-        return f"the document is not UTF-8: byte {found.start} is wrong"
+        _decoded(text)
+    except DecodeError as found:
+        return str(found)
     if "truncated" in str(error) and _SURROGATE.search(text):
         return "the document has half of a surrogate pair in a string"
     if not text.strip():

@@ -18,6 +18,10 @@ class DocumentLimits(Value, frozen=True):
 
 
 DEFAULT = DocumentLimits()
+MAX_FILE_SIZE = 256 * 1024 * 1024
+"""The length of a file with any number of documents, in bytes. They are all in memory at the same time."""
+MAX_FILE_VALUES = 10_000_000
+"""Values in such a file."""
 _ENTRIES = 4
 """How much deeper managed fields are than the fields themselves: a list of entries, with the fields in each."""
 
@@ -25,7 +29,18 @@ _ENTRIES = 4
 def check_size(size: int, limits: DocumentLimits) -> None:
     """Raise DecodeError if a text is larger than allowed."""
     if size > limits.size:
-        raise DecodeError(f"the document has {size} bytes; at most {limits.size} are read")
+        raise DecodeError(too_large(size, limits))
+
+
+def too_large(size: int, limits: DocumentLimits) -> str:
+    """The message about a document that is too large."""
+    return f"the document has {size} bytes; at most {limits.size} are read"
+
+
+def check_file_size(size: int) -> None:
+    """Raise DecodeError if a file with several documents is larger than allowed."""
+    if size > MAX_FILE_SIZE:
+        raise DecodeError(f"the file has {size} bytes; at most {MAX_FILE_SIZE} are read: split it")
 
 
 def check_depth(document: Any, limits: DocumentLimits) -> None:

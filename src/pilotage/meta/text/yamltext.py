@@ -14,15 +14,15 @@ from typing import Any, ClassVar, TypeGuard
 import yaml
 
 from pilotage.errors import DecodeError
-from pilotage.meta.text.limits import DEFAULT, DocumentLimits, check_size
+from pilotage.meta.text.limits import DEFAULT, MAX_FILE_VALUES, DocumentLimits, check_file_size, check_size, too_large
 from pilotage.meta.text.yamlscalars import plain_value, tagged_value
 
 MAX_NODES = 100_000
-"""Values in one text, each use of an alias counted in full. It limits both the time and the size that a small text can
-expand to."""
+"""Values in one document, each use of an alias counted in full. It limits both the time and the size that a small text
+can expand to."""
 
 MAX_EXPANDED = 20_000
-"""Values that the aliases of one text stand for."""
+"""Values that the aliases of one document stand for."""
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -43,8 +43,13 @@ def read(data: bytes | str, *, limits: DocumentLimits = DEFAULT, aliases: bool =
 
 
 def read_all(data: bytes | str, *, limits: DocumentLimits = DEFAULT, aliases: bool = False) -> list[Any]:
-    """All documents of a text; empty ones are skipped. Raises DecodeError."""
-    return _documents(data, limits, aliases)
+    """All documents of a file; empty ones are skipped. Raises DecodeError.
+
+    The limits are for each document, and for each item of a List; those of the whole file are far larger.
+    """
+    check_file_size(len(data))
+    with _errors():
+        return list(_Reader(yaml.parse(_text(data), Loader=_Loader), limits, aliases, is_file=True).documents())
 
 
 def read_lenient(data: bytes | str, *, limits: DocumentLimits = DEFAULT) -> tuple[Any, list[str]]:
@@ -53,8 +58,8 @@ def read_lenient(data: bytes | str, *, limits: DocumentLimits = DEFAULT) -> tupl
 
     A key that is a boolean or a number becomes a string, and the last value of a duplicate key wins.
     """
-    text = _text(data, limits)
-    reader = _Reader(yaml.parse(text, Loader=_Loader), limits, aliases=True)
+    check_size(len(data), limits)
+    reader = _Reader(yaml.parse(_text(data), Loader=_Loader), limits, aliases=True)
     duplicates: list[str] = []
     reader.duplicates = duplicates
     with _errors():
@@ -86,9 +91,9 @@ def write_all(documents: list[Any]) -> str:
 
 
 def _documents(data: bytes | str, limits: DocumentLimits, aliases: bool) -> list[Any]:
-    text = _text(data, limits)
+    check_size(len(data), limits)
     with _errors():
-        return list(_Reader(yaml.parse(text, Loader=_Loader), limits, aliases).documents())
+        return list(_Reader(yaml.parse(_text(data), Loader=_Loader), limits, aliases).documents())
 
 
 @contextmanager
@@ -103,8 +108,7 @@ def _errors() -> Iterator[None]:
         raise DecodeError(f"the document is not YAML: {' '.join(str(error).split())}") from None
 
 
-def _text(data: bytes | str, limits: DocumentLimits) -> str:
-    check_size(len(data), limits)
+def _text(data: bytes | str) -> str:
     try:
         text = data.decode() if isinstance(data, bytes) else data
         text.encode()
@@ -113,18 +117,31 @@ def _text(data: bytes | str, limits: DocumentLimits) -> str:
     return text.removeprefix("\ufeff")
 
 
+def _index(event: yaml.Event | None) -> int:
+    return event.start_mark.index if event is not None and event.start_mark is not None else 0
+
+
 def _where(mark: Any) -> str:
     return f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
 
 
 class _Reader:
-    """Builds documents from the parser's events, so that limits are checked before anything large is created."""
+    """Builds documents from the parser's events, so that limits are checked before anything large is created.
 
-    def __init__(self, events: Iterator[yaml.Event], limits: DocumentLimits, aliases: bool) -> None:
+    The limits are for the whole text. Those of a file (`is_file`) are for each of its parts: a document, an item of a
+    List, and what a List has beside its items.
+    """
+
+    def __init__(
+        self, events: Iterator[yaml.Event], limits: DocumentLimits, aliases: bool, *, is_file: bool = False
+    ) -> None:
         self._events = events
         self._limits = limits
         self._aliases = aliases
+        self._is_file = is_file
+        self._part: yaml.Event | None = None  # the beginning of this part
         self._nodes = 0
+        self._most_nodes = MAX_NODES  # at the end of this part
         self._inside = 0  # how many aliases what is being read is inside of
         self._expanded = 0  # values that were read because of aliases
         self._anchors: dict[str, list[yaml.Event]] = {}
@@ -139,6 +156,17 @@ class _Reader:
                 first = self._next(self._events)
                 if not (_is_plain(first) and first.value == ""):
                     yield self._node(first, self._events, 0)
+            elif self._is_file:  # the end of a document or of the file
+                self._begin_part(event)
+                self._expanded = 0
+
+    def _begin_part(self, event: yaml.Event) -> None:
+        """The part before ends here, and another one begins. Raises DecodeError if it was too large."""
+        size = _index(event) - _index(self._part)
+        if size > self._limits.size:
+            raise _refused(self._part or event, too_large(size, self._limits))
+        self._part = event
+        self._most_nodes = min(self._nodes + MAX_NODES, MAX_FILE_VALUES)
 
     def _next(self, events: Iterator[yaml.Event]) -> yaml.Event:
         event = next(events)
@@ -148,12 +176,14 @@ class _Reader:
 
     def _node(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Any:
         self._nodes += 1
-        if self._nodes > MAX_NODES:
-            raise _refused(event, f"the text has more than {MAX_NODES} values, aliases counted in full")
+        if self._nodes > self._most_nodes:
+            whole = self._nodes > MAX_FILE_VALUES
+            what, most = ("file", MAX_FILE_VALUES) if whole else ("document", MAX_NODES)
+            raise _refused(event, f"the {what} has more than {most} values, aliases counted in full")
         if self._inside:
             self._expanded += 1
             if self._expanded > MAX_EXPANDED:
-                raise _refused(event, f"the aliases of the text stand for more than {MAX_EXPANDED} values")
+                raise _refused(event, f"the aliases of the document stand for more than {MAX_EXPANDED} values")
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, depth)
         anchor = event.anchor if isinstance(event, yaml.NodeEvent) else None
@@ -199,6 +229,16 @@ class _Reader:
             items.append(self._node(event, events, depth + 1))
         return items
 
+    def _items(self, events: Iterator[yaml.Event]) -> list[Any]:
+        """The items of a List, each of which is a part. The kind of the document may come after them."""
+        items: list[Any] = []
+        while True:
+            event = self._next(events)
+            self._begin_part(event)
+            if isinstance(event, yaml.SequenceEndEvent):
+                return items
+            items.append(self._node(event, events, 1))
+
     def _mapping(self, events: Iterator[yaml.Event], depth: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
         merged: dict[str, Any] = {}
@@ -209,7 +249,9 @@ class _Reader:
             key = self._key(event, self._node(event, events, depth + 1))
             if key in found:
                 self._note_duplicate(event, key)
-            found[key] = self._node(self._next(events), events, depth + 1)
+            value = self._next(events)
+            is_list = self._is_file and depth == 0 and key == "items" and _is_sequence(value)
+            found[key] = self._items(events) if is_list else self._node(value, events, depth + 1)
         return {**merged, **found} if merged else found
 
     def _key(self, event: yaml.Event, key: Any) -> str:
@@ -239,6 +281,11 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
 def _is_plain(event: yaml.Event) -> TypeGuard[yaml.ScalarEvent]:
     """Whether it is a word without quotes and without a tag."""
     return isinstance(event, yaml.ScalarEvent) and bool(event.implicit[0]) and event.tag is None
+
+
+def _is_sequence(event: yaml.Event) -> bool:
+    """Whether it is the start of a sequence without an anchor and without a tag."""
+    return isinstance(event, yaml.SequenceStartEvent) and event.anchor is None and event.tag is None
 
 
 def _merge(event: yaml.Event, value: Any) -> dict[str, Any]:
