@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -100,3 +102,47 @@ def test_what_looks_like_json_may_be_yaml(tmp_path: Path) -> None:
     file = tmp_path / "flow.yaml"
     file.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}} # a comment\n")
     assert [each.document["metadata"]["name"] for each in read_manifests([file])] == ["a"]
+
+
+def test_a_folder_is_read_as_a_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.yaml").write_text(CONFIG_MAP)
+    (tmp_path / "sub.yaml").mkdir()
+    (tmp_path / "sub.yaml" / "b.yaml").write_text(CONFIG_MAP)
+    assert len(read_manifests([tmp_path])) == 1
+    assert len(read_manifests([tmp_path], recursive=True)) == 2
+
+    def scan(path: str) -> Any:
+        if path.endswith("sub.yaml"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return scandir(path)
+
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", scan)  # root may read every folder
+    with pytest.raises(CommandError) as raised:
+        read_manifests([tmp_path], recursive=True)
+    reason = f"open {tmp_path}/sub.yaml: permission denied; make it readable for this user, or leave it out"
+    assert str(raised.value) == f'error reading "{tmp_path}": {reason}'
+
+
+def test_a_link_to_nothing_is_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(CONFIG_MAP)
+    (tmp_path / "broken.yaml").symlink_to(tmp_path / "moved.yaml")
+    assert refusal(tmp_path) == (
+        f"cannot read {tmp_path}/broken.yaml: No such file or directory; it is a link to {tmp_path}/moved.yaml: "
+        "create that file, or remove the link"
+    )
+
+
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    assert refusal(tmp_path / "a.yaml").startswith(
+        f"cannot read {tmp_path}/a.yaml: Permission denied; make it readable"
+    )
+
+
+def test_a_closed_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert refusal(Path("-")).startswith("cannot read standard input: it is closed; ")

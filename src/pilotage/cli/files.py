@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,15 +24,38 @@ def reported(failure: str) -> Iterator[None]:
 
 
 def files_in(folder: Path, *, recursive: bool = False) -> list[Path]:
-    """The files of a folder that can have documents, in the order of their names."""
-    files = folder.rglob("*") if recursive else folder.iterdir()
-    return sorted(file for file in files if file.suffix in SUFFIXES and file.is_file())
+    """The files of a folder that can have documents, in the order of their names. A link to a file that does not exist
+    is one of them. Raises CommandError if a folder cannot be read."""
+    found: list[Path] = []
+    waiting = [str(folder)]
+    while waiting:
+        path = waiting.pop()
+        try:
+            with os.scandir(path) as entries:
+                for entry in entries:
+                    if not entry.is_dir(follow_symlinks=False):
+                        found.append(Path(entry.path))
+                    elif recursive:
+                        waiting.append(entry.path)
+        except OSError as error:
+            reason = f"open {path}: {(error.strerror or '').lower()}"
+            raise CommandError(f'error reading "{folder}": {reason}{_remedy(path, error)}') from error
+    return sorted(file for file in found if file.suffix in SUFFIXES)
 
 
 def content_of(path: Path) -> bytes:
     """The bytes of a file, or of standard input. Raises CommandError."""
-    with reported(f"cannot read {path}"):
-        return sys.stdin.buffer.read() if str(path) == STANDARD_INPUT else path.read_bytes()
+    if str(path) != STANDARD_INPUT:
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise CommandError(f"cannot read {path}: {error.strerror}{_remedy(str(path), error)}") from error
+    if sys.stdin is None:  # the parent has closed it, as `<&-` does
+        raise CommandError(
+            "cannot read standard input: it is closed; pipe the objects into the command, or name a file"
+        )
+    with reported("cannot read standard input"):
+        return sys.stdin.buffer.read()
 
 
 def write_files(directory: Path, texts: Mapping[str, str]) -> None:
@@ -40,3 +64,11 @@ def write_files(directory: Path, texts: Mapping[str, str]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
             (directory / name).write_text(text, encoding="utf-8")
+
+
+def _remedy(path: str, error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return "; make it readable for this user, or leave it out"
+    if isinstance(error, FileNotFoundError) and os.path.islink(path):
+        return f"; it is a link to {os.readlink(path)}: create that file, or remove the link"
+    return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,7 @@ def read_manifests(
 
 
 def _files(path: str, recursive: bool) -> list[str]:
-    if path == STANDARD_INPUT or not Path(path).is_dir():
+    if path == STANDARD_INPUT or not os.path.isdir(path):
         return [path]
     if found := files_in(Path(path), recursive=recursive):
         return [str(file) for file in found]
@@ -56,9 +57,12 @@ def _shown(path: str) -> str:
 def _documents(path: str) -> list[Any]:
     from pilotage.meta.text import jsontext, yamltext
 
-    if path != STANDARD_INPUT and not Path(path).exists():
-        raise CommandError(f'the path "{path}" does not exist')
-    content = content_of(Path(path))
+    try:
+        content = content_of(Path(path))
+    except CommandError as error:
+        if isinstance(error.__cause__, FileNotFoundError) and not os.path.islink(path):
+            raise CommandError(f'the path "{path}" does not exist') from error
+        raise
     try:
         found = jsontext.read_stream(content)
         if found is None:
