@@ -100,6 +100,10 @@ class Lifecycle:
             self._launching = self._own(self._launch(), "manager: start")
             self._launching.add_done_callback(lambda _: self._launched.set())
 
+    def limit_grace(self, seconds: float) -> None:
+        """A shutdown that begins from now on waits at most so long."""
+        self._grace_seconds = seconds if self._grace_seconds < 0 else min(self._grace_seconds, seconds)
+
     def ask_stop(self, reason: str) -> None:
         if not self._stop_asked.is_set():
             log.info("Shutting down", reason=reason)

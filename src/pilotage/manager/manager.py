@@ -333,6 +333,11 @@ class Manager:
                 raise ManagerStopped("the manager was stopped before it was idle")
         self.beginning.mark_idle()
 
+    def limit_grace(self, seconds: float) -> None:
+        """Shorten `graceful_shutdown_timeout`, for a program that has no time left when it stops: active work then has
+        at most so many seconds."""
+        self._lifecycle.limit_grace(seconds)
+
     async def run_once(
         self, kind: Kind, name: str, *, namespace: str = "", timeout: float | None = None, horizon: float = 0
     ) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from pilotage.cli import placeflags
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.arguments import COMMANDS, Command
-from pilotage.cli.kit.execution import command_function, execute, uncollected
+from pilotage.cli.kit.execution import checked_function, execute, uncollected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Anywhere:
             return direct.get(source, Visible(None, builtin_names()), options)
 
     async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
-        run = command_function(command.name)
+        run = checked_function(command, options)
         async with self._session(command, options) as session:
             return await run(session, options)
 

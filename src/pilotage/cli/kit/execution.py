@@ -66,6 +66,18 @@ def command_function(name: str) -> Callable[[CommandSession, argparse.Namespace]
     return run
 
 
+def checked_function(
+    command: Command, options: argparse.Namespace
+) -> Callable[[CommandSession, argparse.Namespace], Awaitable[int]]:
+    """The same after the command has checked its arguments and read its files: for a mistake in them nothing is opened
+    or started. Raises CommandError."""
+    run = command_function(command.name)
+    check = getattr(import_module(run.__module__), "check", None)
+    if check is not None:
+        check(options)
+    return run
+
+
 @contextmanager
 def uncollected() -> Iterator[None]:
     """Without the cyclic garbage collector: a command that reads ends before it would have freed anything."""

@@ -6,22 +6,28 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from pilotage.cli.errors import Interrupted, NotReconciled
-from pilotage.cli.kit.exits import print_error
+from pilotage.cli.errors import NOT_RECONCILED, Interrupted, NotReconciled
+from pilotage.cli.kit.exits import code_of, print_error
 from pilotage.cli.signals.deadline import ExitDeadline
 from pilotage.cli.signals.interruption import Interruption, listed
 from pilotage.cli.terminal import Terminal
 from pilotage.cluster import Cluster
+from pilotage.errors import PilotageError
 from pilotage.manager.errors import ManagerStopped, NotIdle, ShutdownForced, ShutdownTimeout
 from pilotage.manager.failures import ReconcileFailure
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
+from pilotage.manager.runnables import AnyRunnable, Group, group_members
 from pilotage.telemetry.lines import text_of
 
 FAILING_SECONDS = 2.0
 """How long a reconcile that fails is retried, if nothing else is left to do."""
+GRACE_SECONDS = 1.0
+"""How long reconciles that run may go on after the timeout, and after a command that has written nothing; then they are
+cancelled."""
 _CHECK_SECONDS = 0.25
 _INTERRUPTED = "interrupted: what was written is stored, and the next command reconciles the rest"
 _UNFINISHED = "interrupted before the command was finished: not everything may be written, run it again"
@@ -39,28 +45,43 @@ class Reconciling:
     terminal: Terminal
     checkpoint: str
     """The name of the checkpoint, which has what was seen and what is due; empty: all objects are reconciled."""
+    has_written: Callable[[], bool]
+    """Whether the command has written something by now."""
+    is_dry_run: bool = False
+    """Only webhooks run: nothing may be written."""
 
 
 async def with_reconcilers(
     cluster: Cluster, how: Reconciling, deadline: ExitDeadline, command: Callable[[], Awaitable[int]]
 ) -> int:
     """Run the command beside the reconcilers, so that webhooks answer and finalizers are removed; then wait until they
-    are idle. Raises the error of the command, NotReconciled, and Interrupted after a signal."""
+    are idle. An error of the command is printed at once, and nothing is waited for unless it has written something.
+    Raises NotReconciled, and Interrupted after a signal."""
     work = _Work(command)
     interruption = Interruption(deadline, how.terminal.line, _print_report)
     try:
         left = await _run_managed(cluster, how, work, interruption)
     except ManagerStopped:
-        raise Interrupted(_INTERRUPTED if work.is_finished else _UNFINISHED) from None
+        reason = "interrupted" if how.is_dry_run else _INTERRUPTED if work.is_finished else _UNFINISHED
+        raise Interrupted(reason) from None
     except (ShutdownTimeout, ShutdownForced) as error:
         if interruption.signalled:
             raise Interrupted(f"interrupted, and not finished: {listed(error.cut) or 'nothing'}") from None
         left = error.cut
-    if work.error is not None:
+    if work.error is not None and not isinstance(work.error, PilotageError):
         raise work.error
-    if left:
-        raise NotReconciled(f"the changes are stored, but not reconciled: {listed(left)}")
+    failure = _not_reconciled(left) if left and (how.has_written() or work.error is None) else None
+    if work.error is not None:
+        if failure is not None:
+            print_error(failure)
+        return code_of(work.error)
+    if failure is not None:
+        raise failure
     return work.code
+
+
+def _not_reconciled(left: Sequence[str]) -> NotReconciled:
+    return NotReconciled(f"the changes are stored, but not reconciled: {listed(left)}")
 
 
 def _print_report(message: str) -> None:
@@ -72,11 +93,12 @@ async def _run_managed(cluster: Cluster, how: Reconciling, work: _Work, interrup
     work."""
     failures = _Failures()
     options = ManagerOptions(
-        checkpoint=how.checkpoint,
+        checkpoint="" if how.is_dry_run else how.checkpoint,
         shutdown_callbacks=interruption.callbacks,
         on_reconcile_failure=failures.note,
     )
-    async with Manager(cluster, options) as manager:
+    kind = _WebhookManager if how.is_dry_run else Manager
+    async with kind(cluster, options) as manager:
         interruption.observe(manager)
         result = how.setup(manager)
         if inspect.isawaitable(result):
@@ -86,6 +108,12 @@ async def _run_managed(cluster: Cluster, how: Reconciling, work: _Work, interrup
         done = asyncio.create_task(work.done.wait(), name="command")
         try:
             await asyncio.wait([idle, done], return_when=asyncio.FIRST_COMPLETED)
+            if isinstance(work.error, PilotageError):
+                print_error(work.error)
+                if not how.has_written():
+                    interruption.end(code_of(work.error), lambda: None)
+                    manager.limit_grace(GRACE_SECONDS)
+                    return ()
             with how.terminal.working("Reconciling"):
                 return await _wait_idle(manager, idle, how, failures, interruption)
         finally:
@@ -112,7 +140,18 @@ async def _wait_idle(
             if passed >= FAILING_SECONDS and error.failing:
                 return failures.listed(error.failing)
             if how.timeout and passed >= how.timeout:
+                interruption.end(NOT_RECONCILED, partial(print_error, _not_reconciled(error.busy)))
+                manager.limit_grace(GRACE_SECONDS)
                 return error.busy
+
+
+class _WebhookManager(Manager):
+    """A manager for a dry run: webhooks are called, and nothing is started that may write by itself."""
+
+    def add(self, runnable: AnyRunnable) -> None:
+        groups = {member.group for member in group_members(runnable)}
+        if isinstance(runnable, _Work) or groups <= {Group.HTTP_SERVERS, Group.WEBHOOKS, Group.CACHES}:
+            super().add(runnable)
 
 
 class _Work:

@@ -38,6 +38,8 @@ class CommandSession(msgspec.Struct):
     """The file with the log of reconciles; empty: there is none."""
     schemas: dict[str, Any] = {}
     """Schemas of kinds that were read before."""
+    has_written: bool = False
+    """Whether the server has accepted a write."""
 
     async def mapping(self, gvk: GroupVersionKind) -> RESTMapping:
         """The resource of a kind, which may have become served in this command. Raises NoMatch."""
@@ -143,6 +145,7 @@ class CommandSession(msgspec.Struct):
         return WriteOptions(dry_run=dry_run, field_manager=self.field_manager, **more)
 
     def _written(self, response: Response) -> Document:
+        self.has_written = True
         for warning in response.warnings:
             self.errors.line(f"Warning: {warning}")
         document: Document = decode(response.body)

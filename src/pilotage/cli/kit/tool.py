@@ -11,10 +11,10 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, null
 from functools import partial
 
 from pilotage.cli import placeflags
-from pilotage.cli.errors import INTERRUPTED
+from pilotage.cli.errors import INTERRUPTED, NOT_RECONCILED
 from pilotage.cli.help import HelpFormatter, examples
 from pilotage.cli.kit.arguments import COMMANDS, RECONCILE, Command
-from pilotage.cli.kit.execution import command_function, execute, uncollected
+from pilotage.cli.kit.execution import checked_function, command_function, execute, uncollected
 from pilotage.cli.kit.kinds import ToolKinds
 from pilotage.errors import InvalidDefinition
 
@@ -84,7 +84,7 @@ class Tool:
     def main(self, arguments: Sequence[str] | None = None) -> NoReturn:
         """Run one command and exit."""
         code = self.run(arguments)
-        if code == INTERRUPTED:
+        if code in (INTERRUPTED, NOT_RECONCILED):
             from pilotage.cli.signals.deadline import exit_after_program
 
             exit_after_program(code)
@@ -177,10 +177,13 @@ class Tool:
 
     async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         """Run a command on the storage; after one that writes, the reconcilers until they are idle."""
-        run, url = command_function(command.name), self.storage_of(options)
+        from pilotage.cli.kit.dryrun import is_dry_run, only_reads
+
+        run, url = checked_function(command, options), self.storage_of(options)
+        writes = command.writes and not only_reads(options)
         async with AsyncExitStack() as exits:
             storage = await self._storage(url, command, options, exits)
-            if storage is url and not command.writes:
+            if storage is url and not writes:
                 return await run(await exits.enter_async_context(self._reading(url, options)), options)
             cluster = await exits.enter_async_context(self._open(storage, options))
             session = await self._embedded_session(cluster, options)
@@ -189,7 +192,7 @@ class Tool:
                 with nullcontext() if isinstance(storage, str) else storage.writing():
                     return await run(session, options)
 
-            if self.setup is None or not command.writes or storage is _EMPTY or getattr(options, "no_reconcile", False):
+            if self.setup is None or not writes or storage is _EMPTY or getattr(options, "no_reconcile", False):
                 return await written()
             from pilotage.cli.kit.logfile import LogFile
             from pilotage.cli.kit.logs import logged
@@ -198,7 +201,14 @@ class Tool:
 
             checkpoint = "" if getattr(options, "every_object", False) else self.name
             setup = load(self.setup)[0] if isinstance(self.setup, str) else self.setup
-            how = Reconciling(setup, options.reconcile_timeout, session.errors, checkpoint)
+            how = Reconciling(
+                setup,
+                options.reconcile_timeout,
+                session.errors,
+                checkpoint,
+                has_written=lambda: session.has_written,
+                is_dry_run=is_dry_run(options),
+            )
             log = LogFile(session.log_file, lambda: isinstance(storage, str) or storage.is_stored)
             with logged(log, options.log_level, session.errors):
                 return await with_reconcilers(cluster, how, deadline, written)

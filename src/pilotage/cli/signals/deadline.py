@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
+from typing import NamedTuple
 
 EXIT_SECONDS = 5.0
 """How long a process may take after the grace period of a shutdown: cancelled tasks end, events are written, and the
@@ -22,8 +23,14 @@ _REPORT_SECONDS = 3.0  # a terminal that was paused, or a full pipe, must not ke
 Action = Callable[[], None]
 
 
+class _TimeOver(NamedTuple):
+    code: int
+    report: Action
+
+
 class ExitDeadline:
-    """Ends the process with the exit code `code` if it has not ended at a deadline, which is set by signals.
+    """Ends the process with the exit code `code` if it has not ended at a deadline, which is set by signals, or with
+    another code if its time is over.
 
     It is in force until the end of its block. `end` is for tests.
     """
@@ -31,7 +38,7 @@ class ExitDeadline:
     def __init__(self, code: int, end: Callable[[int], object] = os._exit) -> None:
         self._code = code
         self._end = end
-        self._messages: SimpleQueue[float | None] = SimpleQueue()
+        self._messages: SimpleQueue[float | _TimeOver | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def start(self, notice: Action, report: Action) -> None:
@@ -46,6 +53,11 @@ class ExitDeadline:
         the interrupted code may hold."""
         self._messages.put(seconds)
 
+    def set_over(self, code: int, report: Action) -> None:
+        """The time of the command is over: the process ends in five seconds at the latest, with this exit code, after
+        `report` was called."""
+        self._messages.put(_TimeOver(code, report))
+
     def __enter__(self) -> ExitDeadline:
         return self
 
@@ -55,7 +67,7 @@ class ExitDeadline:
             self._thread.join()
 
     def _run(self, notice: Action, report: Action) -> None:
-        deadline, noticing = math.inf, math.inf
+        deadline, noticing, code = math.inf, math.inf, self._code
         while True:
             try:
                 seconds = self._messages.get(timeout=_left(min(deadline, noticing)))
@@ -67,11 +79,15 @@ class ExitDeadline:
                 continue
             if seconds is None:
                 return
+            if isinstance(seconds, _TimeOver):
+                code, report = seconds
+                deadline = min(deadline, time.monotonic() + EXIT_SECONDS)
+                continue
             if deadline == math.inf:
                 noticing = time.monotonic() + NOTICE_SECONDS
             deadline = min(deadline, time.monotonic() + seconds)
         _call(report)
-        self._end(self._code)
+        self._end(code)
 
 
 def exit_after_program(code: int) -> None:

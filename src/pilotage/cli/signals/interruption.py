@@ -39,6 +39,11 @@ class Interruption:
         """The manager whose work is listed, and whose grace period counts."""
         self._manager = manager
 
+    def end(self, code: int, report: Callable[[], None]) -> None:
+        """No time is left, without a signal: the process ends soon, with this exit code. `report` prints why, if that
+        was not printed before."""
+        self._deadline.set_over(code, report)
+
     def on_signal(self, number: signal.Signals) -> None:
         grace = self._grace
         self.signalled = True

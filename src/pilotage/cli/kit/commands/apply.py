@@ -8,7 +8,8 @@ import re
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.create import with_source
 from pilotage.cli.kit.commands.files import manifests_of, placed
-from pilotage.cli.kit.commands.written import DRY_RUN, Report, is_server_dry_run
+from pilotage.cli.kit.commands.written import DRY_RUN, Report
+from pilotage.cli.kit.dryrun import is_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.session import CommandSession, name_of
 from pilotage.cli.manifestfiles import Manifest
@@ -22,7 +23,6 @@ _READ_ONLY = ("managedFields", "uid", "resourceVersion", "generation", "creation
 
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
-    _check(options)
     manifests = manifests_of(options)
     report = Report(session, options)
     errors: list[PilotageError] = []
@@ -42,7 +42,8 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-def _check(options: argparse.Namespace) -> None:
+def check(options: argparse.Namespace) -> None:
+    """Refuse arguments that are not enough, and files that cannot be read. Raises CommandError."""
     if not options.filename:
         raise CommandError("must specify -f: a file, a folder, or - for standard input")
     if options.prune and not options.selector and not options.all:
@@ -50,6 +51,7 @@ def _check(options: argparse.Namespace) -> None:
             "all resources selected for prune without explicitly passing --all. To prune all resources, "
             "pass the --all flag. If you did not mean to prune all resources, specify a label selector"
         )
+    manifests_of(options)
 
 
 async def _apply(
@@ -87,7 +89,7 @@ async def _send(
     *,
     force: bool,
 ) -> tuple[Document, int]:
-    write = session.write_options(is_server_dry_run(options), force=force, field_validation=options.validate)
+    write = session.write_options(is_dry_run(options), force=force, field_validation=options.validate)
     return await session.patch(mapping, key, document, PatchType.APPLY, write)
 
 
@@ -138,7 +140,7 @@ async def _prune_object(
     session: CommandSession, options: argparse.Namespace, mapping: RESTMapping, key: tuple[str, str]
 ) -> None:
     if options.dry_run != "client":
-        policy = DeleteOptions(dry_run=is_server_dry_run(options), propagation_policy="Background")
+        policy = DeleteOptions(dry_run=is_dry_run(options), propagation_policy="Background")
         await session.delete(mapping, key, policy)
     session.report(f"{name_of(mapping, key[1])} pruned{DRY_RUN[options.dry_run]}\n")
 

@@ -6,7 +6,8 @@ import argparse
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.files import manifests_of, placed
-from pilotage.cli.kit.commands.written import Report, is_server_dry_run
+from pilotage.cli.kit.commands.written import Report
+from pilotage.cli.kit.dryrun import is_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.schemas import schema_of
 from pilotage.cli.kit.session import CommandSession
@@ -18,8 +19,6 @@ from pilotage.meta.documents import Document
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     if options.filename:
-        if options.resources or options.set:
-            raise CommandError("give either -f FILE, or TYPE NAME with --set")
         await _create_all(session, options, manifests_of(options, named=False))
         return 0
     manifest = Manifest(await _document(session, options), "")
@@ -27,17 +26,31 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-async def _document(session: CommandSession, options: argparse.Namespace) -> Document:
-    words = options.resources[0].split("/") if len(options.resources) == 1 else options.resources
-    if len(words) != 2:
+def check(options: argparse.Namespace) -> None:
+    """Refuse arguments that contradict one another, and files that cannot be read. Raises CommandError."""
+    if options.filename:
+        if options.resources or options.set:
+            raise CommandError("give either -f FILE, or TYPE NAME with --set")
+        manifests_of(options, named=False)
+    elif len(_words(options)) != 2:
         raise CommandError("give TYPE NAME, with fields as in --set spec.size=3, or -f FILE")
-    mapping = session.mapper.mapping_for(words[0])
+
+
+def _words(options: argparse.Namespace) -> list[str]:
+    """The type and the name."""
+    words: list[str] = options.resources
+    return words[0].split("/") if len(words) == 1 else words
+
+
+async def _document(session: CommandSession, options: argparse.Namespace) -> Document:
+    kind, name = _words(options)
+    mapping = session.mapper.mapping_for(kind)
     schema = await schema_of(session, mapping)
     document: Document = {"apiVersion": mapping.gvk.api_version, "kind": mapping.gvk.kind, "metadata": {}}
     if schema is not None and "spec" in (schema.get("required") or ()):
         document["spec"] = {}  # its own fields may all have defaults
     apply_settings(document, settings(options.set, schema))
-    document["metadata"]["name"] = words[1]
+    document["metadata"]["name"] = name
     return document
 
 
@@ -50,7 +63,7 @@ async def _create_all(session: CommandSession, options: argparse.Namespace, mani
             if options.dry_run == "client":
                 created = manifest.document
             else:
-                write = session.write_options(is_server_dry_run(options), field_validation=options.validate)
+                write = session.write_options(is_dry_run(options), field_validation=options.validate)
                 created = await session.create(mapping, manifest.document, write)
         except ApiError as error:
             errors.append(with_source(error, "creating", manifest.source))

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.commands import files
 from pilotage.cli.kit.commands.create import with_source
 from pilotage.cli.kit.commands.get import chosen_by, listed
 from pilotage.cli.kit.commands.until import timed_out, wait_until
@@ -24,7 +25,6 @@ _POLICIES["false"] = "Orphan"
 
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
-    _check(options)
     chosen = await _chosen(session, options)
     if not chosen and not options.ignore_not_found:
         session.output.line("No resources found")
@@ -45,8 +45,9 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-def _check(options: argparse.Namespace) -> None:
-    """Refuse options that contradict one another, before anything is deleted."""
+def check(options: argparse.Namespace) -> None:
+    """Refuse options that contradict one another, and files that cannot be read, before anything is deleted. Raises
+    CommandError."""
     grace = 1 if options.now else options.grace_period
     if options.now and options.grace_period >= 0:
         raise CommandError("--now and --grace-period cannot be specified together")
@@ -56,6 +57,8 @@ def _check(options: argparse.Namespace) -> None:
         raise CommandError("setting 'all' parameter but found a non empty selector.")
     if options.output not in ("", "name"):
         raise CommandError(f"unexpected -o output mode: {options.output}. We only support '-o name'")
+    if not options.resources:
+        files.check(options)
 
 
 async def _chosen(session: CommandSession, options: argparse.Namespace) -> list[SelectedObjects]:

@@ -23,8 +23,18 @@ async def selected_by_files(session: CommandSession, options: argparse.Namespace
 
 
 def manifests_of(options: argparse.Namespace, *, named: bool = True) -> list[Manifest]:
-    """The objects of `-f`. Raises CommandError."""
-    return read_manifests(options.filename, recursive=getattr(options, "recursive", False), named=named)
+    """The objects of `-f`, which are read once: one of the files may be standard input. Raises CommandError."""
+    if not hasattr(options, "manifests"):
+        recursive = getattr(options, "recursive", False)
+        options.manifests = read_manifests(options.filename, recursive=recursive, named=named)
+    found: list[Manifest] = options.manifests
+    return found
+
+
+def check(options: argparse.Namespace) -> None:
+    """Read the objects of `-f`, if there are any. Raises CommandError."""
+    if options.filename:
+        manifests_of(options)
 
 
 async def placed(session: CommandSession, manifest: Manifest, options: argparse.Namespace) -> RESTMapping:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.commands.files import check
 from pilotage.cli.kit.commands.get import listed
-from pilotage.cli.kit.commands.written import Report, is_server_dry_run
+from pilotage.cli.kit.commands.written import Report
+from pilotage.cli.kit.dryrun import is_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.selection import SelectedObjects, selected
 from pilotage.cli.kit.session import CommandSession
 from pilotage.errors import ApiError, PilotageError
 from pilotage.rest.request import PatchType
 
+__all__ = ["change", "check", "is_change", "run"]
 _DONE = {(True, True): "modified", (True, False): "labeled", (False, True): "unlabeled", (False, False): "not labeled"}
 
 
@@ -42,7 +45,7 @@ async def change(session: CommandSession, options: argparse.Namespace, field: st
 
 def _split(words: list[str]) -> tuple[list[str], dict[str, str], list[str]]:
     """What is selected, what is set (`a=1`) and what is removed (`a-`)."""
-    at = next((number for number, word in enumerate(words) if _is_change(word)), len(words))
+    at = next((number for number, word in enumerate(words) if is_change(word)), len(words))
     new: dict[str, str] = {}
     removed: list[str] = []
     for word in words[at:]:
@@ -58,7 +61,8 @@ def _split(words: list[str]) -> tuple[list[str], dict[str, str], list[str]]:
     return words[:at], new, removed
 
 
-def _is_change(word: str) -> bool:
+def is_change(word: str) -> bool:
+    """Whether an argument sets a label (`a=1`) or removes one (`a-`)."""
     return "=" in word or (word.endswith("-") and len(word) > 1)
 
 
@@ -92,7 +96,7 @@ async def _change(
     gone = any(key in old for key in removed)
     if (added or gone) and options.dry_run != "client":
         patch = {"metadata": {field: {**new, **dict.fromkeys(removed)}}}
-        write = session.write_options(is_server_dry_run(options))
+        write = session.write_options(is_dry_run(options))
         document, _ = await session.patch(each.mapping, (each.namespace, each.name), patch, PatchType.MERGE, write)
     done = _DONE[added, gone] if field == "labels" else "annotated"
     report.add(each.mapping, document, done)

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.commands.files import check
 from pilotage.cli.kit.commands.get import chosen_by
-from pilotage.cli.kit.commands.written import Report, is_server_dry_run
+from pilotage.cli.kit.commands.written import Report
+from pilotage.cli.kit.dryrun import is_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.schemas import schema_of
 from pilotage.cli.kit.selection import SelectedObjects
@@ -19,6 +21,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.text import yamltext
 from pilotage.rest.request import PatchType
 
+__all__ = ["check", "run"]
 _TYPES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC}
 
 
@@ -46,7 +49,7 @@ async def _patch(session: CommandSession, options: argparse.Namespace, each: Sel
     if options.dry_run == "client":
         report.add(each.mapping, await _patched(session, each, old, patch, kind), "patched")
         return
-    write = session.write_options(is_server_dry_run(options))
+    write = session.write_options(is_dry_run(options))
     key = each.namespace, each.name
     new, _ = await session.patch(each.mapping, key, patch, kind, write, options.subresource)
     done = "patched" if options.dry_run != "none" or new != old else "patched (no change)"

@@ -37,7 +37,3 @@ class Report:
             return
         self._session.report((self._separator if self._several else "") + self._printer([document], False))
         self._several = True
-
-
-def is_server_dry_run(options: argparse.Namespace) -> bool:
-    return bool(options.dry_run == "server")
