@@ -9,6 +9,10 @@ class CommandError(PilotageError):
     """An argument, a file or an address that the command cannot use."""
 
 
+class UsageError(CommandError):
+    """A command line that lacks an argument, or has two that contradict each other."""
+
+
 class Interrupted(PilotageError):
     """A signal ended the command before it was finished."""
 
@@ -19,6 +23,8 @@ class NotReconciled(PilotageError):
 
 FAILED = 1
 """The exit code of a command that has failed."""
+WRONG_USAGE = 2
+"""The exit code of a command line that cannot be used, as argparse has it."""
 NOT_RECONCILED = 5
 """The exit code of a command that has written, but not everything was reconciled."""
 INTERRUPTED = 130

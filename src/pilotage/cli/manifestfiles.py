@@ -12,6 +12,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.files import STANDARD_INPUT, SUFFIXES, content_of, files_in
 from pilotage.errors import DecodeError
 from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersion
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,11 @@ def _check(document: Any, path: str, named: bool) -> None:
     for key in ("apiVersion", "kind"):
         if not isinstance(document.get(key), str) or not document[key]:
             raise CommandError(f'error validating "{_shown(path)}": error validating data: {key} not set')
+    try:
+        GroupVersion.parse(document["apiVersion"])
+    except ValueError as error:
+        reason = f"error validating data: {error}; write VERSION or GROUP/VERSION, as in apps/v1"
+        raise CommandError(f'error validating "{_shown(path)}": {reason}') from error
     metadata = document.get("metadata")
     has_name = isinstance(metadata, dict) and (metadata.get("name") or (not named and metadata.get("generateName")))
     if not has_name:

@@ -68,7 +68,7 @@ DEFINITION = {
         ],
     },
 }
-CODES = {3: 1, 4: 1}
+CODES = {2: 1, 3: 1, 4: 1}
 """Exit codes of ours for which kubectl has one."""
 
 

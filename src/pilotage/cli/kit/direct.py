@@ -152,6 +152,8 @@ def _chosen(
         pairs = [(_named(kind, resources, taken), name) for kind, name in parts]
     else:
         types, *names = words or [""]
+        if not all(names):
+            raise NeedsServer
         kinds = [_named(word, resources, taken) for word in types.split(",")]
         pairs = [(kind, name) for kind in kinds for name in names or [""]]
     found = [(kind, [name for _, name in group]) for kind, group in groupby(pairs, key=lambda pair: pair[0])]

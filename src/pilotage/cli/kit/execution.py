@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
-from pilotage.cli.errors import INTERRUPTED
+from pilotage.cli.errors import INTERRUPTED, CommandError
 from pilotage.errors import PilotageError
 
 TYPE_CHECKING = False
@@ -44,6 +44,7 @@ def execute(place: CommandBackend, command: Command, options: argparse.Namespace
 
         from pilotage.cli.signals.deadline import ExitDeadline
 
+        _check_no_loop()
         with ExitDeadline(INTERRUPTED) as deadline:
             return asyncio.run(place.perform(command, options, deadline))
     except KeyboardInterrupt:
@@ -57,6 +58,20 @@ def execute(place: CommandBackend, command: Command, options: argparse.Namespace
 
         print_error(error)
         return code_of(error)
+
+
+def _check_no_loop() -> None:
+    """Refuse a running event loop: a command needs one of its own. Raises CommandError."""
+    from asyncio import get_running_loop
+
+    try:
+        get_running_loop()
+    except RuntimeError:
+        return
+    raise CommandError(
+        "a command cannot run in a coroutine, because it has an event loop of its own: run it in a thread, with "
+        "`await asyncio.to_thread(tool.run, words)`"
+    )
 
 
 def command_function(name: str) -> Callable[[CommandSession, argparse.Namespace], Awaitable[int]]:

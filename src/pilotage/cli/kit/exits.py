@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from pilotage.cli.errors import FAILED, INTERRUPTED, NOT_RECONCILED, CommandError, Interrupted, NotReconciled
+from pilotage.cli.errors import (
+    FAILED,
+    INTERRUPTED,
+    NOT_RECONCILED,
+    WRONG_USAGE,
+    CommandError,
+    Interrupted,
+    NotReconciled,
+    UsageError,
+)
 from pilotage.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound, PilotageError, Unauthorized
 
 NOT_FOUND = 3
@@ -36,6 +45,8 @@ def code_of(error: PilotageError) -> int:
         return NOT_FOUND
     if isinstance(error, AlreadyExists | Conflict):
         return CONFLICT
+    if isinstance(error, UsageError):
+        return WRONG_USAGE
     if isinstance(error, Interrupted):
         return INTERRUPTED
     return NOT_RECONCILED if isinstance(error, NotReconciled) else FAILED

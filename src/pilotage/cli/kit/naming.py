@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from pilotage.server.stored.plain import PlainResource
 
 
+UNNAMED = "<unknown>"
+"""In place of a name that the server would generate."""
+
+
 def kind_of(kind: GroupVersionKind | PlainResource) -> str:
     """A kind in front of a name: `deployment.apps`, `pod`."""
     return _kind(kind.group, kind.kind)
@@ -17,7 +21,7 @@ def kind_of(kind: GroupVersionKind | PlainResource) -> str:
 def name_with_kind(document: Document) -> str:
     """The name of an object: `deployment.apps/web`."""
     group = (document.get("apiVersion") or "").rpartition("/")[0]
-    return f"{_kind(group, document.get('kind') or '')}/{document['metadata']['name']}"
+    return f"{_kind(group, document.get('kind') or '')}/{document['metadata'].get('name') or UNNAMED}"
 
 
 def _kind(group: str, kind: str) -> str:

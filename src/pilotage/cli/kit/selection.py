@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilotage.cli.errors import CommandError
+from pilotage.cli.errors import UsageError
 from pilotage.cli.kit.session import CommandSession
 from pilotage.errors import NoMatch
 from pilotage.meta.mapping.mapper import AmbiguousMatch, RESTMapping
@@ -33,10 +33,12 @@ class SelectedObjects(Value, frozen=True):
 def selected(session: CommandSession, words: Sequence[str]) -> list[SelectedObjects]:
     """What the words select. Raises CommandError and NoMatch."""
     if not words:
-        raise CommandError(_NO_TYPE)
+        raise UsageError(_NO_TYPE)
     if any("/" in word for word in words):
         return [_named(session, word) for word in words]
     types, *names = words
+    if not all(names):
+        raise UsageError("resource name may not be empty")
     mappings = [mapping for word in types.split(",") for mapping in of_type(session, word)]
     if not names:
         return [SelectedObjects(mapping) for mapping in mappings]
@@ -73,7 +75,7 @@ def _of_name(session: CommandSession, word: str) -> RESTMapping:
 def _named(session: CommandSession, word: str) -> SelectedObjects:
     kind, slash, name = word.partition("/")
     if not slash:
-        raise CommandError(_MIXED)
+        raise UsageError(_MIXED)
     if not kind or not name or "/" in name:
-        raise CommandError("arguments in resource/name form must have a single resource and name")
+        raise UsageError("arguments in resource/name form must have a single resource and name")
     return SelectedObjects(_of_name(session, kind), name)

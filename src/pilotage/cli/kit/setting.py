@@ -1,4 +1,4 @@
-"""`--set PATH=VALUE`: values at paths of an object, with the types that its schema gives them."""
+"""`--set PATH=VALUE` and `--unset PATH`: values at paths of an object, with the types that its schema gives them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from pilotage.cli.errors import CommandError
+from pilotage.cli.errors import CommandError, UsageError
 from pilotage.meta.documents import Document
 
 _STEP = re.compile(r"((?:[^.\[\]\\]|\\.)+)|\[(\d{1,9})\]")
@@ -21,6 +21,7 @@ _METADATA: Document = {
         "labels": _STRINGS,
         "annotations": _STRINGS,
         "finalizers": {"type": "array", "items": {"type": "string"}},
+        "ownerReferences": {"type": "array", "items": {"type": "object"}},
     },
 }
 
@@ -33,7 +34,15 @@ def settings(texts: Iterable[str], schema: Document | None) -> list[Setting]:
     return [_setting(text, schema) for text in texts]
 
 
-def path_of(text: str) -> tuple[Step, ...]:
+def removals(texts: Iterable[str], schema: Document | None) -> list[Setting]:
+    """The paths of `--unset`, each with None. Raises CommandError, also for a field that does not exist."""
+    found = [path_of(text, "--unset") for text in texts]
+    for steps in found:
+        _schema_at(schema, steps, "--unset")
+    return [(steps, None) for steps in found]
+
+
+def path_of(text: str, flag: str = "--set") -> tuple[Step, ...]:
     """The steps of a path: `spec.items[0].name`; a dot in a key is written with a backslash. Raises CommandError."""
     steps: list[Step] = []
     at = 0
@@ -42,11 +51,12 @@ def path_of(text: str) -> tuple[Step, ...]:
             at += 1
         match = _STEP.match(text, at)
         if match is None:
-            raise CommandError(f"--set {text}: cannot read the path at {text[at:]!r}; write spec.items[0].name")
+            raise UsageError(f"{flag} {text}: cannot read the path at {text[at:]!r}; write spec.items[0].name")
         steps.append(int(match[2]) if match[2] is not None else re.sub(r"\\(.)", r"\1", match[1]))
         at = match.end()
     if not steps or isinstance(steps[0], int):
-        raise CommandError(f"--set {text}: the path is missing; write --set spec.text=VALUE")
+        example = "spec.text=VALUE" if flag == "--set" else "spec.text"
+        raise UsageError(f"{flag} {text}: the path is missing; write {flag} {example}")
     return tuple(steps)
 
 
@@ -56,10 +66,10 @@ def apply_settings(document: Document, found: Iterable[Setting]) -> None:
         _put(document, steps, value)
 
 
-def merge_patch(found: Iterable[Setting], removed: Iterable[str] = ()) -> Document:
+def merge_patch(found: Iterable[Setting], removed: Iterable[Setting] = ()) -> Document:
     """The merge patch that sets the values and removes the paths `removed`. Raises CommandError."""
     patch: Document = {}
-    for steps, value in (*found, *((path_of(text), None) for text in removed)):
+    for steps, value in (*found, *removed):
         if any(isinstance(step, int) for step in steps):
             raise CommandError(
                 f"--set {_shown(steps)}: a patch cannot set one item of a list; set the whole list as JSON, or use "
@@ -72,7 +82,7 @@ def merge_patch(found: Iterable[Setting], removed: Iterable[str] = ()) -> Docume
 def _setting(text: str, schema: Document | None) -> Setting:
     path, equals, value = text.partition("=")
     if not equals:
-        raise CommandError(f"--set {text}: write PATH=VALUE, as in --set spec.text=VALUE")
+        raise UsageError(f"--set {text}: write PATH=VALUE, as in --set spec.text=VALUE")
     steps = path_of(path)
     return steps, _typed(value, _schema_at(schema, steps), path)
 
@@ -101,7 +111,7 @@ def _enter(here: Any, step: Step, empty: Any, steps: tuple[Step, ...], *, replac
     return here[step]
 
 
-def _schema_at(schema: Document | None, steps: tuple[Step, ...]) -> Document | None:
+def _schema_at(schema: Document | None, steps: tuple[Step, ...], flag: str = "--set") -> Document | None:
     """The schema of a path; None where it is not known. Raises CommandError for a field that does not exist."""
     here: Document | None = schema
     for number, step in enumerate(steps):
@@ -112,12 +122,12 @@ def _schema_at(schema: Document | None, steps: tuple[Step, ...]) -> Document | N
         elif isinstance(step, int):
             here = here.get("items") if isinstance(here.get("items"), dict) else None
         else:
-            here = _property(here, step, steps, number)
+            here = _property(here, steps, number, flag)
     return here
 
 
-def _property(schema: Document, step: str, steps: tuple[Step, ...], number: int) -> Document | None:
-    properties = schema.get("properties") or {}
+def _property(schema: Document, steps: tuple[Step, ...], number: int, flag: str) -> Document | None:
+    step, properties = steps[number], schema.get("properties") or {}
     if step in properties:
         found = properties[step]
         return found if isinstance(found, dict) else None
@@ -127,7 +137,8 @@ def _property(schema: Document, step: str, steps: tuple[Step, ...], number: int)
     if more or not properties:
         return None
     known = ", ".join(sorted(properties))
-    raise CommandError(f"--set {_shown(steps)}: unknown field {_shown(steps[: number + 1])!r}; its fields are {known}")
+    unknown = _shown(steps[: number + 1])
+    raise CommandError(f"{flag} {_shown(steps)}: unknown field {unknown!r}; its fields are {known}")
 
 
 def _typed(text: str, schema: Document | None, path: str) -> Any:

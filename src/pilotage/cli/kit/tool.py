@@ -91,7 +91,9 @@ class Tool:
         sys.exit(code)
 
     def run(self, arguments: Sequence[str] | None = None, *, program: str = "") -> int:
-        """Run one command and return its exit code. In an application, `program` is what help and errors name it by."""
+        """Run one command and return its exit code. In an application, `program` is what help and errors name it by.
+
+        A command that writes runs an event loop: in a coroutine, use `await asyncio.to_thread(tool.run, words)`."""
         from pilotage.cli.pipes import piped
 
         return piped(lambda: self._run(arguments, program))
@@ -101,7 +103,10 @@ class Tool:
 
         words = command_first(sys.argv[1:] if arguments is None else arguments)
         parser = self.parser([word for word in words[:1] if word in self._commands], program)
-        options = parser.parse_args(words)
+        try:
+            options = parser.parse_args(words)
+        except SystemExit as ended:  # argparse has printed the help, or what is wrong
+            return int(ended.code or 0)
         if not hasattr(options, "run"):
             parser.print_help()
             return 0

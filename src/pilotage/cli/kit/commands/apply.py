@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from pilotage.cli.errors import CommandError
+from pilotage.cli.errors import UsageError
 from pilotage.cli.kit.commands.create import with_source
 from pilotage.cli.kit.commands.files import manifests_of, placed
 from pilotage.cli.kit.commands.written import DRY_RUN, Report
@@ -45,9 +45,9 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
 def check(options: argparse.Namespace) -> None:
     """Refuse arguments that are not enough, and files that cannot be read. Raises CommandError."""
     if not options.filename:
-        raise CommandError("must specify -f: a file, a folder, or - for standard input")
+        raise UsageError("must specify -f: a file, a folder, or - for standard input")
     if options.prune and not options.selector and not options.all:
-        raise CommandError(
+        raise UsageError(
             "all resources selected for prune without explicitly passing --all. To prune all resources, "
             "pass the --all flag. If you did not mean to prune all resources, specify a label selector"
         )

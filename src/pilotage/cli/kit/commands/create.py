@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pilotage.cli.errors import CommandError
+from pilotage.cli.errors import UsageError
 from pilotage.cli.kit.commands.files import manifests_of, placed
 from pilotage.cli.kit.commands.written import Report
 from pilotage.cli.kit.dryrun import is_dry_run
@@ -30,10 +30,10 @@ def check(options: argparse.Namespace) -> None:
     """Refuse arguments that contradict one another, and files that cannot be read. Raises CommandError."""
     if options.filename:
         if options.resources or options.set:
-            raise CommandError("give either -f FILE, or TYPE NAME with --set")
+            raise UsageError("give either -f FILE, or TYPE NAME with --set")
         manifests_of(options, named=False)
     elif len(_words(options)) != 2:
-        raise CommandError("give TYPE NAME, with fields as in --set spec.size=3, or -f FILE")
+        raise UsageError("give TYPE NAME, with fields as in --set spec.size=3, or -f FILE")
 
 
 def _words(options: argparse.Namespace) -> list[str]:
@@ -50,7 +50,11 @@ async def _document(session: CommandSession, options: argparse.Namespace) -> Doc
     if schema is not None and "spec" in (schema.get("required") or ()):
         document["spec"] = {}  # its own fields may all have defaults
     apply_settings(document, settings(options.set, schema))
-    document["metadata"]["name"] = name
+    if document["metadata"].setdefault("name", name) != name:
+        raise UsageError(
+            f"--set metadata.name={document['metadata']['name']}: the name is the argument after the type: {name}; "
+            "give one of them"
+        )
     return document
 
 

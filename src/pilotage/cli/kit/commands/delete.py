@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 
-from pilotage.cli.errors import CommandError
+from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands import files
 from pilotage.cli.kit.commands.create import with_source
 from pilotage.cli.kit.commands.get import chosen_by, listed
@@ -50,11 +50,11 @@ def check(options: argparse.Namespace) -> None:
     CommandError."""
     grace = 1 if options.now else options.grace_period
     if options.now and options.grace_period >= 0:
-        raise CommandError("--now and --grace-period cannot be specified together")
+        raise UsageError("--now and --grace-period cannot be specified together")
     if options.force and grace > 0:
-        raise CommandError("--force and --grace-period greater than 0 cannot be specified together")
+        raise UsageError("--force and --grace-period greater than 0 cannot be specified together")
     if options.all and (options.selector or options.field_selector):
-        raise CommandError("setting 'all' parameter but found a non empty selector.")
+        raise UsageError("setting 'all' parameter but found a non empty selector.")
     if options.output not in ("", "name"):
         raise CommandError(f"unexpected -o output mode: {options.output}. We only support '-o name'")
     if not options.resources:
@@ -68,7 +68,7 @@ async def _chosen(session: CommandSession, options: argparse.Namespace) -> list[
         return found
     if all(each.name for each in found):
         if options.all:
-            raise CommandError("name cannot be provided when --all is specified")
+            raise UsageError("name cannot be provided when --all is specified")
         return found
     return await listed(session, options, found)
 

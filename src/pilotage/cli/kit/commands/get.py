@@ -6,7 +6,7 @@ import argparse
 from collections.abc import AsyncIterator
 from itertools import groupby
 
-from pilotage.cli.errors import CommandError
+from pilotage.cli.errors import UsageError
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.naming import kind_of
 from pilotage.cli.kit.printers.output import is_table, printer_of
@@ -43,7 +43,7 @@ async def chosen_by(session: CommandSession, options: argparse.Namespace) -> lis
             check_names(options)
         return found
     if options.resources:
-        raise CommandError(
+        raise UsageError(
             "when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well"
         )
     from pilotage.cli.kit.commands.files import selected_by_files
@@ -57,7 +57,7 @@ async def listed(
     """The objects of the types that are chosen, each by its name: those with the labels and fields of the options, or
     with `--all`. Raises CommandError."""
     if not (options.selector or options.field_selector or options.all):
-        raise CommandError("resource(s) were provided, but no name was specified")
+        raise UsageError("resource(s) were provided, but no name was specified")
     found: list[SelectedObjects] = []
     for each in chosen:
         try:
@@ -72,9 +72,9 @@ async def listed(
 def check_names(options: argparse.Namespace) -> None:
     """Refuse options that select objects beside their names."""
     if getattr(options, "all_namespaces", False):
-        raise CommandError("a resource cannot be retrieved by name across all namespaces")
+        raise UsageError("a resource cannot be retrieved by name across all namespaces")
     if options.selector or getattr(options, "field_selector", ""):
-        raise CommandError("name cannot be provided when a selector is specified")
+        raise UsageError("name cannot be provided when a selector is specified")
 
 
 def list_options(options: argparse.Namespace, include_object: str = "") -> ListOptions:

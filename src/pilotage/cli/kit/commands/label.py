@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pilotage.cli.errors import CommandError
+from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands.files import check
 from pilotage.cli.kit.commands.get import listed
 from pilotage.cli.kit.commands.written import Report
@@ -27,7 +27,7 @@ async def change(session: CommandSession, options: argparse.Namespace, field: st
     """Change the labels or the annotations of what the arguments select."""
     words, new, removed = _split(options.resources)
     if not new and not removed and not options.list:
-        raise CommandError(f"at least one {field.removesuffix('s')} update is required")
+        raise UsageError(f"at least one {field.removesuffix('s')} update is required")
     report = Report(session, options)
     errors: list[PilotageError] = []
     chosen = await _chosen(session, options, words)
@@ -55,9 +55,9 @@ def _split(words: list[str]) -> tuple[list[str], dict[str, str], list[str]]:
         elif word.endswith("-") and len(word) > 1:
             removed.append(word[:-1])
         else:
-            raise CommandError(f"all resources must be specified before label changes: {word}")
+            raise UsageError(f"all resources must be specified before label changes: {word}")
     if both := sorted(set(new) & set(removed)):
-        raise CommandError(f"can not both modify and remove a label in the same command: {', '.join(both)}")
+        raise UsageError(f"can not both modify and remove a label in the same command: {', '.join(both)}")
     return words[:at], new, removed
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli.errors import CommandError
+from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands.files import check
 from pilotage.cli.kit.commands.get import chosen_by
 from pilotage.cli.kit.commands.written import Report
@@ -15,7 +15,7 @@ from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.schemas import schema_of
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession
-from pilotage.cli.kit.setting import merge_patch, settings
+from pilotage.cli.kit.setting import merge_patch, removals, settings
 from pilotage.errors import ApiError, DecodeError, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.text import yamltext
@@ -28,10 +28,10 @@ _TYPES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchTy
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     chosen = await chosen_by(session, options)
     if not all(each.name for each in chosen):
-        raise CommandError("give the name of the object to patch")
+        raise UsageError("give the name of the object to patch")
     given = [bool(options.patch), bool(options.patch_file), bool(options.set or options.unset)]
     if given.count(True) != 1:
-        raise CommandError("must specify one of -p, --patch-file, --set and --unset")
+        raise UsageError("must specify one of -p, --patch-file, --set and --unset")
     report = Report(session, options)
     errors: list[PilotageError] = []
     for each in chosen:
@@ -60,8 +60,8 @@ async def _content(
     session: CommandSession, options: argparse.Namespace, each: SelectedObjects
 ) -> tuple[Any, PatchType]:
     if options.set or options.unset:
-        found = settings(options.set, await schema_of(session, each.mapping))
-        return merge_patch(found, options.unset), PatchType.MERGE
+        schema = await schema_of(session, each.mapping)
+        return merge_patch(settings(options.set, schema), removals(options.unset, schema)), PatchType.MERGE
     kind = _TYPES[options.type] if options.type else _default_type(each)
     text = options.patch or _read(options.patch_file)
     try:
@@ -88,6 +88,10 @@ def _read(path: str) -> str:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise CommandError(f"unable to read patch file: open {path}: {(error.strerror or '').lower()}") from error
+    except UnicodeDecodeError as error:
+        raise CommandError(
+            f"unable to read patch file: {path} is not UTF-8: byte {error.start} is wrong; save it as UTF-8"
+        ) from error
 
 
 def _default_type(each: SelectedObjects) -> PatchType:

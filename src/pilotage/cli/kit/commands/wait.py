@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import re
 
-from pilotage.cli.errors import CommandError
+from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands.get import chosen_by, listed
 from pilotage.cli.kit.commands.until import Condition, timed_out, wait_until
 from pilotage.cli.kit.commands.written import Report
@@ -23,7 +23,7 @@ _PATH_AND_VALUE = re.compile(r"'?(\{.*\}|[^=]+)'?(?:=(.+))?", re.DOTALL)
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     if not options.condition:
-        raise CommandError("specify --for: condition=NAME[=STATUS], jsonpath='{PATH}'[=VALUE], create or delete")
+        raise UsageError("specify --for: condition=NAME[=STATUS], jsonpath='{PATH}'[=VALUE], create or delete")
     holds = condition_of(options.condition)
     awaited = options.condition.lower()
     must_exist = awaited not in ("create", "delete")

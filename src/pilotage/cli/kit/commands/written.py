@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from pilotage.cli.kit.naming import UNNAMED
 from pilotage.cli.kit.session import CommandSession, name_of
 from pilotage.cli.terminal import GREEN
 from pilotage.meta.documents import Document
@@ -31,7 +32,7 @@ class Report:
     def add(self, mapping: RESTMapping, document: Document, outcome: str, *, dry_run: bool = True) -> None:
         """Print an object that was written. `dry_run=False`: kubectl does not mention a dry run here."""
         if self._printer is None:
-            name = name_of(mapping, document["metadata"].get("name") or "")
+            name = name_of(mapping, document["metadata"].get("name") or UNNAMED)
             done = self._session.output.styled(outcome, *(() if outcome == "unchanged" else (GREEN,)))
             self._session.report(f"{name} {done}{self._suffix if dry_run else ''}\n")
             return
