@@ -164,6 +164,17 @@ async def test_without_grace_nothing_is_waited_for_and_that_is_no_error() -> Non
     assert elapsed() == 2  # a second for cancelled tasks to unwind
 
 
+@pytest.mark.parametrize(("grace", "seconds"), [(5, 2), (-1, 2), (1, 1)])
+async def test_the_grace_can_be_made_shorter_while_the_manager_runs(grace: float, seconds: float) -> None:
+    cluster = FakeCluster()
+    async with Manager(cluster, ManagerOptions(graceful_shutdown_timeout=grace)) as manager:
+        manager.add(Recorded(cluster.journal, "stubborn", ending=100))
+        manager.limit_grace(2)
+        with pytest.raises(ShutdownTimeout, match=rf"{seconds} s.*stubborn"):
+            await manager.start(timeout=1)
+    assert elapsed() == 1 + seconds + 1
+
+
 @pytest.mark.covers("T62")
 async def test_a_negative_grace_waits_for_ever() -> None:
     cluster = FakeCluster()

@@ -48,6 +48,18 @@ def test_a_second_signal_moves_the_deadline_only_forward() -> None:
         assert ending.ended.wait(60)
 
 
+def test_a_command_whose_time_is_over_ends_with_its_own_code_and_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "EXIT_SECONDS", 0)
+    ending, reported = Ending(), threading.Event()
+    with ending.deadline:
+        ending.start()
+        ending.deadline.set_over(5, reported.set)
+        assert ending.ended.wait(60)
+    assert (ending.code, reported.is_set()) == (5, True)
+    assert not ending.noticed.is_set()
+    assert not ending.reported.is_set()
+
+
 @pytest.mark.parametrize("signals", [(), (3600.0,), (float("inf"),)])
 def test_a_process_that_ends_before_is_left_alone(signals: tuple[float, ...]) -> None:
     ending = Ending()
