@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import threading
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
@@ -224,6 +226,34 @@ def test_deleting_a_namespace_empties_it(cluster: pt.LightCluster) -> None:
     run(client.delete(namespace))
     assert names(cluster) == []
     assert run(client.find(Namespace, "shop")) is None
+
+
+@pytest.mark.parametrize("storage", ["sqlite", "memory"])
+def test_threads_that_share_it_write_one_at_a_time(url: str, storage: str) -> None:
+    def create(thread: int) -> None:
+        for number in range(5):
+            shared.run(shared.client.create(todo(f"t{thread}-{number}")))
+
+    with pt.LightCluster(url if storage == "sqlite" else "memory:", kinds=[Todo]) as shared:
+        with ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(create, thread) for thread in range(4)]:
+                done.result()
+        assert len(names(shared)) == 20
+    if storage == "sqlite":
+        with pt.LightCluster(url, kinds=[Todo]) as cluster:
+            assert len(names(cluster)) == 20
+
+
+def test_a_forked_process_is_refused_even_if_a_thread_was_in_a_call(
+    cluster: pt.LightCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fork() -> None:
+        with monkeypatch.context() as child, ThreadPoolExecutor(1) as thread:
+            child.setattr(os, "getpid", lambda: 0)
+            with pytest.raises(StorageError, match="before a fork"):
+                thread.submit(names, cluster).result(timeout=10)
+
+    cluster.run(fork())
 
 
 def test_memory_is_a_storage_too() -> None:

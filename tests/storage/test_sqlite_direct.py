@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -157,3 +161,61 @@ def test_after_a_fork_it_is_refused(path: str, monkeypatch: pytest.MonkeyPatch) 
                 run_now(storage.get("a"))
             storage.close_now()  # the files are the parent's
         assert run_now(storage.get("a")) is None
+
+
+def test_threads_that_share_it_commit_one_at_a_time(path: str) -> None:
+    def commits(thread: int) -> None:
+        for number in range(10):
+            run_now(storage.commit(Put(f"{thread}/{number}", b"x", expected=0)))
+            assert run_now(storage.get(f"{thread}/{number}")) is not None
+
+    with opened(path) as storage, ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(commits, thread) for thread in range(4)]:
+            done.result()
+        assert storage.revision == 41
+    with opened(path) as storage:
+        assert len(run_now(storage.list("")).entries) == 40
+
+
+@contextmanager
+def interrupted_at(line: int) -> Iterator[None]:
+    """Raise KeyboardInterrupt in the block, before this line of the storage is executed, counted from its beginning."""
+    executed = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal executed
+        if "pilotage/storage" not in frame.f_code.co_filename:
+            return None
+        executed += event == "line"
+        if executed == line:
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def test_a_commit_that_is_interrupted_anywhere_is_made_or_not_and_the_next_ones_succeed(path: str) -> None:
+    finished, line = False, 0
+    with opened(path) as storage, opened(path) as other:
+        run_now(other.commit(Put("other", b"0")))
+        while not finished:
+            line += 1
+            before = run_now(other.list("")).revision
+            try:
+                with interrupted_at(line):
+                    run_now(storage.commit(Put("a", b"%d" % line)))
+                finished = True
+            except KeyboardInterrupt:
+                pass
+            seen = listed(other)
+            assert seen.startswith((f"{before}: ", f"{before + 1}: a={line} "))
+            assert listed(storage) == seen
+            assert run_now(storage.commit(Put("b", b"%d" % line))) == int(seen.partition(":")[0]) + 1
+        assert line > 50
+    with opened(path) as storage:
+        assert listed(storage).endswith(f"a={line} b={line} other=0 +0")

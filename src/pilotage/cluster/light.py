@@ -8,6 +8,8 @@ them.
 
 from __future__ import annotations
 
+import os
+from _thread import RLock  # a program without threads does not load `threading`
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
@@ -35,7 +37,7 @@ T = TypeVar("T")
 
 
 class LightCluster:
-    """Open from its creation to `close`, or to the end of a `with` block. Belongs to one thread.
+    """Open from its creation to `close`, or to the end of a `with` block. Threads that share it take turns in `run`.
 
     `storage` is `sqlite:PATH`, or `memory:` for a new storage that ends with the program. `kinds` are the kinds of the
     program: their definitions are installed where they are missing, and by the first write where they have changed.
@@ -62,6 +64,8 @@ class LightCluster:
         self.storage = open_direct(storage)
         self.transport = LightTransport(self.storage, LightOptions(tuple(kinds), tenant, clock, encryption_keys))
         self._scheme = scheme
+        self._process = os.getpid()
+        self._lock = RLock()
 
     @cached_property
     def client(self) -> Client:
@@ -71,11 +75,18 @@ class LightCluster:
         return Client(self.transport, scheme=self._scheme, rest_mapper=LightRESTMapper(self.transport))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine over this cluster's client or transport."""
-        return run_now(coroutine)
+        """The result of a coroutine over this cluster's client or transport. If another thread is in `run`, waits."""
+        with self._turn():
+            return run_now(coroutine)
 
     def close(self) -> None:
-        run_now(self.storage.close())
+        with self._turn():
+            run_now(self.storage.close())
+
+    def _turn(self) -> RLock:
+        if os.getpid() != self._process:  # after a fork, the thread that holds the lock may not exist
+            self._process, self._lock = os.getpid(), RLock()
+        return self._lock
 
     def __enter__(self) -> LightCluster:
         return self

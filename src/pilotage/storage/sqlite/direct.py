@@ -8,7 +8,9 @@ by the same code: programs with either storage use a file at the same time.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from _thread import RLock  # a program without threads does not load `threading`
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pilotage.errors import Compacted, FutureRevision, StorageError
@@ -26,7 +28,11 @@ if TYPE_CHECKING:  # loaded with the first commit
 
 
 class DirectSqliteStorage(LocalStorage):
-    """A Storage in a file, whose coroutines never suspend. Belongs to the process that opened it; it has no watches."""
+    """A Storage in a file, whose coroutines never suspend. Belongs to the process that opened it; it has no watches.
+
+    Threads may share it: they use the file one at a time. After a call that was interrupted, as by Ctrl-C, the next
+    commit loads the file again, because what is in memory may lack a commit that is in the file.
+    """
 
     def __init__(self, path: str, *, max_value_bytes: int = MAX_VALUE_BYTES) -> None:
         """Open or create the file. Raises StorageError if that fails, StorageBroken for a damaged file."""
@@ -34,6 +40,7 @@ class DirectSqliteStorage(LocalStorage):
         self._max_value_bytes = max_value_bytes
         self._writing: _Writing | None = None
         self._closed = False
+        self._turn = RLock()
         self._file = OpenFile(path)
         self.path = self._file.path
         try:
@@ -44,53 +51,56 @@ class DirectSqliteStorage(LocalStorage):
 
     @property
     def revision(self) -> int:
-        if self._writing is not None:
-            return self._writing.history.revision
-        with self._file.log.transaction(write=False):
-            return self._file.log.revision
+        with self._used():
+            if self._writing is not None:
+                return self._writing.history.revision
+            with self._file.log.transaction(write=False):
+                return self._file.log.revision
 
     @property
     def oldest(self) -> int:
-        if self._writing is not None:
-            return self._writing.history.oldest
-        with self._file.log.transaction(write=False):
-            return self._file.log.oldest
+        with self._used():
+            if self._writing is not None:
+                return self._writing.history.oldest
+            with self._file.log.transaction(write=False):
+                return self._file.log.oldest
 
     async def get(self, key: str) -> Entry | None:
-        self._check_usable()
-        if self._writing is not None:
-            return self._writing.current().find(key)
-        log = self._file.log
-        with log.transaction(write=False):
-            row = log.stored(key, f"{key}\0", log.revision).get(key)
+        with self._used():
+            if self._writing is not None:
+                return self._writing.current().find(key)
+            log = self._file.log
+            with log.transaction(write=False):
+                row = log.stored(key, f"{key}\0", log.revision).get(key)
         return None if row is None else Entry(key, *row)
 
     async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
-        self._check_usable()
-        if self._writing is not None:
-            return self._writing.current().snapshot(prefix, start, limit, revision)
-        log = self._file.log
-        with log.transaction(write=False):
-            current = log.revision
-            if revision and revision < log.oldest:
-                raise Compacted(revision, log.oldest)
-            if revision > current:
-                raise FutureRevision(revision, current)
-            found = log.stored(max(prefix, start), behind_prefix(prefix), revision or current)
+        with self._used():
+            if self._writing is not None:
+                return self._writing.current().snapshot(prefix, start, limit, revision)
+            log = self._file.log
+            with log.transaction(write=False):
+                current = log.revision
+                if revision and revision < log.oldest:
+                    raise Compacted(revision, log.oldest)
+                if revision > current:
+                    raise FutureRevision(revision, current)
+                found = log.stored(max(prefix, start), behind_prefix(prefix), revision or current)
         entries = [Entry(key, *found[key]) for key in sorted(found)]
         shown = entries[:limit] if limit else entries
         return Snapshot(revision or current, shown, len(entries) - len(shown))
 
     async def commit(self, *operations: Operation) -> int:
-        self._check_usable()
-        size = check(operations, self._max_value_bytes)
-        return self.load().commit(operations, size)
+        with self._used():
+            size = check(operations, self._max_value_bytes)
+            return self.load().commit(operations, size)
 
     def load(self) -> _Writing:
         """Load the file for commits, or for many reads: they come from memory then."""
-        if self._writing is None:
-            self._writing = _Writing(self._file)
-        return self._writing
+        with self._used():
+            if self._writing is None:
+                self._writing = _Writing(self._file)
+            return self._writing
 
     def watch(self, prefix: str, *, since: int) -> Watch:
         raise StorageError(
@@ -99,31 +109,44 @@ class DirectSqliteStorage(LocalStorage):
         )
 
     async def compact(self, revision: int) -> None:
-        self._check_usable()
-        self.load().compact(revision)
+        with self._used():
+            self.load().compact(revision)
 
     async def check(self) -> None:
-        self._check_usable()
-        self.load().check()
+        with self._used():
+            self.load().check()
 
     async def close(self) -> None:
         self.close_now()
 
     def close_now(self) -> None:
         """Close the files. The WAL is moved into the database if no other process uses it."""
-        if self._closed or os.getpid() != self._process:
-            return
-        self._closed = True
-        if self._writing is not None:
-            self._writing.writer.close()
-            return
-        self._file.close()
-
-    def _check_usable(self) -> None:
-        if self._closed:
-            raise StorageError(f"{self.path}: the storage is closed")
         if os.getpid() != self._process:
+            return
+        with self._turn:
+            if self._closed:
+                return
+            self._closed = True
+            if self._writing is not None:
+                self._writing.writer.close()
+            else:
+                self._file.close()
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        """Keep other threads from the file for the length of the block. Raises StorageError if it cannot be used."""
+        if os.getpid() != self._process:  # before the lock: in this process, the thread that holds it does not exist
             raise StorageError(f"{self.path} was opened before a fork: open it in the process that uses it")
+        with self._turn:
+            if self._closed:
+                raise StorageError(f"{self.path}: the storage is closed")
+            try:
+                yield
+            except StorageError:
+                raise
+            except BaseException:
+                self._writing = None
+                raise
 
 
 class _Writing:

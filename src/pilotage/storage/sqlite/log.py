@@ -50,8 +50,10 @@ class Log:
     def transaction(self, *, write: bool) -> Iterator[None]:
         """A transaction. With `write`, no other connection writes meanwhile. Durable when it ends without an error."""
         with self.errors():
-            self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            if self._connection.in_transaction:  # a second Ctrl-C has interrupted the ROLLBACK of the first
+                self._connection.execute("ROLLBACK")
             try:
+                self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 yield
                 self._connection.execute("COMMIT")
             except BaseException:

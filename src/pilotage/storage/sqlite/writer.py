@@ -227,11 +227,11 @@ class SQLiteWriter:
                 outcomes, commits = _plan(jobs, self._history)
                 revision = self._history.revision + len(commits)
                 # Before the commit: a reader of another process must not miss it. If the commit fails, the number is
-                # corrected, by `except` here or, after a crash, by `_correct_reached` of another process.
+                # corrected, by `except` here or, after a crash or Ctrl-C, by `_correct_reached` of another process.
                 self._announce(revision)
                 self._log.insert(rows_of(commits))
                 self._log.remove(garbage)
-        except BaseException:
+        except Exception:  # Ctrl-C may come right after the commit: then the announced number is the right one
             self._announce(self._history.revision)
             raise
         self._lock.durable = revision  # after the commit: `load` compares it to detect a lost end of the WAL
