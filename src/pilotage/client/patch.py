@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from pilotage.errors import InvalidDefinition
+from pilotage.errors import BadRequest, InvalidDefinition, StatusDetails
 from pilotage.meta import objects
 from pilotage.meta.forms import Object
 from pilotage.meta.models import Resource
@@ -29,12 +29,19 @@ class Patch(Value, frozen=True):
 def raw_patch(type: PatchType, data: bytes | str | Mapping[str, Any] | Sequence[Any]) -> Patch:  # noqa: A002
     """A patch that the caller wrote: a document, or its JSON as bytes or text, which is sent as it is.
 
-    A document is checked for fields under their Python names (`theme_ref` for `themeRef`) before it is sent.
+    A document is checked for fields under their Python names (`theme_ref` for `themeRef`) before it is sent. Raises
+    BadRequest for a number that JSON does not have.
     """
     if isinstance(data, bytes | str):
         given = data if isinstance(data, bytes) else data.encode()
         return Patch(type, lambda _: given)
     body = msgspec.json.encode(data)
+    if b"null" in body:  # what the encoder writes for NaN and infinity
+        from pilotage.meta.numbers import not_finite
+
+        if causes := tuple(not_finite(data)):
+            reasons = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
+            raise BadRequest(f"cannot patch: {reasons}", details=StatusDetails(causes=causes))
     return Patch(type, lambda _: body, data)
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from pilotage.errors import DecodeError, InvalidDefinition
+from pilotage.errors import DecodeError, Invalid, InvalidDefinition
 from pilotage.meta.differences.difference import carry
 from pilotage.meta.differences.normalization import normalized
 from pilotage.meta.models import Model, ObjectMeta, Origin, OwnerReference, Resource, omit
@@ -124,8 +124,26 @@ def copy_of(obj: T) -> T:
 def updated(obj: Resource | Documented, origin: bytes | None = None) -> bytes:
     """The bytes to write for a changed object: those that it was decoded from, with the changes.
 
-    `origin` replaces the bytes that `obj` remembers. Without either, the whole object is encoded.
+    `origin` replaces the bytes that `obj` remembers. Without either, the whole object is encoded. Raises Invalid for a
+    number that JSON does not have.
     """
+    data = _updated(obj, origin)
+    if b"null" in data:  # what the encoder writes for such a number
+        _refuse_numbers(obj)
+    return data
+
+
+def _refuse_numbers(obj: Resource | Documented) -> None:
+    from pilotage.meta.numbers import not_finite
+
+    document = document_of(obj)
+    if causes := tuple(not_finite(document)):
+        metadata = document.get("metadata") or {}
+        group = str(document.get("apiVersion")).rpartition("/")[0]
+        raise Invalid.of_kind(group, str(document.get("kind")), str(metadata.get("name") or ""), causes)
+
+
+def _updated(obj: Resource | Documented, origin: bytes | None) -> bytes:
     source = origin if origin is not None else origin_of(obj)
     if source is None or not isinstance(obj, Resource):
         return encode(obj)

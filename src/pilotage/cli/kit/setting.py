@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -171,10 +172,12 @@ def _types(schema: Document | None) -> str:
 
 def _number(text: str, path: str, kind: str) -> int | float:
     try:
-        return int(text) if kind == "integer" or re.fullmatch(r"[+-]?\d+", text) else float(text)
+        number = int(text) if kind == "integer" or re.fullmatch(r"[+-]?\d+", text) else float(text)
     except ValueError:
-        what = "a whole number" if kind == "integer" else "a number"
-        raise CommandError(f"--set {path}={text}: must be {what}") from None
+        number = math.nan
+    if isinstance(number, float) and not math.isfinite(number):  # JSON has neither NaN nor infinity
+        raise CommandError(f"--set {path}={text}: must be {'a whole number' if kind == 'integer' else 'a number'}")
+    return number
 
 
 def _parsed(text: str, path: str) -> Any:
