@@ -14,7 +14,7 @@ from typing import NoReturn
 import pytest
 
 from pilotage.cli.kit.session import CommandSession
-from pilotage.errors import StorageFull
+from pilotage.errors import NotFound, StorageFull
 from tests.cli.kit.tools import Console
 from tests.forked import ForkedProcess
 
@@ -137,8 +137,54 @@ def test_changes_that_are_not_valid_are_kept_also_if_the_file_is_emptied(
     once = f'if [ -e {tmp_path}/again ]; then : > "$1"; exit; fi; touch {tmp_path}/again'
     monkeypatch.setenv("KUBE_EDITOR", editor(tmp_path, once, 'sed -i "s/text: milk/text: [cheese]/" "$1"'))
     ran = created.run("edit", "todo", "milk")
-    assert "text: [cheese]" in kept(folder, ran.errors)
-    assert "error: Edit cancelled, no valid changes were saved." in ran.errors
+    text = kept(folder, ran.errors)
+    assert "text: [cheese]" in text
+    assert '# todos "milk" was not valid:\n# * spec.text: Invalid value' in text
+    assert ran.errors.startswith("Edit cancelled, no valid changes were saved.\nA copy of your changes")
+    assert '\nThe Todo "milk" is invalid: spec.text: Invalid value' in ran.errors
+    assert ran.code == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "message"),
+    [
+        ("s/resourceVersion: .*/resourceVersion: '1'/", 4, "Error from server (Conflict): "),
+        ("s/text: milk/text: [/", 1, "error: "),
+    ],
+)
+def test_giving_up_has_the_reason_and_the_exit_code_of_the_last_refusal(
+    script: str,
+    code: int,
+    message: str,
+    created: Console,
+    tmp_path: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    once = f"if [ -e {tmp_path}/again ]; then exit; fi; touch {tmp_path}/again"
+    monkeypatch.setenv("KUBE_EDITOR", editor(tmp_path, once, f'sed -i "{script}" "$1"'))
+    ran = created.run("edit", "todo", "milk")
+    assert (ran.code, f"\n{message}" in ran.errors) == (code, True), ran.errors
+    assert kept(folder, ran.errors).startswith("# Please edit")
+
+
+def test_an_object_that_is_deleted_meanwhile_is_not_found(
+    created: Console, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def patch(*arguments: object) -> NoReturn:
+        raise NotFound('todos.todo.example.com "milk" not found')
+
+    once = f"if [ -e {tmp_path}/again ]; then exit; fi; touch {tmp_path}/again"
+    monkeypatch.setenv("KUBE_EDITOR", editor(tmp_path, once, 'sed -i "s/text: milk/text: cheese/" "$1"'))
+    monkeypatch.setattr(CommandSession, "patch", patch)
+    ran = created.run("edit", "todo", "milk")
+    assert (ran.code, 'todos.todo.example.com "milk" not found' in ran.errors) == (3, True)
+    assert '# todos "milk" could not be patched:' in kept(folder, ran.errors)
+
+
+def test_a_file_has_no_other_format_than_yaml_and_json(created: Console) -> None:
+    ran = created.run("edit", "todo", "milk", "-o", "custom-columns=A:.metadata.name")
+    assert ran.errors == "error: -o custom-columns=A:.metadata.name: the file to edit is yaml or json\n"
 
 
 def test_changes_that_the_storage_cannot_take_are_kept(

@@ -12,7 +12,7 @@ from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.documents import as_json, as_yaml, without_managed_fields
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession
-from pilotage.errors import ApiError, DecodeError, PilotageError
+from pilotage.errors import ApiError, Conflict, DecodeError, NotFound, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.patches.diff import merge_diff
 from pilotage.meta.text import yamltext
@@ -30,6 +30,8 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     chosen = await chosen_by(session, options)
     if not all(each.name for each in chosen):
         raise CommandError("give the name of the object to edit")
+    if options.output not in ("", "yaml", "json"):
+        raise CommandError(f"-o {options.output}: the file to edit is yaml or json")
     report = Report(session, options)
     errors: list[PilotageError] = []
     for each in chosen:
@@ -46,22 +48,21 @@ async def _edit(session: CommandSession, options: argparse.Namespace, each: Sele
     write = as_json if options.output == "json" else as_yaml
     name = f"{each.mapping.resource.resource}-{each.name}.{options.output or 'yaml'}"
     with temporary_file(name, session.errors.line) as file:
-        text, failure, last = write(old), "", ""
+        text, refusal = f"{_HEAD}{write(old)}", None
         while True:
-            before = f"{_HEAD}{failure}{text}"
-            after = await edit_text(file, before)
-            if not _content(after).strip() or _content(after) == _content(before):
-                if not failure:
+            content = _content(await edit_text(file, text))
+            if not content.strip() or content == _content(text):
+                if refusal is None:
                     session.errors.line("Edit cancelled, no changes made.")
                     return
-                file.write(last)  # the user may have emptied the file
-                raise CommandError("Edit cancelled, no valid changes were saved.")
-            text = last = _content(after)
+                file.write(text)  # the user may have emptied the file
+                session.errors.line("Edit cancelled, no valid changes were saved.")
+                raise refusal
             try:
-                await _save(session, each, old, text, report)
+                await _save(session, each, old, content, report)
                 return
             except (ApiError, CommandError) as error:
-                failure = _comment(each, error)
+                text, refusal = f"{_HEAD}{_comment(each, error)}{content}", error
 
 
 async def _save(session: CommandSession, each: SelectedObjects, old: Document, text: str, report: Report) -> None:
@@ -90,5 +91,6 @@ def _content(text: str) -> str:
 def _comment(each: SelectedObjects, error: PilotageError) -> str:
     """The reason for opening a file again, as comments."""
     causes = [f"{cause.field}: {cause.message}" for cause in getattr(error, "causes", ())] or [str(error)]
-    lines = [f'{each.mapping.resource.resource} "{each.name}" was not valid:', *(f"* {cause}" for cause in causes)]
+    what = "could not be patched" if isinstance(error, Conflict | NotFound) else "was not valid"
+    lines = [f'{each.mapping.resource.resource} "{each.name}" {what}:', *(f"* {cause}" for cause in causes)]
     return "".join(f"# {part}\n" for line in lines for part in line.splitlines()) + "#\n"
