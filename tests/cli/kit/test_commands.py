@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import stat
 from pathlib import Path
 
 import pytest
 
+from pilotage.cli import kit
+from pilotage.types.core.v1 import Secret
 from tests.cli.kit.tools import Console
 
 OBJECTS = """
@@ -146,6 +149,28 @@ def test_describe_shows_all_of_an_object(filled: Console) -> None:
     assert text.startswith("Name:         eggs\nNamespace:    default\nLabels:       shop=market\n")
     assert "Spec:\n  Done:      false\n  Priority:  10\n  Tags:\n    food\n    fresh\n  Text:  buy eggs\n" in text
     assert text.endswith("Events:  <none>\n")
+
+
+def test_describe_shows_the_sizes_of_the_values_of_a_secret(tmp_path: Path) -> None:
+    console = Console(kit.Tool("keys", kinds=[Secret], storage=f"sqlite:{tmp_path}/keys.db"))
+    for name, value in (("password", "hunter2hunter2"), ("one", "x"), ("two", "xy"), ("empty", "")):
+        console.output("apply", "-f", "-", stdin=_secret(name, value))
+        described = console.output("describe", "secret", name)
+        assert f"{len(value)} bytes" in described
+        assert base64.b64encode(b"hunter2").decode()[:8] not in described
+    assert base64.b64encode(b"hunter2hunter2").decode() in console.output("get", "secret", "password", "-o", "yaml")
+
+
+def _secret(name: str, value: str) -> str:
+    document = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {"key": value}}
+    return json.dumps(document)
+
+
+def test_describe_escapes_what_controls_a_terminal(filled: Console) -> None:
+    filled.output("patch", "todo/milk", "-p", json.dumps({"spec": {"text": "\x1b[31mred\rover"}}))
+    described = filled.output("describe", "todo", "milk")
+    assert "^[[31mred\\rover" in described
+    assert "\x1b" not in described
 
 
 def test_label_and_annotate(filled: Console) -> None:

@@ -10,7 +10,7 @@ from pilotage.cli.kit.commands.get import chosen_by, list_options, scope
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.ages import interval, last_seen
 from pilotage.cli.kit.printers.output import go_text
-from pilotage.cli.kit.printers.table import aligned
+from pilotage.cli.kit.printers.table import aligned, escaped
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession
 from pilotage.errors import ApiError, NoMatch, NotFound, PilotageError
@@ -31,7 +31,9 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     for each in await chosen_by(session, options):
         try:
             documents = await _documents(session, options, each)
-            texts += [aligned("\n".join(await _lines(session, options, document))) for document in documents]
+            for document in documents:
+                lines = await _lines(session, options, document)
+                texts.append(aligned(escaped("\n".join(lines))))
         except ApiError as error:
             errors.append(error)
     session.output.write("\n\n".join(texts))
@@ -62,11 +64,24 @@ async def _lines(session: CommandSession, options: argparse.Namespace, document:
     lines = [f"Name:\t{metadata['name']}", f"Namespace:\t{metadata.get('namespace') or ''}"]
     lines += _labels(metadata.get("labels") or {})
     lines += _annotations(metadata.get("annotations") or {})
+    document = without_values(document)
     shown = document | {"metadata": {key: value for key, value in metadata.items() if key not in _ELSEWHERE}}
     lines += _content(shown, 0)
     if options.show_events:
         lines += await _events(session, document)
     return lines
+
+
+def without_values(document: Document) -> Document:
+    """A Secret with the sizes of its values in place of them, as kubectl describes it; any other object as it is."""
+    if (document.get("apiVersion"), document.get("kind")) != ("v1", "Secret"):
+        return document
+    return document | {"data": {key: f"{_size(value)} bytes" for key, value in (document.get("data") or {}).items()}}
+
+
+def _size(value: str) -> int:
+    """The bytes of a value in base64."""
+    return len(value) // 4 * 3 - value.count("=")
 
 
 def _labels(labels: dict[str, str]) -> list[str]:

@@ -114,21 +114,19 @@ class CustomColumns:
         return "".join(f"{line}\n" for line in self._columns.lines(rows))
 
     def _cell(self, path: Any, item: Document) -> str:
-        from pilotage.cli.kit.printers.table import NONE
+        from pilotage.cli.kit.printers.table import NONE, escaped
         from pilotage.cli.kit.printers.template import value_text
 
         try:
             found = path.find(item)
         except UnfitValueError:
             found = []
-        return (
-            ",".join(
-                go_text(value) if isinstance(value, dict | list) else value_text(value)
-                for value in found
-                if value is not None
-            )
-            or NONE
-        )
+        texts = [
+            go_text(value) if isinstance(value, dict | list) else value_text(value)
+            for value in found
+            if value is not None
+        ]
+        return escaped(",".join(texts)) or NONE
 
 
 def go_text(value: Any) -> str:

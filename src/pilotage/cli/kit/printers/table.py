@@ -138,7 +138,7 @@ class TablePrinter:
 
 
 def cell_text(value: Any) -> str:
-    """A cell in one line: the first line of a longer text, without control characters."""
+    """A cell in one line: the first line of a longer text, with escapes for what controls a terminal."""
     if value.__class__ is str and value.isprintable():
         return value  # most are
     if value is None:
@@ -151,11 +151,21 @@ def cell_text(value: Any) -> str:
     end = min((at for at in (text.find(character) for character in "\f\n\r") if at >= 0), default=-1)
     if end >= 0:
         text = text[:end] + "..."
-    return "".join(character if character.isprintable() else _escaped(character) for character in text)
+    return escaped(text.replace("\t", " "))
 
 
-def _escaped(character: str) -> str:
-    return "^[" if character == "\x1b" else "?" if character != "\t" else " "
+def escaped(text: str) -> str:
+    """Text with escapes for what controls a terminal, as kubectl prints them: `^[` and `\\r`, and a question mark for
+    other control characters and for those that change the direction of text. Line ends and tabs are left."""
+    if text.isprintable():
+        return text
+    import re
+
+    return re.sub(_CONTROLS, lambda match: _ESCAPES.get(match[0], "?"), text)
+
+
+_ESCAPES = {"\x1b": "^[", "\r": "\\r"}
+_CONTROLS = "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
 
 
 def labels_text(labels: dict[str, str]) -> str:
@@ -168,7 +178,7 @@ def aligned(text: str) -> str:
 
     Each run of lines with a cell in a column gets one width for it. The last cell of a line is not padded.
     """
-    rows = [line.split("\t") for line in text.splitlines()]
+    rows = [line.split("\t") for line in text.removesuffix("\n").split("\n")]
     _align(rows, 0, 0, len(rows))
     return "".join("".join(row) + "\n" for row in rows)
 
