@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import io
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -66,13 +67,49 @@ async def test_a_table_is_followed_by_a_row_for_each_change() -> None:
         await cluster.install(Todo)
         milk = await cluster.client.create(todo("milk", "one"))
         async with watching(cluster, "get todos -w --output-watch-events") as lines:
-            assert await lines.waiting.get() == "EVENT   NAME   TEXT   PHASE"
-            assert await lines.waiting.get() == "ADDED   milk   one    "
+            assert await lines.waiting.get() == "EVENT      NAME   TEXT   PHASE"
+            assert await lines.waiting.get() == "ADDED      milk   one    "
             milk.spec.text = "two"
             milk = await cluster.client.update(milk)
             assert await lines.waiting.get() == "MODIFIED   milk   two    "
             await cluster.client.delete(milk)
             assert await lines.waiting.get() == "DELETED    milk   two    "
+
+
+@pytest.mark.parametrize(
+    ("output", "lines"),
+    [
+        ("jsonpath={.type}:{.object.spec.text}", ["ADDED:one", "MODIFIED:two"]),
+        ("custom-columns=T:.type,N:.object.metadata.name", ["T       N", "ADDED   milk", "MODIFIED   milk"]),
+        ("name", ["todo.todo.example.com/milk", "todo.todo.example.com/milk"]),
+    ],
+)
+@pytest.mark.virtual_time
+async def test_the_type_of_each_change_is_in_every_format(output: str, lines: list[str]) -> None:
+    assert await changes(f"get todos -w --output-watch-events -o {output}") == lines
+
+
+@pytest.mark.virtual_time
+async def test_the_type_of_each_change_is_beside_the_object_in_json_and_yaml() -> None:
+    first, second = map(json.loads, await changes("get todos -w --output-watch-events -o json"))
+    assert [first["type"], second["type"]] == ["ADDED", "MODIFIED"]
+    assert second["object"]["spec"]["text"] == "two"
+    assert "managedFields" not in second["object"]["metadata"]
+    text = await changes("get todos -w --output-watch-events -o yaml")
+    assert (text[0], text.count("---"), text[-1]) == ("object:", 1, "type: MODIFIED")
+
+
+async def changes(line: str) -> list[str]:
+    """What a command prints about an object and a change of it."""
+    async with pt.Cluster.embedded() as cluster:
+        await cluster.install(Todo)
+        milk = await cluster.client.create(todo("milk", "one"))
+        async with watching(cluster, line) as lines:
+            await asyncio.sleep(1)
+            milk.spec.text = "two"
+            await cluster.client.update(milk)
+            await asyncio.sleep(1)
+            return [lines.waiting.get_nowait() for _ in range(lines.waiting.qsize())]
 
 
 @pytest.mark.virtual_time

@@ -8,8 +8,10 @@ from itertools import chain
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.get import list_options, scope
 from pilotage.cli.kit.naming import kind_of
+from pilotage.cli.kit.printers.documents import without_managed_fields
 from pilotage.cli.kit.printers.output import is_table, printer_of
 from pilotage.cli.kit.printers.table import TableOptions, TablePrinter
+from pilotage.cli.kit.printers.template import value_text
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession, decode
 from pilotage.errors import Gone
@@ -22,8 +24,6 @@ from pilotage.rest.response import WatchEvent
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
-
-    from pilotage.cli.kit.printers.output import Printer
 else:
     Protocol = object
 
@@ -44,7 +44,7 @@ async def watch(session: CommandSession, options: argparse.Namespace, chosen: li
         chosen_columns = TableOptions(options, kind_of(mapping.gvk), namespaced=mapping.namespaced, several=False)
         shown = _Lines(session, TablePrinter(chosen_columns), options.output_watch_events)
     else:
-        shown = _Objects(session, printer_of(options.output, headers=not options.no_headers))
+        shown = _Objects(session, options)
     namespace = session.place(mapping, chosen[0].namespace) if name else scope(session, mapping, options)
     watching = Watching(session, mapping, namespace, listing, shown)
     await watching.watch(await watching.list(shown=not options.watch_only))
@@ -133,16 +133,28 @@ class _Lines:
 
 
 class _Objects:
-    """Whole objects, one after the other."""
+    """Whole objects, one after the other; with `--output-watch-events`, each beside the type of its change."""
 
     form = Form.OBJECT
 
-    def __init__(self, session: CommandSession, printer: Printer) -> None:
-        self._session, self._printer = session, printer
-        self._count = 0
+    def __init__(self, session: CommandSession, options: argparse.Namespace) -> None:
+        self._session = session
+        self._format = options.output.partition("=")[0]
+        self._managed_fields: bool = options.show_managed_fields
+        self._with_events: bool = options.output_watch_events and self._format != "name"
+        self._printer = printer_of(
+            options.output, headers=not options.no_headers, managed_fields=options.show_managed_fields
+        )
+        self._separator = ""
 
     def show(self, event: str, document: Document) -> None:
-        text = self._printer([document], False)
-        self._session.output.write(f"---\n{text}" if self._count and text.startswith("apiVersion") else text)
+        text = self._text(event, document) if self._with_events else self._printer([document], False)
+        self._session.output.write(f"{self._separator}{text}")
         self._session.output.flush()
-        self._count += 1
+        self._separator = "---\n" if self._format == "yaml" else ""
+
+    def _text(self, event: str, document: Document) -> str:
+        shown = document if self._managed_fields else without_managed_fields(document)
+        if self._format != "json":
+            return self._printer([{"type": event, "object": shown}], False)
+        return f'{{"type":"{event}","object":{value_text(shown)}}}\n'  # in one line, and in this order, as kubectl

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _PADDING = 3
 _MIN_WIDTH = 6
 _TAB_PADDING = 2
+_EVENT_WIDTH = len("MODIFIED")  # the longest, which comes after the headings
 NONE = "<none>"
 
 
@@ -118,7 +119,7 @@ class TablePrinter:
         return self.options.wide or not definition.get("priority")
 
     def _headings(self, with_event: bool, shown: list[str]) -> list[str]:
-        found = ["EVENT"] if with_event else []
+        found = ["EVENT".ljust(_EVENT_WIDTH)] if with_event else []
         found += ["NAMESPACE"] if self.options.namespace else []
         found += shown
         found += [label.rpartition("/")[2].upper() for label in self.options.label_columns]
@@ -134,7 +135,7 @@ class TablePrinter:
             found = [metadata.get("namespace") or "", *found] if options.namespace else found
             found += [labels.get(label) or "" for label in options.label_columns]
             found += [labels_text(labels)] if options.labels else []
-        return [event, *found] if event else found
+        return [event.ljust(_EVENT_WIDTH), *found] if event else found
 
 
 def cell_text(value: Any) -> str:
