@@ -10,15 +10,26 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from pilotage.cluster.light import run_now
-from pilotage.errors import Compacted, FutureRevision, RevisionConflict, StorageBroken, StorageBusy, StorageError
+from pilotage.errors import (
+    Compacted,
+    FutureRevision,
+    RevisionConflict,
+    StorageBroken,
+    StorageBusy,
+    StorageError,
+    StorageFull,
+)
 from pilotage.storage import Check, Delete, Put
 from pilotage.storage.sqlite import SqliteStorage, lock
 from pilotage.storage.sqlite.direct import DirectSqliteStorage
+from pilotage.storage.sqlite.errors import full
+from pilotage.storage.sqlite.log import Log
+from pilotage.storage.sqlite.reserve import Reserve
 
 
 @contextmanager
@@ -175,6 +186,24 @@ def test_threads_that_share_it_commit_one_at_a_time(path: str) -> None:
         assert storage.revision == 41
     with opened(path) as storage:
         assert len(run_now(storage.list("")).entries) == 40
+
+
+def test_its_errors_are_raised_and_not_logged(
+    path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(path) as storage:
+        run_now(storage.commit(Put("a", b"1")))
+    monkeypatch.setattr(Reserve, "_resize", lambda *_: False)
+    with opened(path) as storage:
+        storage.load()
+        monkeypatch.setattr(Log, "insert", _full)
+        with pytest.raises(StorageFull):
+            run_now(storage.commit(Put("a", b"2")))
+    assert not caplog.records
+
+
+def _full(log: Log, rows: object) -> NoReturn:
+    raise full(log.path)
 
 
 @contextmanager

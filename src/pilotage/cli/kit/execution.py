@@ -45,7 +45,7 @@ def execute(place: CommandBackend, command: Command, options: argparse.Namespace
         from pilotage.cli.signals.deadline import ExitDeadline
 
         _check_no_loop()
-        with ExitDeadline(INTERRUPTED) as deadline:
+        with ExitDeadline(INTERRUPTED) as deadline, _without_storage_log():
             return asyncio.run(place.perform(command, options, deadline))
     except KeyboardInterrupt:
         from pilotage.cli.terminal import standard_error
@@ -72,6 +72,20 @@ def _check_no_loop() -> None:
         "a command cannot run in a coroutine, because it has an event loop of its own: run it in a thread, with "
         "`await asyncio.to_thread(tool.run, words)`"
     )
+
+
+@contextmanager
+def _without_storage_log() -> Iterator[None]:
+    """Keep Python from printing the log of the storage where no log is configured: its errors are those of the command,
+    which are printed once."""
+    import logging
+
+    handler, log = logging.NullHandler(), logging.getLogger("pilotage.storage")
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
 
 
 def command_function(name: str) -> Callable[[CommandSession, argparse.Namespace], Awaitable[int]]:

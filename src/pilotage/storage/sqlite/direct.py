@@ -157,7 +157,7 @@ class _Writing:
         from .writer import SQLiteWriter
 
         self.history: History = History(1)
-        self.writer: SQLiteWriter = SQLiteWriter(file, self.history, self._deliver)
+        self.writer: SQLiteWriter = SQLiteWriter(file, self.history, self._deliver, logs=False)
         self.writer.load()
 
     def current(self) -> History:

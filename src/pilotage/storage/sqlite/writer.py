@@ -53,7 +53,8 @@ T = TypeVar("T")
 class SQLiteWriter:
     """The thread and its state. It begins with `load` and ends with a job of None."""
 
-    def __init__(self, file: OpenFile, history: History, deliver: Deliver) -> None:
+    def __init__(self, file: OpenFile, history: History, deliver: Deliver, *, logs: bool = True) -> None:
+        """Without `logs` it logs nothing: the caller gets all errors."""
         self.jobs: queue.SimpleQueue[Sequence[Job]] = queue.SimpleQueue()
         """The queue of jobs: the thread takes each sequence as a whole."""
         self.announced = 0
@@ -64,6 +65,7 @@ class SQLiteWriter:
         self._reserve = file.reserve
         self._history = history
         self._deliver = deliver
+        self._logs = logs
         self._broken: StorageBroken | None = None
         self._busy = False  # whether the last attempt to get the lock failed
         self._full = False  # whether it was logged that the disk is full
@@ -211,7 +213,7 @@ class SQLiteWriter:
             raise _copy(self._broken)
         with self._lock.held():
             if self._busy:
-                _log.info("Storage lock is free again", lock=self._lock.path)
+                self._info("Storage lock is free again", lock=self._lock.path)
                 self._busy = False
             self._files.check()
             yield
@@ -356,9 +358,9 @@ class SQLiteWriter:
         if self._full != self._lock.full:
             self._full = self._lock.full
             if self._full:
-                _log.error("Storage is full", error=full(self._log.path))
+                self._error("Storage is full", error=full(self._log.path))
             else:
-                _log.info("Storage has space again", path=self._log.path)
+                self._info("Storage has space again", path=self._log.path)
 
     def close(self) -> None:
         """Close the files, after the last job."""
@@ -423,11 +425,19 @@ class SQLiteWriter:
             self._note_space()
         if isinstance(error, StorageBusy) and not self._busy:
             self._busy = True
-            _log.error("Storage is locked", error=error)
+            self._error("Storage is locked", error=error)
         if isinstance(error, StorageBroken) and not self._broken:
             self._broken = error
-            _log.error("Storage is broken", error=error)
+            self._error("Storage is broken", error=error)
             self._save_commits()
+
+    def _error(self, event: str, **fields: object) -> None:
+        if self._logs:
+            _log.error(event, **fields)
+
+    def _info(self, event: str, **fields: object) -> None:
+        if self._logs:
+            _log.info(event, **fields)
 
     def _save_commits(self) -> None:
         """If `-wal` was removed, move the commits in it into the database while we still have it open."""
@@ -435,7 +445,7 @@ class SQLiteWriter:
             return
         with suppress(StorageError), self._lock.held():
             self._log.checkpoint()
-            _log.info("Moved the commits of the removed WAL into the database", path=self._log.path)
+            self._info("Moved the commits of the removed WAL into the database", path=self._log.path)
 
     def _send(self, outcomes: Sequence[Outcome], commits: Sequence[Commit] = ()) -> None:
         if outcomes or commits:

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import argparse
+import logging
+
+import pytest
+
+from pilotage.cli.kit.arguments import COMMANDS, Command
+from pilotage.cli.kit.execution import execute
+from pilotage.cli.signals.deadline import ExitDeadline
+from pilotage.errors import StorageFull
+from pilotage.telemetry.logs import logger
+from tests.cli.kit.tools import captured
+
+
+class FullDisk:
+    """Where every command finds a full disk, which the storage logs and raises."""
+
+    def storage_of(self, options: argparse.Namespace) -> str:
+        return "sqlite:todo.db"
+
+    def perform_now(self, command: Command, options: argparse.Namespace) -> None:
+        return None
+
+    async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
+        logger("pilotage.storage").error("Storage is full", error="no space")
+        raise StorageFull("no space is left to write to todo.db")
+
+
+def test_an_error_of_the_storage_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # pytest has some, and a command has none
+    ran = captured(lambda: execute(FullDisk(), COMMANDS["logs"], argparse.Namespace()))
+    assert (ran.code, ran.errors) == (1, "error: no space is left to write to todo.db\n")
