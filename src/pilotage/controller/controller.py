@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -217,7 +217,9 @@ class Controller:
         """Why this controller is not idle, as sentences; empty if it is idle."""
         if self.idle(horizon):
             return []
-        unfinished, waiting, running = self._job.activity.unfinished, self.queue.waiting(), self.queue.in_progress()
+        again = {(one.namespace, one.name) for one in self.repeated()}  # the manager reports these
+        unfinished, waiting = self._job.activity.unfinished, _without(self.queue.waiting(), again)
+        running = _without(self.queue.in_progress(), again)
         found = self._running_sources.busy(horizon)
         if self._job.gate is not None and not self._job.gate.handover_finished:
             found.append("replicas hand over keys")
@@ -323,3 +325,7 @@ async def _in_time(event: asyncio.Event, timeout: float | None) -> bool:
     except TimeoutError:
         return event.is_set()
     return True
+
+
+def _without(found: Mapping[Request, float], names: Collection[tuple[str, str]]) -> dict[Request, float]:
+    return {request: value for request, value in found.items() if (request.namespace, request.name) not in names}

@@ -7,6 +7,7 @@ those that only print a table.
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, nullcontext
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pilotage.errors import InvalidDefinition
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pilotage.manager.namespaces import NamespaceSelection
     from pilotage.manager.options import ManagerOptions
     from pilotage.manager.runnables import AnyRunnable
+    from pilotage.manager.runs.idleness import Idleness
     from pilotage.manager.shards.shards import Shards
     from pilotage.manager.supervision.tasks import Supervision
     from pilotage.meta.forms import Kind
@@ -323,12 +325,9 @@ class Manager:
         Raises NotIdle after `timeout` seconds, with the reasons; the error of a runnable; and ManagerStopped after a
         signal.
         """
-        from pilotage.manager.runs.idleness import Idleness
-
         self._launch()
-        idleness = Idleness(self._lifecycle, self.work, self._lag, self.cluster, self._members)
         with self._signals():
-            if not await idleness.wait(timeout, horizon):
+            if not await self._idleness.wait(timeout, horizon):
                 await self._lifecycle.stop()
                 raise ManagerStopped("the manager was stopped before it was idle")
         self.beginning.mark_idle()
@@ -337,6 +336,12 @@ class Manager:
         """Shorten `graceful_shutdown_timeout`, for a program that has no time left when it stops: active work then has
         at most so many seconds."""
         self._lifecycle.limit_grace(seconds)
+
+    @cached_property
+    def _idleness(self) -> Idleness:
+        from pilotage.manager.runs.idleness import Idleness
+
+        return Idleness(self._lifecycle, self.work, self._lag, self.cluster, self._members)
 
     async def run_once(
         self, kind: Kind, name: str, *, namespace: str = "", timeout: float | None = None, horizon: float = 0

@@ -223,6 +223,22 @@ def test_two_tools_on_one_file_see_each_others_writes(tmp_path: Path) -> None:
         assert watching.wait(100) == 130
 
 
+def test_a_reconciler_that_triggers_itself_is_reported_as_such(tmp_path: Path) -> None:
+    def loops(manager: pt.Manager) -> None:
+        async def reconcile(request: pt.Request) -> None:
+            todo = await manager.client.get(Todo, request)
+            await manager.client.patch(todo, {"spec": {"priority": todo.spec.priority + 1}})
+
+        pt.ControllerBuilder(manager).for_(Todo).complete(reconcile)
+
+    console = Console(kit.Tool("todo", kinds=[Todo], setup=loops, storage=f"sqlite:{tmp_path}/todo.db"))
+    ran = console.run("create", "todo", "milk", "--set", "spec.text=one", "--reconcile-timeout", "1")
+    assert ran.code == 5
+    assert re.search(r"default/milk was reconciled \d{2,} times in this run and is queued again", ran.errors)
+    assert "triggers itself: write only differences" in ran.errors
+    assert "has been running for" not in ran.errors
+
+
 def test_help_is_printed_without_a_command(todo: Console) -> None:
     shown = todo.output()
     assert shown.startswith("usage: todo")

@@ -51,7 +51,9 @@ class Idleness:
         self._lag = lag
         self._writes = cluster.writes
         self._stalled = False
-        self._limit: asyncio.Timeout | None = None
+        self._limits: set[asyncio.Timeout] = set()  # of the pauses
+        self._waits = 0  # calls of `wait` in progress
+        self._stop_observing: Callable[[], None] = _nothing
         self._last_writes: dict[tuple[object, object, object], tuple[GroupResource, PendingWrite]] = {}
 
     def idle(self, horizon: float = 0) -> bool:
@@ -87,9 +89,12 @@ class Idleness:
         if not self._lifecycle.elected.is_set():
             return (self._lifecycle.electing,)
         entries = {id(entry.runnable): entry for entry in self._lifecycle.groups.running()}.values()
-        repeated = [self._repeated(one) for entry in entries for one in _repeated(entry)]
+        again = [one for entry in entries for one in _repeated(entry)]
+        repeated = [self._repeated(one) for one in again]
         found = [*repeated, *(reason for entry in entries for reason in _reasons(entry, horizon))]
-        found += [f"{work.kind} {work.name} has been running for {work.seconds:.1f} s" for work in self._work.active()]
+        reported = {f"{one.controller} {_key(one)}" for one in again}
+        running = [work for work in self._work.active() if work.name not in reported]
+        found += [f"{work.kind} {work.name} has been running for {work.seconds:.1f} s" for work in running]
         found += self._cluster.busy()
         for member in self._members:
             found += [f"cluster {member.name}: {reason}" for reason in member.cluster.busy()]
@@ -101,7 +106,10 @@ class Idleness:
         return tuple(found) or ("a worker has not finished yet",)
 
     async def wait(self, timeout: float | None, horizon: float) -> bool:
-        """Wait until two checks in a row find nothing; False if the manager is stopped first. Raises NotIdle."""
+        """Wait until two checks in a row find nothing; False if the manager is stopped first. Raises NotIdle.
+
+        May be called while another call waits: both have the counts of the first.
+        """
         loop = asyncio.get_running_loop()
         began = loop.time()
         pause, quiet = _SHORTEST, 0
@@ -119,33 +127,42 @@ class Idleness:
         return False
 
     async def _pause(self, seconds: float) -> None:
+        limit = asyncio.timeout(seconds)
+        self._limits.add(limit)
         try:
-            async with asyncio.timeout(seconds) as self._limit:
+            async with limit:
                 await self._lifecycle.wait_stop_asked()
         except TimeoutError:
             pass
         finally:
-            self._limit = None
+            self._limits.discard(limit)
 
     def _on_stalled(self) -> None:
         """A request is reconciled repeatedly while virtual time does not advance: no timer would fire, so end the pause
         here."""
         self._stalled = True
-        if self._limit is not None:
-            self._limit.reschedule(asyncio.get_running_loop().time())
+        for limit in self._limits:
+            limit.reschedule(asyncio.get_running_loop().time())
 
     @contextmanager
     def _counting(self) -> Iterator[None]:
         """Count reconciles and keep the last write of each request, to find one that triggers itself."""
-        counting = [entry.runnable for entry in self._lifecycle.groups.entries()]
-        _count(counting, self._on_stalled)
-        stop_observing = self._writes.observe(self._note)
+        if not self._waits:
+            self._stalled = False
+            _count(self._runnables(), self._on_stalled)
+            self._stop_observing = self._writes.observe(self._note)
+        self._waits += 1
         try:
             yield
         finally:
-            stop_observing()
-            self._last_writes.clear()
-            _count(counting, None)
+            self._waits -= 1
+            if not self._waits:
+                self._stop_observing()
+                self._last_writes.clear()
+                _count(self._runnables(), None)
+
+    def _runnables(self) -> list[object]:
+        return [entry.runnable for entry in self._lifecycle.groups.entries()]
 
     def _note(self, resource: GroupResource, write: PendingWrite) -> None:
         fields = logged_fields()
@@ -163,6 +180,10 @@ class Idleness:
             + (f", the last write of its reconcile was to {_described(*last)}" if last is not None else "")
             + "; a reconcile that changes a watched object at each run triggers itself: write only differences"
         )
+
+
+def _nothing() -> None:
+    """No write is observed yet."""
 
 
 def _described(resource: GroupResource, write: PendingWrite) -> str:
