@@ -223,6 +223,21 @@ def test_two_tools_on_one_file_see_each_others_writes(tmp_path: Path) -> None:
         assert watching.wait(100) == 130
 
 
+@pytest.mark.parametrize("before", [False, True], ids=["new tenant", "existing tenant"])
+def test_the_namespace_of_a_tool_exists_from_the_first_write_on(tmp_path: Path, before: bool) -> None:
+    storage = f"sqlite:{tmp_path}/prod.db"
+    if before:
+        Console(kit.Tool("other", kinds=[Todo], storage=storage)).output("create", "ns", "other")
+    prod = Console(kit.Tool("prod", kinds=[Todo], setup=todo_tool(tmp_path).setup, storage=storage, namespace="prod"))
+    words = ("create", "todo", "milk", "--set", "spec.text=milk")
+    if not before:
+        assert prod.output(*words, "--dry-run=server").endswith("created (server dry run)\n")
+        assert not (tmp_path / "prod.db").exists()
+    assert prod.output(*words) == "todo.todo.example.com/milk created\n"
+    assert prod.output("get", "todos", "-A", "-o", "jsonpath={.items[*].metadata.namespace}") == "prod"
+    assert prod.output("get", "ns", "prod", "-o", "name") == "namespace/prod\n"
+
+
 def test_a_reconciler_that_triggers_itself_is_reported_as_such(tmp_path: Path) -> None:
     def loops(manager: pt.Manager) -> None:
         async def reconcile(request: pt.Request) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from pilotage.meta.scalars import times
@@ -12,6 +12,7 @@ from pilotage.rest.response import Response, WatchEvent
 from pilotage.rest.transport import Transport, TransportWrapper
 
 if TYPE_CHECKING:
+    from pilotage.cluster import Cluster
     from pilotage.meta.models import Resource
     from pilotage.server.registry import Registry
     from pilotage.server.tables.table import TableWriter
@@ -45,6 +46,19 @@ class PrintingTransport(TransportWrapper):
         from pilotage.server.tables.table import TableWriter
 
         return TableWriter(await self._registry.describe(request), request.options.include_object)
+
+
+async def ensure_namespace(cluster: Cluster, name: str) -> None:
+    """Create the namespace of a tool if it does not exist, as a server does with `default`."""
+    from pilotage.errors import AlreadyExists, NotFound
+    from pilotage.meta.models import ObjectMeta
+    from pilotage.types.core.v1 import Namespace
+
+    try:
+        await cluster.client.get(Namespace, name)
+    except NotFound:
+        with suppress(AlreadyExists):  # another command creates it at the same time
+            await cluster.client.create(Namespace(metadata=ObjectMeta(name=name)))
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, supp
 
 from msgspec.structs import replace
 
+from pilotage.cli.kit.embedded import ensure_namespace
 from pilotage.cli.kit.tenancy import is_missing_file
 from pilotage.cluster import Cluster
 from pilotage.errors import RevisionConflict, StorageError
@@ -26,8 +27,11 @@ Open = Callable[[], Awaitable[Storage]]
 
 
 @asynccontextmanager
-async def new_tenant(url: str, tenant: str, kinds: Sequence[type[Resource]]) -> AsyncIterator[NewTenantStorage]:
-    """The storage of a URL as if the tenant existed, with its namespaces and the definitions of `kinds`."""
+async def new_tenant(
+    url: str, tenant: str, kinds: Sequence[type[Resource]], namespace: str = "default"
+) -> AsyncIterator[NewTenantStorage]:
+    """The storage of a URL as if the tenant existed, with its namespaces, that of the tool among them, and the
+    definitions of `kinds`."""
     async with AsyncExitStack() as exits:
 
         async def opened() -> Storage:
@@ -39,18 +43,20 @@ async def new_tenant(url: str, tenant: str, kinds: Sequence[type[Resource]]) -> 
             assert existing is not None
             return existing
 
-        contents = await _contents(tenant, kinds)
+        contents = await _contents(tenant, kinds, namespace)
         existing = None if is_missing_file(url) else await opened()
         memory = MemoryStorage() if existing is None else MemoryStorage(first_revision=existing.revision)
         most = _ETCD_OPERATIONS if url.startswith("etcd:") else MAX_COMMIT_OPERATIONS
         yield NewTenantStorage(memory, contents, opened if existing is None else found, most)
 
 
-async def _contents(tenant: str, kinds: Sequence[type[Resource]]) -> Sequence[Entry]:
+async def _contents(tenant: str, kinds: Sequence[type[Resource]], namespace: str) -> Sequence[Entry]:
     """What a tenant has before its first object."""
     memory = MemoryStorage()
     async with Cluster.embedded(memory, tenant=tenant) as cluster:
         await cluster.install(*kinds)
+        if namespace != "default":
+            await ensure_namespace(cluster, namespace)
     found = (await memory.list(prefix_of(tenant))).entries
     await memory.close()
     return found

@@ -191,6 +191,7 @@ class Tool:
             if storage is url and not writes:
                 return await run(await exits.enter_async_context(self._reading(url, options)), options)
             cluster = await exits.enter_async_context(self._open(storage, options))
+            await self._ensure_namespace(cluster, storage, command, options)
             session = await self._embedded_session(cluster, options)
 
             async def written() -> int:
@@ -233,7 +234,20 @@ class Tool:
             return _EMPTY
         from pilotage.cli.kit.newtenant import new_tenant
 
-        return await exits.enter_async_context(new_tenant(url, options.tenant, self._own_kinds))
+        return await exits.enter_async_context(new_tenant(url, options.tenant, self._own_kinds, self.namespace))
+
+    async def _ensure_namespace(
+        self, cluster: Cluster, storage: str | NewTenantStorage, command: Command, options: argparse.Namespace
+    ) -> None:
+        """Create the tool's own namespace for a command that may create objects in it. A new tenant has it already."""
+        from pilotage.cli.kit.tenancy import CREATORS
+
+        if self.namespace == "default" or command.name not in CREATORS or not isinstance(storage, str):
+            return
+        if storage is _EMPTY or options.dry_run == "none":
+            from pilotage.cli.kit.embedded import ensure_namespace
+
+            await ensure_namespace(cluster, self.namespace)
 
     def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
         """Run a command that reads a SQLite file and does not watch, without an event loop."""
