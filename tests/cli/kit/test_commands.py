@@ -265,3 +265,19 @@ def test_logs_are_those_of_the_object(todo: Console) -> None:
     assert lines
     assert all("Reconciled text=two" in line for line in lines)
     assert len(todo.output("logs", "todo", "eggs", "--tail", "1").splitlines()) == 1
+    assert todo.output("logs", "todo", "eggs", "--tail", "0") == ""
+    assert todo.output("logs", "todo", "eggs", "--tail", "1000").splitlines() == lines
+
+
+def test_logs_in_an_unknown_format_or_that_cannot_be_read_are_errors(todo: Console, tmp_path: Path) -> None:
+    todo.output("create", "todo", "milk", "--set", "spec.text=one")
+    refused = todo.run("logs", "todo/milk", "-o", "foo")
+    assert (refused.code, refused.errors) == (
+        1,
+        'error: unable to match a printer suitable for the output format "foo", allowed formats are: text,json\n',
+    )
+    log = tmp_path / "todo.db.log"
+    log.unlink()
+    log.mkdir()
+    refused = todo.run("logs", "todo/milk")
+    assert (refused.code, refused.errors) == (1, f"error: cannot read the log {log}: Is a directory\n")

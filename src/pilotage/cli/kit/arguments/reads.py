@@ -135,7 +135,7 @@ def add_events(parser: argparse.ArgumentParser) -> None:
 
 def add_logs(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "the object: TYPE NAME or TYPE/NAME")
-    parser.add_argument("--tail", type=count, default=0, metavar="N", help="only the last N lines (default: all)")
+    parser.add_argument("--tail", type=count, default=None, metavar="N", help="only the last N lines (default: all)")
     parser.add_argument(
         "--since", type=duration, default=0.0, metavar="TIME", help="only lines since this time ago, such as 5m or 2h"
     )

@@ -12,6 +12,7 @@ from typing import Any
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.logfile import older
 from pilotage.cli.kit.printers.ages import moment
+from pilotage.cli.kit.printers.table import escaped
 from pilotage.cli.kit.selection import selected
 from pilotage.cli.kit.session import CommandSession, name_of
 from pilotage.cli.terminal import DIM, RED, YELLOW
@@ -27,6 +28,11 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
             "the log of reconciles is kept for a storage (--storage sqlite:PATH or etcd://HOST:PORT) and not for a "
             "server: see the log of the program that reconciles there"
         )
+    if options.output not in ("", "text", "json"):
+        raise CommandError(
+            f'unable to match a printer suitable for the output format "{options.output}", allowed formats are: '
+            "text,json"
+        )
     chosen = selected(session, options.resources)
     if len(chosen) != 1 or not chosen[0].name:
         raise CommandError("give one object: TYPE NAME or TYPE/NAME")
@@ -41,7 +47,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
         and (line.get("controllerKind") in (None, mapping.gvk.kind))
         and (begin is None or moment(line.get("time")) >= begin)
     ]
-    for line in found[-options.tail :] if options.tail else found:
+    for line in found if options.tail is None else found[len(found) - min(options.tail, len(found)) :]:
         session.output.write(f"{_text(session, line) if options.output != 'json' else json.dumps(line)}\n")
     session.output.flush()
     if not found:
@@ -55,6 +61,8 @@ def _lines(path: str) -> Iterator[dict[str, Any]]:
             text = file.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             continue
+        except OSError as error:
+            raise CommandError(f"cannot read the log {file}: {error.strerror}") from error
         for line in text.splitlines():
             try:
                 document = json.loads(line)
@@ -71,4 +79,4 @@ def _text(session: CommandSession, line: dict[str, Any]) -> str:
     fields = " ".join(f"{key}={value_of(value)}" for key, value in line.items() if key not in _HIDDEN)
     time = session.output.styled(str(line.get("time") or ""), DIM)
     shown = session.output.styled(f"{level.upper():<7}", *([_STYLES[level]] if level in _STYLES else []))
-    return " ".join(part for part in (time, shown, str(line.get("message") or ""), fields) if part)
+    return " ".join(part for part in (time, shown, escaped(str(line.get("message") or "")), fields) if part)
