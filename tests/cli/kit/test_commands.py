@@ -220,6 +220,17 @@ def test_explain_has_the_docstrings_of_the_classes(filled: Console) -> None:
     assert filled.run("explain", "todos.spec.nothing").errors == 'error: field "nothing" does not exist\n'
 
 
+@pytest.mark.parametrize("name", ["todos.todo.example.com", "todos.v1.todo.example.com", "td.todo.example.com", "Todo"])
+def test_explain_takes_a_type_with_its_group(filled: Console, name: str) -> None:
+    assert filled.output("explain", f"{name}.spec.text") == filled.output("explain", "todos.spec.text")
+    assert filled.output("explain", name) == filled.output("explain", "todos")
+
+
+def test_explain_names_the_field_that_does_not_exist(filled: Console) -> None:
+    refused = filled.run("explain", "todos.todo.example.com.spec.colour")
+    assert (refused.code, refused.errors) == (1, 'error: field "colour" does not exist\n')
+
+
 def test_api_resources_are_those_of_the_tool(filled: Console) -> None:
     assert filled.output("api-resources", "--no-headers", "-o", "name").split() == [
         "events",

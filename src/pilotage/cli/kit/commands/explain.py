@@ -41,7 +41,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
 
 
 def _found(session: CommandSession, options: argparse.Namespace) -> tuple[RESTMapping, list[str]]:
-    name, *path = options.resource.split(".")
+    name, path = _split(session, options.resource)
     mappings = of_type(session, name)
     if options.api_version:
         try:
@@ -52,6 +52,19 @@ def _found(session: CommandSession, options: argparse.Namespace) -> tuple[RESTMa
     if not mappings:
         raise NoMatch(f'couldn\'t find resource for "{options.resource}" in {options.api_version}')
     return mappings[0], path
+
+
+def _split(session: CommandSession, text: str) -> tuple[str, list[str]]:
+    """The type, which may be `TYPE.GROUP` or `TYPE.VERSION.GROUP`, and the path of a field in it."""
+    words = text.split(".")
+    for end in range(len(words), 1, -1):
+        name = ".".join(words[:end])
+        try:
+            session.mapper.mapping_for(name)
+        except NoMatch:
+            continue
+        return name, words[end:]
+    return words[0], words[1:]
 
 
 def _inside(schema: Document, name: str) -> Document:
