@@ -231,6 +231,13 @@ def test_explain_names_the_field_that_does_not_exist(filled: Console) -> None:
     assert (refused.code, refused.errors) == (1, 'error: field "colour" does not exist\n')
 
 
+def test_an_error_lists_only_the_formats_that_the_command_has(filled: Console) -> None:
+    for words in (("create", "todo", "x", "--set", "spec.text=a"), ("events",)):
+        refused = filled.run(*words, "-o", "wide")
+        assert (refused.code, "wide," in refused.errors) == (1, False)
+    assert "name,wide,jsonpath" in filled.run("get", "todos", "-o", "foo").errors
+
+
 def test_api_resources_are_those_of_the_tool(filled: Console) -> None:
     assert filled.output("api-resources", "--no-headers", "-o", "name").split() == [
         "events",

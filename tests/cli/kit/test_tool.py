@@ -223,6 +223,12 @@ def test_two_tools_on_one_file_see_each_others_writes(tmp_path: Path) -> None:
         assert watching.wait(100) == 130
 
 
+def test_the_help_of_a_command_has_examples_with_a_type_of_the_tool(todo: Console) -> None:
+    helped = todo.run("get", "--help").output
+    assert "  todo get todos\n  todo get todos -o yaml -l team=a\n" in helped
+    assert "namespaces -o" not in helped
+
+
 @pytest.mark.parametrize("before", [False, True], ids=["new tenant", "existing tenant"])
 def test_the_namespace_of_a_tool_exists_from_the_first_write_on(tmp_path: Path, before: bool) -> None:
     storage = f"sqlite:{tmp_path}/prod.db"
@@ -236,6 +242,19 @@ def test_the_namespace_of_a_tool_exists_from_the_first_write_on(tmp_path: Path, 
     assert prod.output(*words) == "todo.todo.example.com/milk created\n"
     assert prod.output("get", "todos", "-A", "-o", "jsonpath={.items[*].metadata.namespace}") == "prod"
     assert prod.output("get", "ns", "prod", "-o", "name") == "namespace/prod\n"
+
+
+def test_an_error_of_several_lines_is_one_line_of_the_report(tmp_path: Path) -> None:
+    async def reconcile(request: pt.Request) -> None:
+        raise pt.TerminalError("first\n  second\nthird")
+
+    def fails(manager: pt.Manager) -> None:
+        pt.ControllerBuilder(manager).for_(Todo).complete(reconcile)
+
+    console = Console(kit.Tool("todo", kinds=[Todo], setup=fails, storage=f"sqlite:{tmp_path}/todo.db"))
+    ran = console.run("create", "todo", "milk", "--set", "spec.text=one")
+    assert (ran.code, len(ran.errors.splitlines())) == (5, 1)
+    assert "first second third" in ran.errors
 
 
 def test_a_reconciler_that_triggers_itself_is_reported_as_such(tmp_path: Path) -> None:

@@ -87,6 +87,7 @@ def test_objects_are_imported_backed_up_restored_and_exported(folder: Path, caps
     ("words", "complaint"),
     [
         (["backup", "sqlite:missing.db", "a"], "there is no storage sqlite:missing.db"),
+        (["backup", "sqlite:missing.db", "-"], "a backup is written to a file and not to standard output"),
         (["check", "memory:"], "belongs to its program"),
         (["restore", "missing", "sqlite:a.db"], "cannot read missing: No such file"),
         (["restore", "objects.yaml", "sqlite:a.db"], "objects.yaml is not an archive of a storage"),

@@ -131,8 +131,10 @@ class Tool:
         return root
 
     def _examples(self) -> str:
-        plural = next((kind.__resource__.plural for kind in self.kinds), "namespaces")
-        return examples(f"{self.name} get {plural}", f"{self.name} apply -f objects.yaml")
+        return examples(f"{self.name} get {self._plural()}", f"{self.name} apply -f objects.yaml")
+
+    def _plural(self) -> str:
+        return next((kind.__resource__.plural for kind in self.kinds), "namespaces")
 
     @property
     def _commands(self) -> dict[str, Command]:
@@ -143,7 +145,7 @@ class Tool:
         runs the one that was parsed."""
         for name in self._commands if names is None else names:
             command = self._commands[name]
-            parser = command.add_parser(subparsers)
+            parser = command.add_parser(subparsers, self._plural)
             self._add_place(parser, command)
             parser.set_defaults(run=partial(execute, self, command))
 

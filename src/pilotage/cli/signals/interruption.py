@@ -85,6 +85,6 @@ class Interruption:
 
 
 def listed(left: Sequence[str]) -> str:
-    """The first ones, and how many more there are."""
+    """The first ones, in one line, and how many more there are."""
     more = f"; and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
-    return "; ".join(left[:_SHOWN]) + more
+    return "; ".join(" ".join(each.split()) for each in left[:_SHOWN]) + more

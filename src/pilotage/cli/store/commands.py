@@ -27,6 +27,8 @@ _SQLITE = "sqlite:"
 
 
 async def backup(options: argparse.Namespace) -> None:
+    if str(options.file) == "-":
+        raise CommandError("a backup is written to a file and not to standard output: give its path")
     _check_there(options.storage)
     async with _open(options.storage) as storage:
         with reported(f"cannot create {options.file}"):

@@ -16,6 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+EXAMPLE = "namespaces"
+"""The type of the examples in help, which a tool replaces by a type of its own."""
+
 Add = Callable[[argparse.ArgumentParser], None]
 
 
@@ -37,10 +40,15 @@ class Command(Record):
     ) -> None:
         self._set(name, summary, description, examples, add, writes)
 
-    def add_parser(self, subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
-        """Add the command to a command line."""
+    def add_parser(
+        self,
+        subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+        plural: Callable[[], str] = lambda: EXAMPLE,
+    ) -> argparse.ArgumentParser:
+        """Add the command to a command line. `plural` returns the type that the examples of its help have; it is called
+        when that is printed."""
         program = subparsers._prog_prefix
-        parser: argparse.ArgumentParser = add_command(
+        parser: _ObjectsParser = add_command(
             subparsers,
             _ObjectsParser,
             self.name,
@@ -48,6 +56,7 @@ class Command(Record):
             description=self.description,
             epilog=examples(*(f"{program} {self.name} {each}".strip() for each in self.examples)),
         )
+        parser.plural = plural
         self.add(parser)
         return parser
 
@@ -55,6 +64,13 @@ class Command(Record):
 class _ObjectsParser(CommandParser):
     """Parses as kubectl does: arguments may stand before, between and after options, and a boolean flag may have a
     value, as in `--wait=false`. argparse accepts only one sequence of arguments, and no value."""
+
+    plural: Callable[[], str]
+
+    def format_help(self) -> str:
+        if self.epilog and EXAMPLE in self.epilog:
+            self.epilog = self.epilog.replace(EXAMPLE, self.plural())
+        return super().format_help()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         _check_text(self, args or ())

@@ -7,7 +7,7 @@ import argparse
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.watch import Watching
 from pilotage.cli.kit.printers.ages import interval, last_seen
-from pilotage.cli.kit.printers.output import printer_of
+from pilotage.cli.kit.printers.output import OBJECT_FORMATS, printer_of
 from pilotage.cli.kit.printers.table import Columns, cell_text
 from pilotage.cli.kit.selection import selected
 from pilotage.cli.kit.session import CommandSession
@@ -66,7 +66,7 @@ class _Events:
         self._session, self._options, self._wanted = session, options, wanted
         self._columns = Columns()
         self._headed = options.no_headers
-        self._printer = printer_of(options.output) if options.output else None
+        self._printer = printer_of(options.output, formats=OBJECT_FORMATS) if options.output else None
 
     def show(self, event: str, document: Document) -> None:
         if event != "DELETED" and self._wanted.has(document):

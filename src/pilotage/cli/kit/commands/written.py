@@ -21,11 +21,11 @@ class Report:
     """
 
     def __init__(self, session: CommandSession, options: argparse.Namespace) -> None:
-        from pilotage.cli.kit.printers.output import printer_of
+        from pilotage.cli.kit.printers.output import OBJECT_FORMATS, printer_of
 
         self._session = session
         self._suffix = DRY_RUN[getattr(options, "dry_run", "")]
-        self._printer = printer_of(options.output) if options.output else None
+        self._printer = printer_of(options.output, formats=OBJECT_FORMATS) if options.output else None
         self._separator = "---\n" if options.output == "yaml" else ""
         self._several = False
 

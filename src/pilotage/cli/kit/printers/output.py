@@ -27,6 +27,8 @@ FORMATS = (
     "custom-columns",
     "custom-columns-file",
 )
+OBJECT_FORMATS = tuple(name for name in FORMATS if name != "wide")
+"""Those of commands that print no table of the server."""
 Printer = Callable[[list["Document"], bool], str]
 """From objects, and whether they are a list, to text."""
 
@@ -35,8 +37,10 @@ def is_table(output: str) -> bool:
     return output in ("", "table", "wide")
 
 
-def printer_of(output: str, *, headers: bool = True, managed_fields: bool = False) -> Printer:
-    """The printer of a format that needs whole objects. Raises CommandError."""
+def printer_of(
+    output: str, *, headers: bool = True, managed_fields: bool = False, formats: Sequence[str] = FORMATS
+) -> Printer:
+    """The printer of a format that needs whole objects. Raises CommandError, with the `formats` of the command."""
     name, _, argument = output.partition("=")
     shown: Callable[[Document], Document] = (lambda one: one) if managed_fields else without_managed_fields
     match name:
@@ -50,7 +54,7 @@ def printer_of(output: str, *, headers: bool = True, managed_fields: bool = Fals
                 raise CommandError(_NO_ARGUMENT["custom-columns" if name.startswith("custom") else "jsonpath"])
             return _with_argument(name, argument, headers, shown)
     raise CommandError(
-        f'unable to match a printer suitable for the output format "{output}", allowed formats are: {",".join(FORMATS)}'
+        f'unable to match a printer suitable for the output format "{output}", allowed formats are: {",".join(formats)}'
     )
 
 
