@@ -7,8 +7,8 @@ import os
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -17,6 +17,8 @@ import pytest
 from pilotage.errors import StorageBroken, StorageError
 from pilotage.storage import Delete, Put, open_storage
 from pilotage.storage.sqlite import SqliteStorage
+from pilotage.storage.sqlite.file import exists
+from tests.users import no_superuser
 
 Contents = tuple[int, int, list[tuple[str, bytes, int, int]], list[tuple[str, int, bool]]]
 
@@ -36,10 +38,57 @@ async def test_a_folder_that_may_not_be_created_is_named_with_the_one_that_refus
     folder = os.path.dirname(path)
     os.chmod(folder, 0o555)
     wanted = f"the folder {folder}/missing cannot be created: Permission denied; check the owner and mode of {folder},"
-    with _no_superuser(path), pytest.raises(StorageError, match=re.escape(wanted)):
+    with no_superuser(path), pytest.raises(StorageError, match=re.escape(wanted)):
         await SqliteStorage.open(f"{folder}/missing/deeper/test.db")
     os.chmod(folder, 0o755)
     assert os.listdir(folder) == []
+
+
+@pytest.mark.parametrize("end", ["/", "/.", "/.."])
+async def test_the_path_of_a_folder_is_refused_by_reads_and_writes(tmp_path: Path, end: str) -> None:
+    path = f"{tmp_path}/new{end}"
+    wanted = re.escape(f"{path} is the path of a folder; give that of a file, such as {tmp_path}/new{end}")
+    with pytest.raises(StorageError, match=wanted):
+        exists(path)
+    with pytest.raises(StorageError, match=wanted):
+        await SqliteStorage.open(path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_exists_by_the_path_that_opens_it(tmp_path: Path) -> None:
+    (tmp_path / "real.db").touch()
+    (tmp_path / "link.db").symlink_to("real.db")
+    (tmp_path / "dangling.db").symlink_to("missing.db")
+    found = [exists(f"{tmp_path}/{name}") for name in ("real.db", "link.db", "missing/../real.db")]
+    assert found == [True, True, True]
+    assert [exists(f"{tmp_path}/{name}") for name in ("missing.db", "dangling.db", "missing/a.db")] == [False] * 3
+
+
+def test_a_file_that_cannot_be_reached_is_an_error_with_the_cause(tmp_path: Path) -> None:
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    (tmp_path / "file").touch()
+    with pytest.raises(
+        StorageError, match=r"/one cannot be opened: Too many levels of symbolic links; check its links"
+    ):
+        exists(f"{tmp_path}/one")
+    with pytest.raises(
+        StorageError, match=r"/file/a.db cannot be opened: Not a directory; a part of its path is a file"
+    ):
+        exists(f"{tmp_path}/file/a.db")
+    with pytest.raises(StorageError, match="cannot be opened: File name too long; check its path"):
+        exists(f"{tmp_path}/{'a' * 300}.db")
+
+
+def test_a_file_in_a_folder_that_may_not_be_searched_is_an_error_with_the_cause(path: str) -> None:
+    closed = os.path.join(os.path.dirname(path), "closed")
+    os.mkdir(closed, 0o700)
+    wanted = f"{closed}/a.db cannot be opened: Permission denied; check the owner and mode of its folders"
+    with no_superuser(path):
+        if os.stat(closed).st_uid == os.geteuid():
+            os.chmod(closed, 0)
+        with pytest.raises(StorageError, match=re.escape(wanted)):
+            exists(f"{closed}/a.db")
 
 
 async def test_folder_is_no_file(tmp_path: Path) -> None:
@@ -51,7 +100,7 @@ async def test_read_only_file_is_refused(path: str) -> None:
     await _made(path)
     os.chmod(path, 0o444)
     before = _files(path)
-    with _no_superuser(path), pytest.raises(StorageError, match=r"test.db cannot be written \(Permission denied\)"):
+    with no_superuser(path), pytest.raises(StorageError, match=r"test.db cannot be written \(Permission denied\)"):
         await SqliteStorage.open(path)
     assert _files(path) == before
 
@@ -59,7 +108,7 @@ async def test_read_only_file_is_refused(path: str) -> None:
 async def test_read_only_folder_is_refused(path: str) -> None:
     folder = os.path.dirname(path)
     os.chmod(folder, 0o555)
-    with _no_superuser(path), pytest.raises(StorageError, match=r"cannot be written \(Permission denied\)"):
+    with no_superuser(path), pytest.raises(StorageError, match=r"cannot be written \(Permission denied\)"):
         await SqliteStorage.open(path)
     os.chmod(folder, 0o755)
     assert os.listdir(folder) == []
@@ -255,32 +304,6 @@ def _replace(path: str, contents: bytes) -> None:
     for suffix in ("-wal", "-shm"):
         Path(path + suffix).unlink(missing_ok=True)
     Path(path).write_bytes(contents)
-
-
-@contextmanager
-def _no_superuser(path: str) -> Iterator[None]:
-    """Permissions do not apply to the superuser, so become another user for a moment."""
-    if os.geteuid() != 0:
-        yield
-        return
-    nobody = 65534
-    folder = Path(path).parent
-    opened: list[tuple[Path, int]] = []
-    for parent in folder.parents:
-        mode = parent.stat().st_mode & 0o7777
-        if mode & 0o011 != 0o011:
-            opened.append((parent, mode))
-            parent.chmod(mode | 0o011)
-    folder_mode = folder.stat().st_mode & 0o7777
-    folder.chmod(folder_mode | 0o055)
-    os.seteuid(nobody)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-        folder.chmod(folder_mode)
-        for parent, mode in opened:
-            parent.chmod(mode)
 
 
 def _text(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,28 @@ def test_a_read_creates_no_file(todo: Console, command: str, tmp_path: Path) -> 
     ran = todo.run(*command.split(), "--tenant", "team-x")
     assert (ran.code, "the storage is empty" in ran.errors) == (3, True)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["get todos", "get todos -w", "describe todos", "events", "create todo milk"])
+def test_a_storage_that_cannot_be_reached_is_not_an_empty_one(todo: Console, command: str, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
+    for path, cause in (
+        ("loop", "Too many levels of symbolic links"),
+        ("file/a.db", "Not a directory"),
+        ("new/", "is the path of a folder"),
+    ):
+        ran = todo.run(*command.split(), "--storage", f"sqlite:{tmp_path}/{path}")
+        assert (ran.code, ran.output, cause in ran.errors) == (1, "", True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "loop"]
+
+
+def test_the_pilotage_command_does_not_find_an_empty_storage_where_it_cannot_look(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    url = f"sqlite:{tmp_path}/file/a.db"
+    for words in (["get", "todos", "--storage", url], ["store", "check", url], ["tenants", "list", "--storage", url]):
+        ran = captured(partial(main, words))
+        assert (ran.code, ran.output, "Not a directory" in ran.errors) == (1, "", True)
 
 
 FAILING = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.exits import NoTenant
@@ -61,9 +60,14 @@ async def has_tenant(storage: Storage, tenant: str) -> bool:
 
 
 def is_missing_file(url: str) -> bool:
-    """Whether a storage is a SQLite file that does not exist."""
+    """Whether a storage is a SQLite file that does not exist. Raises StorageError if that cannot be found out: a file
+    that cannot be reached is not an empty storage."""
     scheme, _, path = url.partition(":")
-    return scheme == "sqlite" and bool(path) and not os.path.exists(os.path.expanduser(path))
+    if scheme != "sqlite" or not path:
+        return False
+    from pilotage.storage.sqlite.file import exists
+
+    return not exists(path)
 
 
 def check_exists(url: str) -> None:

@@ -6,6 +6,7 @@ file that is refused is not changed.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import zlib
@@ -43,12 +44,25 @@ CREATE TABLE log (
 """
 
 
+def exists(path: str) -> bool:
+    """Whether there is a file. Raises StorageError where that cannot be found out: a folder that may not be searched, a
+    file in the place of a folder, links that lead to each other."""
+    resolved = _real_path(path)
+    try:
+        os.stat(resolved)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _unreachable(resolved, error) from error
+    return True
+
+
 def resolve(path: str) -> str:
     """The path without links and tilde. A missing folder is created.
 
     Raises StorageError where no file can be, or may not be written.
     """
-    resolved = os.path.realpath(os.path.expanduser(path))
+    resolved = _real_path(path)
     folder = os.path.dirname(resolved)
     _create_folder(folder)
     if os.path.lexists(resolved):
@@ -143,6 +157,25 @@ def sync(path: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _real_path(path: str) -> str:
+    """The path without links and tilde. Raises StorageError for one that ends as that of a folder does: without its end
+    it would be the path of a file, which another command would not find."""
+    if os.path.basename(path) in ("", ".", ".."):
+        example = os.path.join(path, "demo.db")
+        raise StorageError(f"{path} is the path of a folder; give that of a file, such as {example}")
+    return os.path.realpath(os.path.expanduser(path))
+
+
+def _unreachable(path: str, error: OSError) -> StorageError:
+    """The error for a path at which the system does not show whether there is a file."""
+    advice = {
+        errno.EACCES: "check the owner and mode of its folders",
+        errno.ELOOP: "check its links",
+        errno.ENOTDIR: "a part of its path is a file and not a folder",
+    }.get(error.errno or 0, "check its path")
+    return StorageError(f"{path} cannot be opened: {error.strerror or error}; {advice}")
 
 
 def _create_folder(folder: str) -> None:
