@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401 - asyncio loads it on use, and the other user may not read Python's folder
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -108,6 +108,7 @@ from pilotage.errors import StorageBroken as StorageBroken
 from pilotage.errors import StorageBusy as StorageBusy
 from pilotage.errors import StorageError as StorageError
 from pilotage.errors import StorageFull as StorageFull
+from pilotage.errors import StorageReadOnly as StorageReadOnly
 from pilotage.errors import StorageUnavailable as StorageUnavailable
 from pilotage.errors import Timeout as Timeout
 from pilotage.errors import TooManyRequests as TooManyRequests

@@ -22,6 +22,8 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "K17": (
         "storage/test_sqlite.py::test_two_processes_talk_through_one_file",
         "storage/test_sqlite_direct.py::test_who_holds_the_lock_is_named",
+        "storage/test_sqlite_readonly.py::test_a_read_only_file_is_read_and_commits_are_refused",
+        "storage/test_sqlite_readonly.py::test_commits_of_a_writer_are_seen",
     ),
     "K18": (
         "storage/test_conformance.py::test_storage_conforms",

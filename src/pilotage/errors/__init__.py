@@ -36,6 +36,7 @@ PilotageError
     ├── Compacted            the revision is no longer kept
     ├── FutureRevision       the revision has not happened yet
     ├── StorageFull          no space left: nothing was written
+    ├── StorageReadOnly      it may be read only: nothing was written
     ├── StorageBusy          another process holds the lock: nothing was written, try again later
     ├── StorageUnavailable   no server answers: try again later
     └── StorageBroken        corrupt, foreign, newer or failed: further writes are refused
@@ -390,6 +391,13 @@ class StorageFull(StorageError):
     space."""
 
     public_reason = "the storage is full: creates and updates are refused; delete objects, or free disk space"
+    """What readiness shows."""
+
+
+class StorageReadOnly(StorageError):
+    """This process may read the storage, and not write to it. Nothing was written; reads continue."""
+
+    public_reason = "the storage is read-only: creates, updates and deletes are refused"
     """What readiness shows."""
 
 

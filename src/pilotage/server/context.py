@@ -17,6 +17,7 @@ from pilotage.errors import (
     StorageBroken,
     StorageBusy,
     StorageFull,
+    StorageReadOnly,
     StorageUnavailable,
     Timeout,
 )
@@ -173,7 +174,7 @@ class RegistryContext:
                 raise RequestTooLarge(f"Request entity too large: {size}")
         try:
             return await self.storage.commit(*operations)
-        except (StorageFull, StorageBusy) as error:
+        except (StorageFull, StorageBusy, StorageReadOnly) as error:
             raise ServiceUnavailable(f"the object was not stored: {error}") from error
         except StorageUnavailable as error:
             raise _unavailable(error) from error

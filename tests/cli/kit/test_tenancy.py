@@ -12,6 +12,7 @@ import pilotage as pt
 from pilotage.cli import kit, main
 from pilotage.storage import open_storage
 from tests.cli.kit.tools import Console, Todo, TodoWebhook, captured, todo_tool
+from tests.users import no_superuser
 
 UNKNOWN = 'error: there is no tenant "team-x"; there are: team-a. The commands create and apply create a tenant\n'
 COMMANDS = (
@@ -161,3 +162,18 @@ def test_the_pilotage_command_creates_no_tenant_either(team: Console) -> None:
     assert captured(lambda: main(["create", "namespace", "shop", "--dry-run=client", *place])).code == 0
     assert "NotFound" in captured(lambda: main(["delete", "namespace", "zz", *place[:2]])).errors
     assert tenants(team) == "team-a\n"
+
+
+def test_a_read_only_storage_is_read_and_not_written(todo: Console, tmp_path: Path) -> None:
+    todo.output("create", "todo", "milk", "--set", "spec.text=a", "--no-reconcile")
+    path = tmp_path / "todo.db"
+    path.chmod(0o444)
+    todo.run("get", "todos", "--sort-by=.spec.text")  # what is imported on use is loaded before the user changes
+    todo.run("create", "todo", "milk", "--set", "spec.text=a", "--no-reconcile")
+    before = path.read_bytes()
+    with no_superuser(str(path)):
+        read = [todo.output("get", "todos", *more).split()[3:5] for more in ((), ("--sort-by=.spec.text",))]
+        ran = todo.run("create", "todo", "bread", "--set", "spec.text=b", "--no-reconcile")
+    assert read == [["milk", "a"]] * 2
+    assert (ran.code, f"{path} is read-only: {path} cannot be written" in ran.errors) == (1, True)
+    assert path.read_bytes() == before

@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 
 import apsw
 
-from pilotage.errors import StorageBroken, StorageError
+from pilotage.errors import StorageBroken, StorageError, StorageReadOnly
 
 from .errors import damaged, translate
 from .formats import FORMAT_NEEDS, newest_format, refuse_newer, upgrade
@@ -60,7 +60,7 @@ def exists(path: str) -> bool:
 def resolve(path: str) -> str:
     """The path without links and tilde. A missing folder is created.
 
-    Raises StorageError where no file can be, or may not be written.
+    Raises StorageError where no file can be, or where it may be neither read nor created.
     """
     resolved = _real_path(path)
     folder = os.path.dirname(resolved)
@@ -68,11 +68,30 @@ def resolve(path: str) -> str:
     if os.path.lexists(resolved):
         if not stat.S_ISREG(os.stat(resolved).st_mode):
             raise StorageError(f"{resolved} is not a file")
-        if not os.access(resolved, os.R_OK | os.W_OK, effective_ids=_EFFECTIVE):
-            raise PermissionError(13, "Permission denied", resolved)
+        if not os.access(resolved, os.R_OK, effective_ids=_EFFECTIVE):
+            raise StorageError(f"{resolved} cannot be read (Permission denied): check its owner and mode")
     elif not os.access(folder, os.W_OK | os.X_OK, effective_ids=_EFFECTIVE):
         raise PermissionError(13, "Permission denied", folder)
     return resolved
+
+
+def read_only(path: str) -> StorageReadOnly | None:
+    """The error of a commit, if the file can be read and not written: it, a file beside it, or their folder.
+
+    All of them are needed for a write. A missing file can be written where it can be created.
+    """
+    if not os.path.exists(path):
+        return None  # it is created, or that fails
+    folder = os.path.dirname(path)
+    for file in (path, f"{path}-lock", f"{path}-wal", f"{path}-shm"):
+        place = file if os.path.lexists(file) else folder
+        if not os.access(place, os.W_OK | (os.X_OK if place is folder else os.R_OK), effective_ids=_EFFECTIVE):
+            cause = "Read-only file system" if os.statvfs(folder).f_flag & os.ST_RDONLY else "Permission denied"
+            return StorageReadOnly(
+                f"{path} is read-only: {place} cannot be written ({cause}). Nothing was written; check the owner and "
+                "mode of the file, of those beside it (-lock, -wal, -shm), and of their folder"
+            )
+    return None
 
 
 def mode_of(path: str) -> int:
@@ -87,6 +106,17 @@ def refuse_foreign(path: str) -> None:
     """Refuse a file that is not a storage of this version. Needs no lock: a storage is complete when it appears."""
     if os.path.exists(path) and os.stat(path).st_size > 0:
         _check_header(path)
+
+
+def refuse_unprepared(path: str) -> None:
+    """Refuse a file that cannot be read without being changed first. Raises StorageError."""
+    if os.stat(path).st_size == 0:
+        raise StorageReadOnly(f"{path} is empty and read-only: it has no data, and none can be written to it")
+    if (found := _check_header(path)) < newest_format():
+        raise StorageReadOnly(
+            f"{path} has format {found}, which is upgraded to format {newest_format()} before it is read, and the file "
+            "is read-only: open it once as a user who may write to it"
+        )
 
 
 def prepare(path: str, lock: LockFile, first_revision: int = 1) -> None:
@@ -111,21 +141,31 @@ def connect(path: str) -> apsw.Connection:
     """
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX)
     try:
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-        connection.set_busy_timeout(_BUSY_MILLISECONDS)
+        settings(connection)
         connection.wal_autocheckpoint(0)
-        for name, value in (("synchronous", "FULL"), ("trusted_schema", 0), ("cell_size_check", 1)):
-            connection.pragma(name, value)
+        connection.pragma("synchronous", "FULL")
         if connection.pragma("journal_mode") != "wal":
             raise damaged(path, "it is not in WAL mode")
-        # The header that was checked before may be older than the WAL, in which an upgrade was committed.
-        refuse_newer(path, int(connection.pragma("user_version")), "of the version that wrote it")
+        check_format(connection, path)
     except BaseException as error:
         failure = translate(error, path, connection.system_errno) if isinstance(error, apsw.Error) else error
         connection.close()
         raise failure from None
     return connection
+
+
+def settings(connection: apsw.Connection) -> None:
+    """What every connection has: nothing in the file is trusted, and closing it moves nothing."""
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.set_busy_timeout(_BUSY_MILLISECONDS)
+    connection.pragma("trusted_schema", 0)
+    connection.pragma("cell_size_check", 1)
+
+
+def check_format(connection: apsw.Connection, path: str) -> None:
+    """The header that was checked before may be older than the WAL, in which an upgrade was committed."""
+    refuse_newer(path, int(connection.pragma("user_version")), "of the version that wrote it")
 
 
 def meta_checksum(name: str, value: str) -> int:

@@ -66,7 +66,7 @@ class SQLiteWriter:
         self._history = history
         self._deliver = deliver
         self._logs = logs
-        self._broken: StorageBroken | None = None
+        self._refusal: StorageError | None = file.read_only  # the error of commits: it is read-only, or broken
         self._busy = False  # whether the last attempt to get the lock failed
         self._full = False  # whether it was logged that the disk is full
         self._garbage: deque[tuple[int, str]] = deque()  # removed in this order and without a gap, see `_catch_up`
@@ -81,11 +81,13 @@ class SQLiteWriter:
         with self._log.transaction(write=False):
             self._log.check()
             self._restore()
+        if self._history.revision < durable:
+            raise shortened(self._log.path, self._lock.path, self._history.revision, durable)
+        if self._refusal is not None:  # it is read-only
+            return
         self._files.remember()
         with self._log.errors():
             sync_wal(self._log.path)
-        if self._history.revision < durable:
-            raise shortened(self._log.path, self._lock.path, self._history.revision, durable)
         with self._lock.held():
             self._lock.reached = max(self._lock.reached, self._history.revision)
             self._lock.durable = max(self._lock.durable, self._history.revision)
@@ -117,8 +119,10 @@ class SQLiteWriter:
             try:
                 self.serve(jobs)
             except Exception as error:  # a bug in this module must not leave a caller waiting without end
-                self._broken = self._broken or StorageBroken(f"{self._log.path}: the storage thread failed: {error!r}")
-                self._send([(job.future, _copy(self._broken)) for job in jobs if job and job.future])
+                self._refusal = self._refusal or StorageBroken(
+                    f"{self._log.path}: the storage thread failed: {error!r}"
+                )
+                self._send([(job.future, _copy(self._refusal)) for job in jobs if job and job.future])
         self.close()
 
     def _take(self) -> list[Job]:
@@ -136,7 +140,7 @@ class SQLiteWriter:
 
     def serve(self, jobs: Sequence[Job]) -> None:
         """Do these jobs; their outcomes are delivered."""
-        if self._lock.full and not self._broken:
+        if self._lock.full and not self._refusal:
             self._reclaim_space()
         commits = [job for job in jobs if isinstance(job, CommitJob) and not job.future.cancelled()]
         if commits:
@@ -154,7 +158,7 @@ class SQLiteWriter:
             elif isinstance(job, ShrinkJob):
                 self._shrink(job)
         self._bound_history()
-        if self._log.checkpoint_due() and not self._broken:
+        if self._log.checkpoint_due() and not self._refusal:
             self._checkpoint()
 
     def _commit(self, jobs: Sequence[CommitJob]) -> None:
@@ -209,8 +213,8 @@ class SQLiteWriter:
         two overwrite each other's commits. It needs the lock to write, so while we hold the lock nothing is lost yet,
         and what we wrote before the second check is only acknowledged if that check succeeds.
         """
-        if self._broken:
-            raise _copy(self._broken)
+        if self._refusal:
+            raise _copy(self._refusal)
         with self._lock.held():
             if self._busy:
                 self._info("Storage lock is free again", lock=self._lock.path)
@@ -280,13 +284,13 @@ class SQLiteWriter:
     def _bound_history(self) -> None:
         """Compact the oldest commits if the history takes too many bytes."""
         overdue = self._history.overdue()
-        if overdue and not self._broken:
+        if overdue and not self._refusal:
             # The disk may be full, or the lock held for too long: the next commit tries again.
             with suppress(StorageError):
                 self._free(lambda: self._compact_at(overdue))
 
     def _check(self, job: CheckJob) -> None:
-        error: StorageError | None = self._broken
+        error: StorageError | None = self._refusal
         try:
             self._files.check()
             self._lock.check()
@@ -368,7 +372,7 @@ class SQLiteWriter:
             if self._to_sweep():
                 self._sweep()
         try:
-            if self._broken or self._files.missing():
+            if self._refusal or self._files.missing():
                 self._log.close(tidy=False)
             else:
                 with self._lock.held():
@@ -426,8 +430,8 @@ class SQLiteWriter:
         if isinstance(error, StorageBusy) and not self._busy:
             self._busy = True
             self._error("Storage is locked", error=error)
-        if isinstance(error, StorageBroken) and not self._broken:
-            self._broken = error
+        if isinstance(error, StorageBroken) and not self._refusal:
+            self._refusal = error
             self._error("Storage is broken", error=error)
             self._save_commits()
 
