@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from pilotage.cli import main
@@ -146,7 +148,7 @@ def test_a_check_names_every_problem(folder: Path, capsys: pytest.CaptureFixture
     assert "5 problems in" in captured.err
 
 
-def _damage(path: str) -> None:
+def _damage(path: str, names: str = "acde") -> None:
     """Objects that no server would store, with right checksums."""
     from pilotage.storage.interface import Entry, Event
     from pilotage.storage.sqlite.replay import rows_of
@@ -163,6 +165,7 @@ def _damage(path: str) -> None:
         events = tuple(
             Event(place + name, revision, Entry(place + name, value, revision, revision), None)
             for name, value in values.items()
+            if name in names
         )
         log.insert(rows_of([events]))
     log.close(tidy=True)
@@ -186,3 +189,77 @@ def test_a_file_shrinks_when_its_data_is_gone(folder: Path, capsys: pytest.Captu
     _store("shrink", "sqlite:a.db")
     assert (folder / "a.db").stat().st_size < 200_000
     _store("check", "sqlite:a.db")
+
+
+def _spoil(path: Path, *names: str) -> None:
+    """Change the values of objects, as a failing disk does."""
+    with closing(apsw.Connection(str(path))) as database:
+        for name in names:
+            database.execute("UPDATE log SET value = CAST(value || ' ' AS BLOB) WHERE key LIKE ?", (f"%/{name}",))
+
+
+def test_a_check_lists_all_damage_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml")
+    _spoil(folder / "a.db", "w", "s")
+    before = (folder / "a.db").read_bytes()
+    capsys.readouterr()
+    assert main(["store", "check", "sqlite:a.db"]) == 1
+    captured = capsys.readouterr()
+    for key in ("/default/example.com/widgets/team/w", "/default/core/secrets/team/s"):
+        assert f"{key}: the row of revision" in captured.out
+    assert "problems in" in captured.err
+    assert (folder / "a.db").read_bytes() == before
+
+
+def test_a_check_prints_a_hundred_problems_and_counts_the_others(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml")
+    _spoil(folder / "a.db", "%")
+    capsys.readouterr()
+    assert main(["store", "check", "sqlite:a.db"]) == 1
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert (len(lines), last.startswith("and "), last.endswith(" more problems")) == (100, True, True)
+
+
+def test_what_can_be_read_of_a_damaged_file_is_exported_and_imported(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml")
+    _spoil(folder / "a.db", "s")
+    before = (folder / "a.db").read_bytes()
+    assert main(["store", "export", "sqlite:a.db"]) == 1
+    capsys.readouterr()
+    assert main(["store", "export", "sqlite:a.db", "--skip-damaged"]) == 1
+    captured = capsys.readouterr()
+    assert "left out: /default/core/secrets/team/s" in captured.err
+    assert "1 entries were left out, 3 objects were exported. Nothing was changed in it" in captured.err
+    assert (folder / "a.db").read_bytes() == before
+    (folder / "rest.yaml").write_text(captured.out)
+    _store("import", "sqlite:b.db", "rest.yaml")
+    capsys.readouterr()
+    _store("export", "sqlite:b.db", "--skip-damaged")
+    assert capsys.readouterr().out == captured.out
+
+
+def test_objects_whose_definition_is_damaged_are_exported_as_they_are_stored(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml")
+    _spoil(folder / "a.db", "widgets.example.com")
+    capsys.readouterr()
+    assert main(["store", "export", "sqlite:a.db", "--skip-damaged", "-n", "team"]) == 1
+    captured = capsys.readouterr()
+    assert "kind: Widget" in captured.out
+    assert "uid" not in captured.out
+    assert "left out: /default/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com" in captured.err
+
+
+def test_an_object_that_is_not_json_is_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml")
+    _damage(str(folder / "a.db"), "d")
+    capsys.readouterr()
+    assert main(["store", "export", "sqlite:a.db", "--skip-damaged"]) == 1
+    captured = capsys.readouterr()
+    assert "left out: /default/core/configmaps/nowhere/d" in captured.err
+    assert "kind: Widget" in captured.out

@@ -76,7 +76,7 @@ def _add_check(commands: Any) -> None:
         commands,
         "check",
         "check a storage and every object in it",
-        "Check the file, its checksums and every object. Exit code 1 if something is wrong.",
+        "Check the file, its checksums and every object, and list what is wrong. Exit code 1 if something is.",
         "pilotage store check sqlite:demo.db",
     )
     _add_storage(command)
@@ -96,6 +96,11 @@ def _add_export(commands: Any) -> None:
     placeflags.add_tenant(command, default="default")
     placeflags.add_encryption_keys(command)
     command.add_argument("-n", "--namespace", default="", metavar="NAME", help="only objects of this namespace")
+    command.add_argument(
+        "--skip-damaged",
+        action="store_true",
+        help="export what can be read of a damaged SQLite file; list the rest on standard error, and exit with code 1",
+    )
 
 
 def _add_import(commands: Any) -> None:

@@ -28,7 +28,7 @@ async def problems(storage: Storage, entries: Sequence[Entry]) -> AsyncIterator[
                 continue
             if found is None or found.value.startswith(MARK):
                 continue
-        problem, document = _read(found or entry)
+        problem, document = read_entry(found or entry)
         if problem:
             yield f"{entry.key}: {problem}"
         elif document is not None:
@@ -37,7 +37,7 @@ async def problems(storage: Storage, entries: Sequence[Entry]) -> AsyncIterator[
         yield problem
 
 
-def _read(entry: Entry) -> tuple[str, dict[str, Any] | None]:
+def read_entry(entry: Entry) -> tuple[str, dict[str, Any] | None]:
     """What is wrong with an entry, or its object. Internal data of the server has no object."""
     parts = entry.key.split("/")
     if not entry.value or len(parts) < 5 or parts[2] in _INTERNAL:

@@ -13,17 +13,22 @@ from pilotage.cli.kit.tenancy import check_exists
 from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.store.check import problems
 from pilotage.cli.store.objects import apply_objects, export_objects
+from pilotage.cli.store.readable import export_readable, in_memory
 from pilotage.cli.terminal import GREEN, standard_error, standard_output
 from pilotage.cluster.cluster import Cluster
+from pilotage.errors import StorageBroken, StorageError
 from pilotage.meta.text import yamltext
 from pilotage.server.encryption import encrypted
 from pilotage.server.loops.rounds import EVENTS
 from pilotage.server.strategies.events import LIFETIME
-from pilotage.storage import Storage, open_storage, url_without_password
+from pilotage.storage import Snapshot, Storage, open_storage, url_without_password
 from pilotage.storage.archive import read_archive, restore_archive, write_archive
 from pilotage.storage.sqlite import SqliteStorage
+from pilotage.storage.sqlite.salvage import Salvaged, salvage
 
 _SQLITE = "sqlite:"
+_MOST_PROBLEMS = 100
+"""The problems that a check prints; the others are counted."""
 
 
 async def backup(options: argparse.Namespace) -> None:
@@ -61,13 +66,19 @@ def _lifetime(key: str) -> int:
 
 async def check(options: argparse.Namespace) -> int:
     _check_there(options.storage)
-    async with _open(options.storage) as storage:
-        readable = encrypted(storage, options.encryption_keys) if options.encryption_keys else storage
-        snapshot = await storage.list("")
-        found = [problem async for problem in problems(readable, snapshot.entries)]
+    found: list[str] = []
+    try:
+        async with _open(options.storage) as storage:
+            snapshot = await _check_objects(storage, options, found)
+    except StorageBroken as error:
+        readable = _salvaged(options.storage, error)
+        found += readable.damage
+        snapshot = await _check_objects(await in_memory(readable), options, found)
     output = standard_output()
-    for problem in found:
+    for problem in found[:_MOST_PROBLEMS]:
         output.line(problem)
+    if len(found) > _MOST_PROBLEMS:
+        output.line(f"and {len(found) - _MOST_PROBLEMS:,} more problems")
     if found:
         raise CommandError(
             f"{url_without_password(options.storage)}: {len(found)} problems in {len(snapshot.entries)} entries"
@@ -76,12 +87,54 @@ async def check(options: argparse.Namespace) -> int:
     return 0
 
 
+async def _check_objects(storage: Storage, options: argparse.Namespace, found: list[str]) -> Snapshot:
+    readable = encrypted(storage, options.encryption_keys) if options.encryption_keys else storage
+    snapshot = await storage.list("")
+    found += [problem async for problem in problems(readable, snapshot.entries)]
+    return snapshot
+
+
+def _salvaged(url: str, error: StorageBroken) -> Salvaged:
+    """What can be read of a damaged file; raises the error of its opening if that is nothing."""
+    if not url.startswith(_SQLITE):
+        raise error
+    try:
+        found = salvage(url.removeprefix(_SQLITE))
+    except StorageError:
+        raise error from None
+    if not found.damage:
+        raise error
+    return found
+
+
 async def export(options: argparse.Namespace) -> None:
     _check_there(options.storage)
+    if options.skip_damaged:
+        await _export_readable(options)
+        return
     async with _cluster(options) as cluster:
         documents = await export_objects(cluster.client, options.namespace)
     if documents:
         standard_output().line(yamltext.write_all(documents).rstrip("\n"))
+
+
+async def _export_readable(options: argparse.Namespace) -> None:
+    """Export what a file has that can be read. Raises CommandError if there is anything else in it."""
+    url = options.storage
+    if not url.startswith(_SQLITE):
+        raise CommandError(f"{url_without_password(url)}: --skip-damaged is for a SQLite file; etcd checks its data")
+    found = salvage(url.removeprefix(_SQLITE))
+    documents, unreadable = await export_readable(found, options.tenant, options.namespace, options.encryption_keys)
+    if documents:
+        standard_output().line(yamltext.write_all(documents).rstrip("\n"))
+    errors = standard_error()
+    for line in (*found.damage, *(f"left out: {key}" for key in (*found.lost, *unreadable))):
+        errors.line(line)
+    if found.damage or unreadable:
+        raise CommandError(
+            f"{url} is damaged: {len(found.lost) + len(unreadable)} entries were left out, {len(documents)} objects "
+            "were exported. Nothing was changed in it"
+        )
 
 
 async def import_objects(options: argparse.Namespace) -> None:

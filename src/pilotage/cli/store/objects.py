@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from pilotage.cli.applying import ObjectApplier
 from pilotage.cli.manifestfiles import Manifest
+from pilotage.cli.store.check import read_entry
 from pilotage.client.client import Client
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.server.strategies.core.namespaces import SYSTEM_NAMESPACES
+from pilotage.storage.interface import Entry
 
 FIELD_OWNER = "pilotage-import"
 _FIRST = (
@@ -50,6 +52,18 @@ async def export_objects(client: Client, namespace: str = "") -> list[Document]:
                 document = dict(item.document)
                 if not _comes_with_a_cluster(document):
                     found.append(_portable(document))
+    return sorted(found, key=_order)
+
+
+def stored_objects(entries: Iterable[Entry], served: Collection[tuple[str, str]], namespace: str) -> list[Document]:
+    """The objects of kinds that are not served, because their definitions are lost, as they are stored."""
+    found: list[Document] = []
+    for entry in entries:
+        parts = entry.key.split("/")
+        if len(parts) >= 5 and (parts[2], parts[3]) not in served:
+            document = read_entry(entry)[1]
+            if document is not None and namespace in ("", document["metadata"].get("namespace")):
+                found.append(_portable(document))
     return sorted(found, key=_order)
 
 

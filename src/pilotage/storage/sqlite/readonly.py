@@ -117,13 +117,16 @@ class ReadOnlyLog(Log):
         if write:
             raise self._refusal
         with self.errors(), self._lock.held(), unchanged(self.path, self._lock):
-            self._connection = connect_read_only(self.path)
+            self._connection = self._connect()
             self._transactions += 1
             try:
                 self._connection.execute("BEGIN")
                 yield
             finally:
                 self._connection.close(True)
+
+    def _connect(self) -> apsw.Connection:
+        return connect_read_only(self.path)
 
     def data_version(self) -> int:
         """SQLite's number is that of a connection; each transaction may have more."""
@@ -136,8 +139,12 @@ class ReadOnlyLog(Log):
         """Nothing is open between transactions."""
 
 
-def connect_read_only(path: str) -> apsw.Connection:
-    """A connection that writes to no file and creates none. The lock must be held. Raises StorageError."""
+def connect_read_only(path: str, *, truncated: bool = False) -> apsw.Connection:
+    """A connection that writes to no file and creates none. The lock must be held. Raises StorageError.
+
+    `truncated`: the file may be shorter than its header states. SQLite then reads no page of it, unless the schema may
+    be changed, which a connection that is read-only cannot do.
+    """
     wal, shared = f"{path}-wal", f"{path}-shm"
     uses_wal = not _is_empty(wal)
     for file in (wal, shared) if uses_wal else ():
@@ -152,6 +159,9 @@ def connect_read_only(path: str) -> apsw.Connection:
     connection = apsw.Connection(f"file:{quoted}?mode=ro&{how}=1", flags=flags)
     try:
         settings(connection)
+        if truncated:
+            connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+            connection.pragma("writable_schema", 1)
         check_format(connection, path)
     except BaseException:
         connection.close(True)
