@@ -44,6 +44,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "client/test_patching.py::test_apply_sets_fields_and_owns_them",
         "client/test_patching.py::test_a_strategic_patch_merges_lists_by_their_key",
     ),
+    "K30": ("cli/kit/test_tenancy.py::test_a_dry_run_creates_neither_tenant_nor_file",),
     "K34": (
         "schema/cel/test_rules.py::test_a_rule_on_very_many_items_runs_out_of_budget",
         "schema/cel/test_rules.py::test_an_optional_old_self_is_there_on_update_only",

@@ -16,6 +16,7 @@ from pilotage.rest.listing import EMBEDDED_SILENCE_SECONDS, SILENCE_SECONDS
 
 if TYPE_CHECKING:
     from pilotage.client.config import Config
+    from pilotage.cluster.auditing import AuditOptions
     from pilotage.rest.transport import Transport
     from pilotage.server.registry import Registry
     from pilotage.storage.interface import Storage
@@ -65,6 +66,7 @@ class EmbeddedAPIServer:
         clock: times.Clock,
         plugins: AdmissionPlugins | None = None,
         encryption_keys: str = "",
+        audit: AuditOptions | None = None,
     ) -> None:
         _check_storage(storage)
         self._storage = storage
@@ -72,6 +74,7 @@ class EmbeddedAPIServer:
         self._clock = clock
         self._plugins = plugins or AdmissionPlugins()
         self._encryption_keys = encryption_keys
+        self._audit = audit
         self.registry: Registry
 
     async def open(self, exits: AsyncExitStack) -> Transport:
@@ -88,7 +91,12 @@ class EmbeddedAPIServer:
             storage, self._tenant, self._clock, enable=self._plugins.enable, disable=self._plugins.disable
         )
         self.registry = await exits.enter_async_context(Registry(context))
-        return self.registry
+        return self.registry if self._audit is None else self._audited(self._audit, exits)
+
+    def _audited(self, audit: AuditOptions, exits: AsyncExitStack) -> Transport:
+        from pilotage.cluster.auditing import audited
+
+        return audited(self.registry, audit, exits, self._clock)
 
     async def _open_storage(self, exits: AsyncExitStack) -> Storage:
         """Open the storage at the URL. A storage that was passed in is closed by its owner."""

@@ -84,6 +84,8 @@ class Cluster:
         enable_admission_plugins: Iterable[str] = (),
         disable_admission_plugins: Iterable[str] = (),
         encryption_keys: str = "",
+        audit_log_path: str = "",
+        audit_policy_file: str = "",
     ) -> Cluster:
         """An API server in this process.
 
@@ -93,14 +95,20 @@ class Cluster:
         events, leases and recorded events. The default is the machine's time, or the virtual time of
         `pilotage.testing.loop` where that loop runs. `enable_admission_plugins` and `disable_admission_plugins` are
         kube-apiserver's flags; the plugin ServiceAccount is off unless it is enabled. `encryption_keys` is a file with
-        keys, or `exec:COMMAND`: Secrets are then encrypted where they are stored.
+        keys, or `exec:COMMAND`: Secrets are then encrypted where they are stored. `audit_log_path` is a file to which
+        the requests of this program are appended, and `audit_policy_file` selects them, as for `pilotage serve`.
         """
         if problem := tenant_problem(tenant):
             raise InvalidDefinition(problem)
         chosen = clock or times.system_clock
         enable = tuple(enable_admission_plugins)
         disable = (*disable_admission_plugins, *(name for name in OFF_BY_DEFAULT if name not in enable))
-        server = EmbeddedAPIServer(storage, tenant, chosen, AdmissionPlugins(enable, disable), encryption_keys)
+        audit = None
+        if audit_log_path or audit_policy_file:
+            from pilotage.cluster.auditing import audit_options
+
+            audit = audit_options(audit_log_path, audit_policy_file)
+        server = EmbeddedAPIServer(storage, tenant, chosen, AdmissionPlugins(enable, disable), encryption_keys, audit)
         return cls(server, scheme, chosen)
 
     @classmethod

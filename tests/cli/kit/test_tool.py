@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import json
 import re
 import shlex
 import signal
@@ -395,3 +396,18 @@ def test_the_pilotage_command_reads_encrypted_secrets_and_writes_none_without_th
     ran = captured(lambda: cli.main(["create", "secret", "b", "--set", "stringData.x=plain", *place[:2]]))
     assert (ran.code, ran.output) == (1, "")
     assert "has encrypted Secrets: give the keys (--encryption-keys, encryption_keys=)" in ran.errors
+
+
+def test_a_tool_logs_its_requests_if_it_has_an_audit_log(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    tool = kit.Tool("todo", kinds=[Todo], storage=f"sqlite:{tmp_path}/todo.db", audit_log_path=str(path))
+    console = Console(tool)
+    for words, verb in (
+        ("create todo milk --set spec.text=a", "create"),
+        ("get todos", "list"),
+        ("delete todo milk", "delete"),
+    ):
+        path.write_text("")
+        console.output(*words.split())
+        found = [json.loads(line) for line in path.read_text().splitlines()]
+        assert verb in {each["verb"] for each in found if each["objectRef"]["resource"] == "todos"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pilotage.server.audit import log as module
-from pilotage.server.audit.log import AuditLog, AuditLogOptions
+from pilotage.server.audit.log import AuditLog, AuditLogOptions, SharedAuditLog
 
 
 class Clock:
@@ -108,3 +110,27 @@ def test_events_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"), AuditLog(AuditLogOptions(str(tmp_path))):
         pass
+
+
+def test_lines_of_several_processes_do_not_mix(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    program = (
+        "import sys\nfrom pilotage.server.audit.log import SharedAuditLog\nlog = SharedAuditLog(sys.argv[1])\n"
+        "for _ in range(50): log.write(sys.argv[2].encode() * 20_000)\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", program, str(path), letter]) for letter in "abc"]
+    assert [each.wait(60) for each in running] == [0] * 3
+    lines = path.read_bytes().splitlines()
+    assert sorted(lines) == sorted(letter * 20_000 for letter in (b"a", b"b", b"c") for _ in range(50))
+
+
+def test_a_shared_log_on_a_full_disk_loses_events_and_not_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = SharedAuditLog(str(tmp_path / "audit.log"))
+    monkeypatch.setattr("os.write", lambda descriptor, data: 1)
+    with caplog.at_level(logging.ERROR):
+        log.write(b"one")
+        log.write(b"two")
+    assert (log.dropped, caplog.text.count("Audit events are lost")) == (2, 1)
+    log.close()

@@ -63,10 +63,14 @@ async def ensure_namespace(cluster: Cluster, name: str) -> None:
 
 @asynccontextmanager
 async def reading(
-    url: str, tenant: str, kinds: Sequence[type[Resource]], encryption_keys: str = ""
+    url: str,
+    tenant: str,
+    kinds: Sequence[type[Resource]],
+    encryption_keys: str = "",
+    audit: tuple[str, str] = ("", ""),
 ) -> AsyncIterator[Transport | None]:
     """The storage without the work of a server: no background loops, and nothing is written. None if a kind of
-    `kinds` is not installed as it is now."""
+    `kinds` is not installed as it is now. `audit` is the file of the audit log, and that of its policy."""
     from pilotage.server.assembly import cluster_context
     from pilotage.server.registry import Registry
     from pilotage.storage import open_storage
@@ -80,7 +84,15 @@ async def reading(
             storage = encrypted(storage, encryption_keys)
         registry = Registry(cluster_context(storage, tenant))
         installed = await _are_installed(registry, kinds)
-        yield PrintingTransport(registry, registry) if installed else None
+        if not installed:
+            yield None
+            return
+        transport: Transport = registry
+        if any(audit):
+            from pilotage.cluster.auditing import audit_options, audited
+
+            transport = audited(registry, audit_options(*audit), exits, times.system_clock)
+        yield PrintingTransport(transport, registry)
 
 
 async def _are_installed(registry: Registry, kinds: Sequence[type[Resource]]) -> bool:

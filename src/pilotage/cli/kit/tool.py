@@ -49,7 +49,8 @@ class Tool:
     named by import path, `"inventory.kinds:Item,Category"` and `"inventory.reconcilers:setup"`: then a command loads
     them when it needs them, and one that only prints a table does not. `storage` is where its objects are:
     `sqlite:PATH` or `etcd://HOST:PORT`. `--storage` and the environment variable NAME_STORAGE change it. Secrets are
-    encrypted with `encryption_keys`, a file or `exec:COMMAND`, if there are any.
+    encrypted with `encryption_keys`, a file or `exec:COMMAND`, if there are any. Requests are appended to the file
+    `audit_log_path`, if there is one, as `audit_policy_file` selects them.
     """
 
     def __init__(
@@ -62,6 +63,8 @@ class Tool:
         description: str = "",
         namespace: str = "default",
         encryption_keys: str = "",
+        audit_log_path: str = "",
+        audit_policy_file: str = "",
     ) -> None:
         if not _NAME.fullmatch(name):
             raise InvalidDefinition(
@@ -75,6 +78,8 @@ class Tool:
         self.description = description
         self.namespace = namespace
         self.encryption_keys = encryption_keys
+        self.audit_log_path = audit_log_path
+        self.audit_policy_file = audit_policy_file
 
     @property
     def kinds(self) -> tuple[type[Resource], ...]:
@@ -254,6 +259,8 @@ class Tool:
     def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
         """Run a command that reads a SQLite file and does not watch, without an event loop."""
         url = self.storage_of(options)
+        if self.audit_log_path or self.audit_policy_file:
+            return None  # what is logged are requests, and here are none
         if command.name not in _LIGHT or _watches(options) or not url.startswith("sqlite:") or url == "sqlite:":
             return None
         if command.name == "get" and (code := self._get(options)) is not None:
@@ -300,7 +307,8 @@ class Tool:
 
         async with AsyncExitStack() as exits:
             own = self._own_kinds
-            found = await exits.enter_async_context(reading(url, options.tenant, own, self._keys_of(options)))
+            audit = (self.audit_log_path, self.audit_policy_file)
+            found = await exits.enter_async_context(reading(url, options.tenant, own, self._keys_of(options), audit))
             if found is not None:
                 yield await self._session(found, options)
                 return
@@ -317,7 +325,13 @@ class Tool:
         """The storage with the server's work, and the kinds installed."""
         from pilotage.cluster import Cluster
 
-        async with Cluster.embedded(storage, tenant=options.tenant, encryption_keys=self._keys_of(options)) as cluster:
+        async with Cluster.embedded(
+            storage,
+            tenant=options.tenant,
+            encryption_keys=self._keys_of(options),
+            audit_log_path=self.audit_log_path,
+            audit_policy_file=self.audit_policy_file,
+        ) as cluster:
             await cluster.install(*self._own_kinds)
             yield cluster
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import threading
@@ -102,6 +103,35 @@ class AuditLog:
         if not self._failed:
             self._failed = True
             _log.error("Audit events are lost", path=self._options.path, error=reason, lost=self.dropped)
+
+
+class SharedAuditLog:
+    """A log that several processes append to: each line is one write at the end of the file, so that lines never mix.
+    It is not rotated. A failure to write is logged, and does not stop the program."""
+
+    def __init__(self, path: str) -> None:
+        """Raises OSError if the file cannot be opened."""
+        self.dropped = 0
+        """Events that were not written."""
+        self._path = Path(path).expanduser()
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+    def write(self, line: bytes) -> None:
+        """Append a line."""
+        data = line + b"\n"
+        try:
+            written = os.write(self._descriptor, data)
+            if written < len(data):  # the disk is full
+                os.write(self._descriptor, b"\n")
+                raise OSError(errno.ENOSPC, "No space left on device")
+        except OSError as error:
+            if not self.dropped:
+                _log.error("Audit events are lost", path=str(self._path), error=str(error))
+            self.dropped += 1
+
+    def close(self) -> None:
+        os.close(self._descriptor)
 
 
 class _File:
