@@ -22,6 +22,7 @@ EVENTS = GroupVersionResource("", "v1", "events")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 WIDGETS = GroupVersionResource("test.example.com", "v1", "widgets")
+WIDGETS_V2 = GroupVersionResource("test.example.com", "v2", "widgets")
 
 
 class Pausing(MemoryStorage):
@@ -119,6 +120,19 @@ class Api:
     async def _call(self, request: APIRequest) -> Document:
         document: Document = json.loads((await self.registry.call(request)).body)
         return document
+
+
+async def create_in_dropped_version(api: Api, namespace: str = "default", **metadata: Any) -> None:
+    """Store the Widget `old` in v1, and then make v2 the only version of the definition."""
+    first = definition()
+    (version,) = first["spec"]["versions"]
+    name = first["metadata"]["name"]
+    await api.create(DEFINITIONS, first)
+    await api.create(WIDGETS, widget("old", metadata={"name": "old"} | metadata), namespace)
+    both = [version | {"storage": False}, version | {"name": "v2"}]
+    await api.patch(DEFINITIONS, name, {"spec": {"versions": both}})
+    await api.patch(DEFINITIONS, name, {"status": {"storedVersions": ["v2"]}}, subresource="status")
+    await api.patch(DEFINITIONS, name, {"spec": {"versions": both[1:]}})
 
 
 @asynccontextmanager

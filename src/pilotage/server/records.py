@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import msgspec
 
-from pilotage.errors import RequestTooLarge, StorageBroken
+from pilotage.errors import ApiError, RequestTooLarge, StorageBroken
 from pilotage.meta.documents import Document
 from pilotage.server.codec import verbatim
 from pilotage.storage.interface import Entry
@@ -47,6 +47,13 @@ class ConversionNeeded(Exception):
         self.key = key
         self.document = document
         self.info = info
+
+
+class DroppedVersion(ApiError):
+    """A custom resource is stored in a version that its definition no longer has."""
+
+    def __init__(self, version: str) -> None:
+        super().__init__(f"request to convert CR from an invalid group/version: {version}")
 
 
 @contextmanager
@@ -198,8 +205,17 @@ def at_origin(value: bytes, info: ResourceInfo) -> Document:
     return document
 
 
+def check_version(entry: Entry, info: ResourceInfo) -> None:
+    """Raises DroppedVersion if an object is stored in a version that its definition no longer has."""
+    if info.custom and not entry.value.startswith(info.head):
+        _origin(decode(entry.value), info)
+
+
 def _origin(document: Document, info: ResourceInfo) -> ResourceInfo:
-    return info.versions.get(document["apiVersion"], info.stored)
+    origin = info.versions.get(document["apiVersion"])
+    if origin is None and info.custom:
+        raise DroppedVersion(document["apiVersion"])
+    return origin or info.stored
 
 
 def _fit_leniently(document: Document, info: ResourceInfo) -> None:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from pilotage.errors import Gone
+from pilotage.errors import ApiError, Gone, TooManyRequests
 from pilotage.rest.request import APIRequest, ListOptions, Verb
 from pilotage.rest.response import Page
 from pilotage.server.openapi.schemas import custom_schemas
 
-from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, opened
+from ..registries import (
+    CONFIG_MAPS,
+    DEFINITIONS,
+    WIDGETS,
+    WIDGETS_V2,
+    Api,
+    create_in_dropped_version,
+    definition,
+    opened,
+    widget,
+)
 
 
 async def page(api: Api, **options: object) -> Page:
@@ -70,3 +80,24 @@ async def test_a_list_of_custom_resources_has_the_kind_that_their_definition_dec
         assert (await api.registry.list(APIRequest(Verb.LIST, WIDGETS))).list_kind == "ManyWidgets"
         (info,) = await api.registry.custom_resources()
         assert sorted(custom_schemas(info)) == ["com.example.test.v1.ManyWidgets", "com.example.test.v1.Widget"]
+
+
+async def test_an_object_in_a_version_that_the_definition_has_dropped_cannot_be_read_or_written() -> None:
+    error = "request to convert CR from an invalid group/version: test.example.com/v1"
+    async with opened() as api:
+        await create_in_dropped_version(api)
+        await api.create(WIDGETS_V2, widget("new", apiVersion="test.example.com/v2"), "default")
+        for refused in (
+            api.get(WIDGETS_V2, "old", "default"),
+            api.patch(WIDGETS_V2, "old", {"spec": {"a": 1}}, "default"),
+            api.delete(WIDGETS_V2, "old", "default"),
+            api.registry.list(APIRequest(Verb.DELETE_COLLECTION, WIDGETS_V2, namespace="default")),
+        ):
+            with pytest.raises(ApiError) as raised:
+                await refused
+            assert (raised.value.status.code, raised.value.status.reason, str(raised.value)) == (500, "", error)
+        with pytest.raises(TooManyRequests) as listed:
+            await api.all(WIDGETS_V2)
+        text = f"storage is (re)initializing: failed to list test.example.com/v2, Kind=Widget: {error}"
+        assert (str(listed.value), listed.value.retry_after_seconds) == (text, 1)
+        assert (await api.get(WIDGETS_V2, "new", "default"))["metadata"]["name"] == "new"

@@ -9,12 +9,23 @@ from typing import Any
 
 import pytest
 
-from pilotage.errors import Invalid, NotFound
+from pilotage.errors import Invalid, NotFound, TooManyRequests
 from pilotage.meta.documents import Document
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.verbs.watch import BOOKMARK_SECONDS
 
-from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, Pausing, definition, opened, widget
+from ..registries import (
+    CONFIG_MAPS,
+    DEFINITIONS,
+    WIDGETS,
+    WIDGETS_V2,
+    Api,
+    Pausing,
+    create_in_dropped_version,
+    definition,
+    opened,
+    widget,
+)
 
 Events = AsyncIterator[tuple[str, Document]]
 
@@ -274,3 +285,11 @@ async def _every_commit_once() -> None:
         versions = [int(one["metadata"]["resourceVersion"]) for one in seen]
         assert versions == sorted(set(versions))
         assert {one["metadata"]["name"] for one in seen}.isdisjoint(known)
+
+
+async def test_a_watch_cannot_begin_with_an_object_in_a_version_that_the_definition_has_dropped() -> None:
+    async with opened() as api:
+        await create_in_dropped_version(api)
+        with pytest.raises(TooManyRequests, match="failed to list test.example.com/v2, Kind=Widget"):
+            async with api.watch(WIDGETS_V2):
+                pass

@@ -19,7 +19,7 @@ from pilotage.server.strategies import apiextensions
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.writes import store
 from pilotage.server.writes.deletion import finished
-from pilotage.storage.interface import Entry, Event
+from pilotage.storage.interface import Delete, Entry, Event
 
 _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 Remaining = Mapping[str, Sequence[Sequence[str]]]
@@ -141,6 +141,11 @@ class Terminator(LogLoop):
         snapshot = await self._context.storage.list(self._context.prefix + prefix)
         left: list[list[str]] = []
         for entry in snapshot.entries:
+            try:
+                records.check_version(entry, info)
+            except records.DroppedVersion:  # no client can read it, or remove its finalizers
+                await self._context.storage.commit(Delete(entry.key, expected=entry.revision))
+                continue
             metadata = records.decode(entry.value)["metadata"]
             if records.terminating(entry.value):
                 left.append(metadata.get("finalizers", []))

@@ -101,7 +101,7 @@ class Deleter:
         """Delete each selected object. The objects as they were are the answer."""
         Selection.of(info, request.options, check_list_options)  # its errors come before those of the delete options
         deletion.check_options(request.delete)
-        page = await ObjectReader(self.context).list(info, replace(request, form=Form.OBJECT))
+        page = await ObjectReader(self.context).selected(info, replace(request, form=Form.OBJECT))
         warnings = list(deletion.warnings(info, request.delete))
         for data in page.items:
             metadata = records.decode(bytes(data))["metadata"]

@@ -17,6 +17,7 @@ from pilotage.errors import (
     Status,
     StatusDetails,
     Timeout,
+    TooManyRequests,
 )
 from pilotage.meta.causes import forbidden, invalid_error, not_supported
 from pilotage.meta.kinds import GroupKind
@@ -71,6 +72,13 @@ class ObjectReader(Value, frozen=True):
         return Response(shaped(info, records.view(entry, info), request.form), warnings=info.warnings)
 
     async def list(self, info: ResourceInfo, request: APIRequest) -> Page:
+        try:
+            return await self.selected(info, request)
+        except records.DroppedVersion as error:
+            raise cannot_list(error, info) from error
+
+    async def selected(self, info: ResourceInfo, request: APIRequest) -> Page:
+        """The list of a request. Raises DroppedVersion."""
         options = request.options
         selection = Selection.of(info, options, check_list_options)
         prefix = self.context.prefix + info.prefix(request.namespace)
@@ -201,6 +209,12 @@ def _match_causes(options: ListOptions) -> list[Cause]:
     if match == "Exact" and version == "0":
         refuse('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
     return causes
+
+
+def cannot_list(error: records.DroppedVersion, info: ResourceInfo) -> TooManyRequests:
+    """The 429 for a list or a watch with an object that cannot be converted: kube-apiserver cannot fill its cache."""
+    message = f"storage is (re)initializing: failed to list {info.api_version}, Kind={info.gvk.kind}: {error}"
+    return TooManyRequests(message, details=StatusDetails(retry_after_seconds=1))
 
 
 def version_number_or_bad(text: str) -> int:

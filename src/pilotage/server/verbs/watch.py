@@ -22,7 +22,7 @@ from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.identity import version_number
-from pilotage.server.verbs.read import ObjectReader, shaped
+from pilotage.server.verbs.read import ObjectReader, cannot_list, shaped
 from pilotage.server.verbs.selection import Selection
 from pilotage.storage.interface import Entry, Event
 
@@ -80,6 +80,11 @@ class _Stream:
         """Read the initial state, if it is requested, and the version from which changes are sent."""
         if self._options.send_initial_events:
             snapshot = await self._storage.list(self._prefix)
+            try:
+                for entry in snapshot.entries:
+                    records.check_version(entry, self._info)
+            except records.DroppedVersion as error:
+                raise cannot_list(error, self._info) from error
             self._initial, self._since = snapshot.entries, snapshot.revision
         else:
             self._since = version or self._storage.revision
@@ -95,15 +100,16 @@ class _Stream:
             except Timeout as error:
                 yield WatchEvent("ERROR", msgspec.json.encode(error.status.document()))
                 return
-            await self.begin(self.awaited)
         try:
+            if self.awaited:
+                await self.begin(self.awaited)
             async for event in self._existing():
                 yield event
             if options.send_initial_events and options.allow_watch_bookmarks:
                 yield self._bookmark(self._since, end_of_initial_events=True)
             async for event in self._changes(self._since, deadline):
                 yield event
-        except ApiError as error:  # of a conversion webhook
+        except ApiError as error:  # of a conversion
             yield WatchEvent("ERROR", msgspec.json.encode(error.status.document()))
         except Compacted as error:
             gone = Gone(f"too old resource version: {self._since} ({error.oldest - 1})")
