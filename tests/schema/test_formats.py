@@ -66,6 +66,14 @@ def test_a_format_accepts_what_is_valid_and_refuses_the_rest(name: str, good: st
         ("uri", "/a%zz", False),
         ("uri", "a:%zz", True),
         ("rgbcolor", "rgb(01,2,3)", False),
+        ("ipv4", "::ffff:1.2.3.4", True),
+        ("ipv4", "::ffff:0102:0304", False),
+        ("ipv6", "::ffff:1.2.3.4", True),
+        ("mac", "001122334455", True),
+        ("mac", "0011223344556677", True),
+        ("mac", "00112233445566", False),
+        ("ssn", "123456789", False),
+        ("ssn", "123-45 6789", True),
     ],
 )
 def test_a_format_is_checked_as_kube_apiserver_does_it(name: str, text: str, valid: bool) -> None:

@@ -242,3 +242,41 @@ def test_recursive_schemas_follow_their_references() -> None:
         ("children[0].port", "FieldValueTypeInvalid"),
         ("children[1].name", "FieldValueRequired"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ({"type": "string", "nullable": True, "enum": ["a", None]}, None),
+        ({"type": "integer", "nullable": True, "enum": [1, None]}, None),
+        ({"type": "object", "x-kubernetes-preserve-unknown-fields": True, "enum": [{"a": 1}]}, {"a": 1.0}),
+    ],
+    ids=["null among texts", "null among integers", "another type of number in an object"],
+)
+def test_null_is_in_no_enum_and_numbers_in_objects_are_compared_with_their_types(
+    field: dict[str, Any], value: Any
+) -> None:
+    schema = StructuralSchema.compile({"type": "object", "properties": {"e": field}})
+    assert [cause.reason for cause in schema.validate({"e": value})] == ["FieldValueNotSupported"]
+
+
+def test_a_fraction_is_compared_with_the_integers_of_an_enum_without_its_digits() -> None:
+    schema = StructuralSchema.compile({"type": "object", "properties": {"e": {"type": "integer", "enum": [1, 2]}}})
+    assert [cause.reason for cause in schema.validate({"e": 1.5})] == ["FieldValueTypeInvalid", "FieldValueInvalid"]
+
+
+def test_a_list_is_no_integer_of_a_format_but_a_string_of_one() -> None:
+    field = {"type": "integer", "format": "int32"}
+    schema = StructuralSchema.compile({"type": "object", "properties": {"a": field, "b": field}})
+    overflow = ("<nil>", "FieldValueInvalid")
+    found = schema.validate({"a": 2**31, "b": []})
+    assert [(cause.field, cause.reason) for cause in found] == [overflow, ("b", "FieldValueTypeInvalid")]
+    dated = {"type": "object", "properties": {"day": {"type": "string", "format": "date"}}}
+    assert StructuralSchema.compile(dated).validate({"day": ["a"]}) == []
+
+
+def test_one_and_a_float_of_one_are_two_items_of_a_set() -> None:
+    numbers = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "number"}}
+    schema = StructuralSchema.compile({"type": "object", "properties": {"numbers": numbers}})
+    assert schema.validate({"numbers": [1, 1.0]}) == []
+    assert [cause.reason for cause in schema.validate({"numbers": [1.5, 1.5]})] == ["FieldValueDuplicate"]

@@ -10,8 +10,10 @@ from typing import Any
 
 from pilotage import errors
 from pilotage.meta import causes
+from pilotage.meta.documents import copied, make_whole
 from pilotage.schema import formats
 from pilotage.schema.patterns import compile_re2, search_cost
+from pilotage.schema.structural.lists import identity
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import Path, Problem, Problems, Steps, dotted, steps_of
 
@@ -57,6 +59,8 @@ def accepts(node: Node, kind: type) -> bool:
     """Whether the schema accepts values of this Python type. Whole floats are checked by `type_check`."""
     if kind is type(None):
         return node.nullable or not (node.type or node.int_or_string)
+    if kind is list and node.type == "string" and _known_format(node):
+        return True  # as in Kubernetes
     name = TYPE_NAMES[kind]
     if node.int_or_string:
         return name in ("integer", "string")
@@ -73,8 +77,6 @@ def type_check(node: Node, kind: type) -> Check:
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
         out.append(_type_problem(path, key, found, wanted))
 
-    if kind is list and format_name:  # as in Kubernetes, an empty list is no value of a wrong type then
-        return lambda value, path, key, out: check(value, path, key, out) if value else None
     if kind is float and (node.type == "integer" or node.int_or_string):
         return lambda value, path, key, out: None if _is_json_integer(value) else check(value, path, key, out)
     return check
@@ -93,19 +95,26 @@ def int64_check(node: Node) -> Check:
 
 
 def enum_check(node: Node) -> Check | None:
-    """Reports a value that is not in `enum`. 1 equals 1.0, but true does not equal 1."""
+    """Reports a value that is not in `enum`, as null never is.
+
+    As in Kubernetes, a number is converted to the type of the other one, so that 1.5 is in `[1]`; numbers in objects
+    and lists are not.
+    """
     allowed = node.schema.get("enum")
     if not allowed:
         return None
-    hashable = {(type(each) is bool, each) for each in allowed if not isinstance(each, dict | list)}
-    others = [each for each in allowed if isinstance(each, dict | list)]
+    members = {identity(each) for each in allowed if each is not None}
     shown = [each if isinstance(each, str) else causes.shown(each, whole=True) for each in allowed]
 
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
-        kind = type(value)
-        if value in others if kind is dict or kind is list else (kind is bool, value) in hashable:
+        if identity(value) in members:
             return
-        out.append(problem(path, key, lambda at: causes.not_supported(at, value, shown)))
+        kind = type(value)
+        if (kind is float and (int, _truncated(value)) in members) or (kind is int and (float, value) in members):
+            return
+        found = copied([value])
+        make_whole(found)  # as Go shows it
+        out.append(problem(path, key, lambda at: causes.not_supported(at, found[0], shown)))
 
     return check
 
