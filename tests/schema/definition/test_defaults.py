@@ -116,3 +116,10 @@ def test_an_empty_list_of_items_is_no_schema_of_items() -> None:
 def test_limits_are_compared_as_go_converts_them(keywords: dict[str, Any], value: Any, messages: list[str]) -> None:
     found = definition_causes(definition({"type": "object", "properties": {"x": {**keywords, "default": value}}}))
     assert [cause.message[-len(message) :] for cause, message in zip(found, messages, strict=True)] == messages
+
+
+@pytest.mark.parametrize("default", [1.5, True, []])
+def test_the_type_of_a_default_for_an_integer_or_a_string_is_not_checked(default: Any) -> None:
+    assert causes_of({"x-kubernetes-int-or-string": True, "default": default}) == []
+    inner = {"type": "object", "properties": {"port": {"x-kubernetes-int-or-string": True}}}
+    assert causes_of(inner | {"default": {"port": default}}) == []

@@ -205,3 +205,10 @@ def test_rules_that_are_large_when_they_are_compiled_are_refused() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string"}}, "x-kubernetes-validations": rules}
     (cause,) = definition_causes(definition(schema))  # to compile all of them would take minutes
     assert "the compiled rules of the definition are too large" in cause.message
+
+
+def test_the_keyword_for_the_dialect_of_a_schema_is_refused_at_the_root() -> None:
+    inner = {"type": "object", "$schema": "http://json-schema.org/draft-07/schema"}
+    (cause,) = definition_causes(definition({"type": "object", "properties": {"spec": inner}}))
+    text = "Invalid value: \"\": OpenAPIV3Schema 'schema' is not supported"
+    assert (cause.field, cause.message) == ("spec.validation.openAPIV3Schema", text)

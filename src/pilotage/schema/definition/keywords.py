@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pilotage.errors import Cause
@@ -86,6 +86,12 @@ def keyword_causes(schema: Schema, place: SchemaPosition) -> Iterator[Cause]:
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         yield causes.invalid(f"{at}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined")
     yield from _list_causes(schema, at)
+
+
+def schema_keyword_causes(every: Iterable[Schema], at: str) -> Iterator[Cause]:
+    """`$schema` in any of the schemas at a position, which is reported once, and only if nothing else is wrong."""
+    if any(schema.get("$schema") for schema in every):
+        yield causes.invalid(at, "", "OpenAPIV3Schema 'schema' is not supported")
 
 
 def is_convertible(schema: Schema) -> bool:

@@ -17,7 +17,13 @@ from pilotage.meta.validation.names import dns_1123_subdomain
 from pilotage.schema.definition.approval import approval_causes
 from pilotage.schema.definition.conversion import ca_bundle_causes, conversion_causes
 from pilotage.schema.definition.defaults import default_causes
-from pilotage.schema.definition.keywords import SchemaPosition, is_convertible, keyword_causes, places
+from pilotage.schema.definition.keywords import (
+    SchemaPosition,
+    is_convertible,
+    keyword_causes,
+    places,
+    schema_keyword_causes,
+)
 from pilotage.schema.definition.names import label_rule, names_causes
 from pilotage.schema.definition.rulecosts import ProgramBudget, RuleCosts
 from pilotage.schema.definition.rules import rule_compile_causes, rule_form_causes
@@ -258,7 +264,7 @@ def _schema_causes(version: Mapping[str, Any], at: str, limits: _RuleLimits) -> 
     compiled: list[Cause] = []
     convertible = all(is_convertible(each) for each, _ in every)
     if convertible:
-        structural = structure_causes(schema, where)
+        structural = list(schema_keyword_causes((each for each, _ in every), where)) or structure_causes(schema, where)
     if convertible and not structural:
         costs = limits.costs(version.get("name"), schema)
         wrong = {at for _, place in (*keywords, *forms) for at in _around(place.at)}

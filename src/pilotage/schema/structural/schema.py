@@ -178,6 +178,10 @@ class StructuralSchema:
             return [each.cause for each in problems]
         with suppress(TooManyProblemsError):
             check_value(self._table, default, None, None, problems)
+        if problems:  # most defaults have none
+            problems = Problems(MAXIMUM_REPORTED)
+            with suppress(TooManyProblemsError):
+                check_value(Validator(of_default=True).compile(self._root), default, None, None, problems)
         if problems or self._rules is None:
             return [_of_default(each.cause) for each in problems]
         # It must be allowed as a value that stays, and as a new one.

@@ -37,7 +37,8 @@ _TYPES: tuple[type, ...] = (str, int, float, bool, list, dict, type(None))
 class Validator:
     """Compiles each node once. A recursive schema refers to its own table, which is filled by the time it is used."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, of_default: bool = False) -> None:
+        self._of_default = of_default
         self._tables: dict[int, Table] = {}
         self._nodes: list[Node] = []  # keeps them alive: the id of a collected node could be reused
         self._scalars: dict[bytes, Table] = {}  # by keywords: many fields share the same ones
@@ -65,7 +66,9 @@ class Validator:
 
     def _check(self, node: Node, kind: type, combinators: list[Check]) -> Check | None:
         checks: list[Check] = []
-        if not values.accepts(node, kind):
+        if self._of_default and node.int_or_string:
+            pass  # as in Kubernetes, a default may have any type
+        elif not values.accepts(node, kind):
             checks.append(values.type_check(node, kind))
         elif kind is int and node.int_or_string:
             checks.append(values.int64_check(node))
