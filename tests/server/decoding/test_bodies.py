@@ -310,3 +310,21 @@ async def test_a_value_that_is_given_again_is_no_way_around_the_limit_of_depth()
     async with opened() as api:
         with pytest.raises(BadRequest, match="nested deeper than 64 levels"):
             await api.registry.call(APIRequest(Verb.CREATE, DEFINITIONS, body=text.encode()))
+
+
+async def test_the_name_of_a_cluster_is_an_unknown_field_of_the_metadata_of_a_custom_resource() -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, definition())
+        body = json.dumps(widget("one", metadata={"name": "one", "clusterName": "a"})).encode()
+        response = await api.registry.call(APIRequest(Verb.CREATE, WIDGETS, namespace="default", body=body))
+        assert list(response.warnings) == ['unknown field "metadata.clusterName"']
+        assert "clusterName" not in json.loads(response.body)["metadata"]
+
+
+@pytest.mark.parametrize("number", ["1.0", "1e2", "0.0"])
+async def test_integers_in_the_metadata_of_a_custom_resource_may_be_whole_floats(number: str) -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, definition())
+        body = json.dumps(widget("one", metadata={"name": "one", "generation": 7})).replace("7", number).encode()
+        response = await api.registry.call(APIRequest(Verb.CREATE, WIDGETS, namespace="default", body=body))
+        assert json.loads(response.body)["metadata"]["generation"] == 1

@@ -43,7 +43,9 @@ from pilotage.types import builtin
 ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"
 VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PATCH: "PatchOptions"}
-_METADATA_FIELDS = frozenset(shapes(ObjectMeta)) | {"clusterName"}
+_METADATA_FIELDS = frozenset(shapes(ObjectMeta))
+_INTEGERS = ("generation", "deletionGracePeriodSeconds")
+"""Fields of metadata that a custom resource may have as a whole float."""
 _PARTS = {
     "ownerReferences": frozenset(shapes(OwnerReference)),
     "managedFields": frozenset(shapes(ManagedFieldsEntry)),
@@ -337,6 +339,10 @@ def normalize_metadata(document: Document, info: ResourceInfo, request: APIReque
     if not isinstance(metadata, dict):
         reason = f"json: cannot unmarshal {jsontext.json_type(metadata)} into field metadata of type object"
         raise undecodable(info, request, reason)
+    for key in _INTEGERS:
+        number = metadata.get(key)
+        if type(number) is float and number.is_integer() and abs(number) < 2**63:
+            metadata[key] = int(number)
     if not all(metadata.values()) or not metadata.keys() <= _METADATA_FIELDS:
         _check_empty_types(metadata, info, request)
         _drop_empty_and_unknown(metadata, problems)
