@@ -11,6 +11,9 @@ Document = dict[str, Any]
 _encode = msgspec.json.Encoder().encode
 _EXACT, _WRITTEN_OUT = 1e16, 1e21
 """Below the first, the digits of a whole float are its shortest form; from the second on, Go writes an exponent."""
+_SHAPE = bytes.maketrans(b"123456789E", b"000000000e")
+_FLOATS = (b"0.0", b"0e", b"0" * 19)  # an integer beyond 64 bits is one, too
+"""What a text with a float has, after `_SHAPE`; texts in it may have it as well."""
 
 
 def copied(value: Any) -> Any:
@@ -78,6 +81,12 @@ def make_whole(value: Any) -> None:
                 value[key] = int(item) if abs(item) < _EXACT else _shortest(item)
         elif isinstance(item, dict | list):
             make_whole(item)
+
+
+def may_have_floats(body: bytes) -> bool:
+    """Whether there may be a float in a text in JSON."""
+    shape = body.translate(_SHAPE)
+    return any(each in shape for each in _FLOATS)
 
 
 def _shortest(number: float) -> int:

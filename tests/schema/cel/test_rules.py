@@ -86,7 +86,38 @@ def test_a_field_that_is_null_is_absent_in_rules_and_a_value_of_a_map_is_not(rul
 def test_numbers_are_doubles_and_integers_are_integers() -> None:
     schema = schema_of({"n": {"type": "number"}, "i": INTEGER}, "type(self.n) == double && type(self.i) == int")
     assert messages(schema, {"n": 2, "i": 2}) == []
-    assert messages(schema, {"n": 2.5, "i": 2.0}) == []
+    assert messages(schema, {"n": 2.5, "i": 2}) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "spec"),
+    [
+        ("self.i > 0", {"i": 2.0}),
+        ("self.list.all(x, x > 0)", {"list": [2.0]}),
+        ("self.map['a'] != 3", {"map": {"a": 2.0}}),
+    ],
+    ids=["field", "item", "value"],
+)
+def test_a_whole_float_in_an_integer_field_is_an_error_of_the_rules_that_use_it(rule: str, spec: Any) -> None:
+    properties = {
+        "i": INTEGER,
+        "list": {"type": "array", "items": INTEGER},
+        "map": {"type": "object", "additionalProperties": INTEGER},
+    }
+    text = f'Invalid value: "object": invalid data, expected int, got float64 evaluating rule: {rule}'
+    assert messages(schema_of(properties, rule), spec) == [text]
+    assert messages(schema_of(properties, "true"), spec) == []
+
+
+def test_an_embedded_resource_without_metadata_has_none_in_rules() -> None:
+    inner = {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+        "x-kubernetes-validations": [{"rule": "self.metadata.name == 'a'"}],
+    }
+    (message,) = messages(schema_of({"inner": inner}), {"inner": {"apiVersion": "v1", "kind": "A"}})
+    assert "no such key: metadata" in message
 
 
 def test_an_optional_old_self_is_there_on_update_only() -> None:

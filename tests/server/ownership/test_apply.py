@@ -275,3 +275,10 @@ async def test_hostile_managed_fields_are_ignored_with_bounded_work() -> None:
                 changed = await api.patch(CONFIG_MAPS, "a", {"metadata": {"managedFields": [entry]}})
             assert lines.count < HOSTILE_LINES
             assert changed["data"] == made["data"]
+
+
+async def test_an_apply_of_the_same_whole_float_changes_nothing() -> None:
+    async with managed() as api:
+        config = widget("a", spec={"size": 2.0})
+        first = await applied(api, WIDGETS, config)
+        assert (type(first["spec"]["size"]), await applied(api, WIDGETS, config)) == (int, first)

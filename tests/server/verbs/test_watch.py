@@ -290,6 +290,6 @@ async def _every_commit_once() -> None:
 async def test_a_watch_cannot_begin_with_an_object_in_a_version_that_the_definition_has_dropped() -> None:
     async with opened() as api:
         await create_in_dropped_version(api)
-        with pytest.raises(TooManyRequests, match="failed to list test.example.com/v2, Kind=Widget"):
+        with pytest.raises(TooManyRequests, match="failed to list"):
             async with api.watch(WIDGETS_V2):
                 pass

@@ -32,6 +32,7 @@ MAXIMUM_MESSAGE = 5 * 1024
 """The most bytes of a message that a `messageExpression` returns. Kubernetes ignores longer ones."""
 
 _NO_OVERLOAD = "no such overload"
+_NO_INTEGER = f": {cel_values.WholeFloat.__name__}."
 _REASONS = {
     "FieldValueForbidden": "Forbidden",
     "FieldValueRequired": "Required value",
@@ -186,7 +187,7 @@ class _Evaluation:
         except EvaluationError as error:
             where = dotted(steps, keys_in_brackets=True) or NO_FIELD
             text = str(error)
-            if text == _NO_OVERLOAD:  # as for a value that is not of its type
+            if text == _NO_OVERLOAD or text.endswith(_NO_INTEGER):  # as for a value that is not of its type
                 value, old, _ = operands
                 text = cel_values.mismatch_within(node, value) or cel_values.mismatch_within(node, old) or text
             self._add(steps, causes.invalid(where, node.type, _error_message(text, rule)), ratchets=False)

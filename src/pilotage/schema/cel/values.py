@@ -25,10 +25,10 @@ _EXPECTED: dict[str, tuple[str, tuple[type, ...]]] = {
     "array": ("an array", (list,)),
     "string": ("string", (str,)),
     "number": ("float", (int, float)),
-    "integer": ("int", (int, float)),
+    "integer": ("int", (int,)),
     "boolean": ("bool", (bool,)),
 }
-_GO_TYPES = {
+_GO_TYPES: dict[type, str] = {
     str: "string",
     int: "int64",
     float: "float64",
@@ -36,6 +36,13 @@ _GO_TYPES = {
     dict: "map[string]interface {}",
     list: "[]interface {}",
 }
+
+
+class WholeFloat:
+    """A whole float in an integer field. The engine knows no such type: rules that use it fail, as in Kubernetes."""
+
+
+_GO_TYPES[WholeFloat] = "float64"
 
 
 def converter(node: Node, *, resource: bool = False) -> Convert | None:
@@ -48,7 +55,7 @@ def converter(node: Node, *, resource: bool = False) -> Convert | None:
     if node.type == "number":
         return lambda value: float(value) if type(value) is int else value
     if node.type == "integer":
-        return lambda value: int(value) if type(value) is float and value.is_integer() else value
+        return lambda value: WholeFloat() if type(value) is float else value
     if node.type == "string" and node.schema.get("format") == "duration":
         return lambda value: go_duration(value) or value if isinstance(value, str) else value
     if node.type == "array" and node.items is not None:
@@ -159,16 +166,14 @@ def _object(node: Node, resource: bool) -> Convert | None:
             if name in result:
                 moved = result.pop(name)
                 result |= dict.fromkeys(new, moved)
-        if resource:
-            result["metadata"] = _visible(value.get("metadata"))
+        if resource and isinstance(value.get("metadata"), dict):
+            result["metadata"] = _visible(value["metadata"])
         return result
 
     return convert
 
 
-def _visible(metadata: Any) -> dict[str, Any]:
-    if not isinstance(metadata, dict):
-        return {}
+def _visible(metadata: dict[str, Any]) -> dict[str, Any]:
     return {name: metadata[name] for name in ("name", "generateName") if name in metadata}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pilotage.errors import ApiError, BadRequest, DecodeError, Status
 from pilotage.meta.causes import invalid_error, required
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, make_whole, may_have_floats
 from pilotage.meta.fields import typecheck
 from pilotage.meta.kinds import GroupKind, GroupVersionKind
 from pilotage.meta.text import jsontext, yamltext
@@ -45,6 +45,8 @@ def _decoded(body: bytes) -> tuple[Any, list[str]]:
             document = jsontext.read(body)
         except DecodeError:
             return yamltext.read_lenient(body)
+        if isinstance(document, dict) and may_have_floats(body):
+            make_whole(document)  # as if it were YAML
         if not jsontext.duplicate_fields(body):
             return document, []
     return yamltext.read_lenient(body)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pilotage.errors import BadRequest
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, copied, make_whole
 from pilotage.rest.request import Deadline
 from pilotage.server import deadlines
 from pilotage.server.admission import Attributes
@@ -74,6 +74,9 @@ class Dispatcher:
         from pilotage.server.matching.evaluation import ConditionsError, Evaluator, matches_conditions  # with CEL
 
         new, old = await objects.at(match)
+        if attributes.info is not None and attributes.info.custom and new is not None:
+            new = copied(new)
+            make_whole(new)  # as Go writes it: a webhook in Go cannot decode 1.0 as an integer
         variables = {"object": new, "oldObject": old, "request": admission_request(attributes, match)}
         evaluator = Evaluator(attributes, self._dynamic.authorizer)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilotage.errors import DecodeError, PatchError
 from pilotage.meta.causes import internal_error
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, make_whole
 from pilotage.meta.patches import json_patch
 from pilotage.meta.text import gojson, jsontext
 from pilotage.server.admission import Attributes
@@ -34,6 +34,8 @@ async def apply_patch(
         patched = json_patch.apply(before, operations)
     except PatchError as error:
         raise internal_error(go_message(error, operations)) from error
+    if attributes.info is not None and attributes.info.custom:
+        make_whole(patched)  # the webhook was given the object as Go writes it
     return await mutation.replace(patched, match)
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid
+from pilotage.meta.causes import invalid, shown
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.selectors.selectors import Selector
+from pilotage.meta.text.gotext import go_type
 
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -94,11 +95,17 @@ def _validate_count(document: Document, path: tuple[str, ...]) -> Iterator[Cause
     if value is None:
         return
     if not isinstance(value, int) or isinstance(value, bool):
-        yield invalid(_shown(path), 0, f"{_shown(path)} accessor error: it is not an integer")
+        yield invalid(_shown(path), 0, f"{_shown(path)} accessor error: {_typed(value)}, expected int64")
     elif value < 0:
         yield invalid(_shown(path), value, "should be a non-negative integer")
     elif value > _MAX_REPLICAS:
         yield invalid(_shown(path), value, f"should be less than or equal to {_MAX_REPLICAS}")
+
+
+def _typed(value: Any) -> str:
+    """A value of a wrong type as Go prints it; objects and lists without what is in them."""
+    text = value if isinstance(value, str) else shown(value)
+    return f"{text} is of the type {go_type(value)}".lstrip()
 
 
 def _path(text: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from pilotage.errors import Cause, RequestTooLarge
-from pilotage.meta.documents import Document, make_whole, nulls_in
+from pilotage.meta.documents import Document, make_whole, may_have_floats, nulls_in
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.rest.request import APIRequest, PatchType
@@ -23,10 +23,6 @@ from pilotage.server.strategies import metadata as meta
 from pilotage.server.strategies.metadatachecks import UNCHECKED
 from pilotage.server.strategies.strategy import copy_field
 from pilotage.storage.transaction import MAX_VALUE_BYTES
-
-_SHAPE = bytes.maketrans(b"123456789E", b"000000000e")
-_FLOATS = (b"0.0", b"0e", b"0" * 19)  # an integer beyond 64 bits is one, too
-"""What a body with a float has, after `_SHAPE`; texts may have it as well."""
 
 
 def default_create(
@@ -57,8 +53,6 @@ def default(
     """
     schema = info.schema
     complete = complete or (schema is not None and schema.is_complete(document))
-    if schema is not None and (schema.floats or not complete) and _may_have_floats(request.body):
-        make_whole(document)
     if schema is not None and not complete:
         dropped = schema.prune(document)
         if request.content_type != PatchType.APPLY.value:  # what is applied has no unknown fields
@@ -134,7 +128,7 @@ def validate_create(info: ResourceInfo, request: APIRequest, document: Document)
     if not causes or strategy.metadata_checks.update != UNCHECKED:  # else it is checked after the rest
         causes = metadata + causes
     if not causes:
-        strategy.canonicalize(document)
+        _canonicalize(info, request, document)
     return causes
 
 
@@ -158,8 +152,14 @@ def validate_update(
     else:
         causes += _first(strategy.validate_subresource_update(request.subresource, document, old))
     if not causes:
-        strategy.canonicalize(document)
+        _canonicalize(info, request, document)
     return causes
+
+
+def _canonicalize(info: ResourceInfo, request: APIRequest, document: Document) -> None:
+    info.strategy.canonicalize(document)
+    if info.custom and may_have_floats(request.body):  # rules have seen them as they were sent
+        make_whole(document)
 
 
 def _first(causes: Iterable[Cause]) -> Iterator[Cause]:
@@ -191,8 +191,3 @@ def schema_causes(
         return []
     check = info.schema.validate_status if request.subresource == "status" else info.schema.validate
     return check(document, old, metadata=metadata, tolerated=tolerated)
-
-
-def _may_have_floats(body: bytes) -> bool:
-    shape = body.translate(_SHAPE)
-    return any(each in shape for each in _FLOATS)
