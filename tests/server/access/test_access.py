@@ -23,10 +23,12 @@ from pilotage.server.resources import ResourceInfo
 
 from ..registries import CONFIG_MAPS, Api, opened
 
+GROUP = "rbac.authorization.k8s.io"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "roles")
 BINDINGS = GroupVersionResource("rbac.authorization.k8s.io", "v1", "rolebindings")
 CLUSTER_ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
+CLUSTER_BINDINGS = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterrolebindings")
 ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 REVIEWS = "/apis/authorization.k8s.io/v1"
 USERS = {
@@ -77,6 +79,13 @@ def binding(name: str, role: str, *users: str, kind: str = "Role") -> dict[str, 
 async def grant(api: Api, user: str, *rules: dict[str, Any]) -> None:
     await api.create(ROLES, role(f"{user}s", *rules), "default")
     await api.create(BINDINGS, binding(f"{user}s", f"{user}s", user), "default")
+
+
+async def grant_everywhere(api: Api, user: str, *rules: dict[str, Any]) -> None:
+    """Grant rules by a role and a binding of the cluster."""
+    await api.create(CLUSTER_ROLES, role(f"{user}s", *rules) | {"kind": "ClusterRole"})
+    bound = binding(f"{user}s", f"{user}s", user, kind="ClusterRole") | {"kind": "ClusterRoleBinding"}
+    await api.create(CLUSTER_BINDINGS, bound)
 
 
 async def test_a_user_may_do_what_a_binding_allows_and_nothing_else() -> None:
@@ -222,6 +231,56 @@ async def test_a_role_is_bound_by_who_has_its_rules_or_may_bind_it() -> None:
         await api.create(ROLES, role("binder", bind), "default")
         await api.create(BINDINGS, binding("binder", "binder", "alice"), "default")
         assert (await ask("alice", target, "POST", binding("four", "secrets", "bob")))[0] == 201
+
+
+async def test_a_role_that_aggregates_others_is_written_by_who_may_do_everything() -> None:
+    async with opened() as api:
+        await grant_everywhere(api, "alice", rule("create update patch", "clusterroles", GROUP))
+        ask = Asking(api)
+        refused = "must have cluster-admin privileges to use the aggregationRule"
+        aggregation = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
+        body = {"metadata": {"name": "all"}, "aggregationRule": aggregation}
+        code, status = await ask("alice", f"{RBAC}/clusterroles", "POST", body)
+        message = f'clusterroles.{GROUP} "all" is forbidden: {refused}'
+        assert (code, status["message"]) == (403, message)
+        made = await api.create(CLUSTER_ROLES, body)
+        target = f"{RBAC}/clusterroles/all"
+        for patch in ({"aggregationRule": None}, {"metadata": {"labels": {"c": "d"}}}):
+            code, status = await ask("alice", target, "PATCH", patch, content_type=PatchType.MERGE.value)
+            assert (code, status["message"]) == (403, message)
+        assert (await ask("alice", target, "PUT", made))[0] == 200
+        await grant_everywhere(api, "bob", rule("*", "*", "*"), {"nonResourceURLs": ["*"], "verbs": ["*"]})
+        assert (await ask("bob", target, "PATCH", {"aggregationRule": None}, content_type=PatchType.MERGE.value))[
+            0
+        ] == 200
+
+
+@pytest.mark.parametrize("target", ["clusterroles/cluster-admin", "clusterrolebindings/cluster-admin"])
+async def test_a_label_of_what_grants_more_than_a_user_has_is_not_theirs_to_change(target: str) -> None:
+    async with opened() as api:
+        await grant_everywhere(api, "alice", rule("patch", "clusterroles clusterrolebindings", GROUP))
+        ask = Asking(api)
+
+        async def patched(metadata: dict[str, Any]) -> tuple[int, Any]:
+            body = {"metadata": metadata}
+            return await ask("alice", f"{RBAC}/{target}", "PATCH", body, content_type=PatchType.MERGE.value)
+
+        code, status = await patched({"labels": {"a": "b"}})
+        assert (code, "attempting to grant RBAC permissions not currently held" in status["message"]) == (403, True)
+        owner = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "1"}
+        assert (await patched({"finalizers": ["example.com/a"], "ownerReferences": [owner]}))[0] == 200
+        assert (await patched({}))[0] == 200
+
+
+async def test_the_right_to_escalate_one_role_does_not_create_it() -> None:
+    async with opened() as api:
+        escalate = rule("escalate", "roles", GROUP) | {"resourceNames": ["more"]}
+        await grant(api, "alice", rule("create update", "roles", GROUP), escalate)
+        ask = Asking(api)
+        target, wanted = f"{RBAC}/namespaces/default/roles", role("more", rule("get", "secrets"))
+        assert (await ask("alice", target, "POST", wanted))[0] == 403  # a create names no object
+        await api.create(ROLES, role("more"), "default")
+        assert (await ask("alice", f"{target}/more", "PUT", wanted))[0] == 200
 
 
 async def test_an_update_that_creates_needs_the_right_to_create() -> None:
