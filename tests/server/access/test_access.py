@@ -392,6 +392,39 @@ async def test_the_token_of_a_service_account_lasts_as_long_as_the_account() -> 
         assert (await ask(forged, "/apis"))[0] == 401
 
 
+@pytest.mark.parametrize("kind", ["Secret", "Node", "Pod"])
+async def test_a_token_ends_with_the_object_that_it_is_bound_to(kind: str) -> None:
+    async with opened() as api:
+        ask = Asking(api)
+        await api.create(ACCOUNTS, {"metadata": {"name": "robot"}}, "default")
+        spec = {"serviceAccountName": "robot", "nodeName": "n", "containers": [{"name": "a", "image": "b"}]}
+        resource = GroupVersionResource("", "v1", f"{kind.lower()}s")
+        namespace = "" if kind == "Node" else "default"
+        await api.create(resource, {"metadata": {"name": "b"}} | ({"spec": spec} if kind == "Pod" else {}), namespace)
+        wanted = {"spec": {"boundObjectRef": {"apiVersion": "v1", "kind": kind, "name": "b"}}}
+        accounts = "/api/v1/namespaces/default/serviceaccounts"
+        _, issued = await ask("masters", f"{accounts}/robot/token", "POST", wanted)
+
+        async def reviewed() -> Any:
+            reviews = "/apis/authentication.k8s.io/v1/tokenreviews"
+            return (await ask("masters", reviews, "POST", {"spec": {"token": issued["status"]["token"]}}))[1]["status"]
+
+        named = {f"{key.rpartition('/')[2]}": value for key, value in (await reviewed())["user"]["extra"].items()}
+        names = {key: value for key, value in named.items() if key.endswith("-name")}
+        assert (
+            names
+            == {
+                "Secret": {},
+                "Node": {"node-name": ["b"]},
+                "Pod": {"pod-name": ["b"], "node-name": ["n"]},
+            }[kind]
+        )
+        await api.delete(resource, "b", namespace, grace_period_seconds=0)
+        error = "[invalid bearer token, service account token has been invalidated]"
+        assert await reviewed() == {"user": {}, "error": error}
+        assert (await ask(issued["status"]["token"], "/apis"))[0] == 401
+
+
 async def test_a_token_is_valid_for_its_audiences_alone() -> None:
     async with opened() as api:
         ask = Asking(api)

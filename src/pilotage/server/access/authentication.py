@@ -14,7 +14,7 @@ from pilotage.http.messages import Headers, Peer
 from pilotage.rest.request import User
 from pilotage.rest.users import ANONYMOUS
 from pilotage.server.access.rbac import MASTERS
-from pilotage.server.access.serviceaccounts import ISSUER, ServiceAccountTokens, WrongAudience
+from pilotage.server.access.serviceaccounts import ISSUER, InvalidToken, ServiceAccountTokens
 from pilotage.server.access.users import authenticated
 
 ADMIN = User("admin", groups=(MASTERS,), uid="admin")
@@ -58,7 +58,7 @@ class Authenticator:
         if token:
             try:
                 found = await self.user_of_token(token, (ISSUER,))
-            except WrongAudience:
+            except InvalidToken:
                 found = None
             if found is None:
                 raise Unauthorized("Unauthorized")
@@ -73,7 +73,7 @@ class Authenticator:
     async def user_of_token(self, token: str, audiences: Sequence[str]) -> tuple[User, list[str]] | None:
         """The user of a bearer token, and which of the audiences it is valid for; None if it is not valid.
 
-        Raises WrongAudience for a token of a service account that is valid for none of them.
+        Raises InvalidToken for a token of a service account that is valid for none of them, or was valid.
         """
         user = self._users.get(_digest(token))
         if user is not None:

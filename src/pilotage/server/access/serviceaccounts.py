@@ -30,6 +30,10 @@ ISSUER = "https://kubernetes.default.svc"
 MAX_TOKEN_BYTES = 8192
 _CLAIM = "kubernetes.io"
 _HEADER = {"alg": "HS256", "typ": "JWT"}
+_BOUND = {"secret": "secrets/{namespace}/", "pod": "pods/{namespace}/", "node": "nodes/"}
+"""The kinds that a token may be bound to, as its claims name them, and where their objects are."""
+_LEEWAY = timedelta(minutes=1)
+"""How long the token of a deleted object is valid that still exists: clocks may differ."""
 
 
 class ServiceAccountTokens:
@@ -53,7 +57,9 @@ class ServiceAccountTokens:
             "serviceaccount": {"name": metadata["name"], "uid": metadata["uid"]},
         }
         if bound is not None:
-            identity[bound["kind"].lower()] = {"name": bound["name"], "uid": bound.get("uid", "")}
+            identity[bound["kind"].lower()] = {"name": bound["name"], "uid": bound["uid"]}
+            if "node" in bound:
+                identity["node"] = bound["node"]
         claims = {
             "aud": audiences,
             "exp": int(expires.timestamp()),
@@ -90,7 +96,8 @@ class ServiceAccountTokens:
     async def user_of(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[User, list[str]] | None:
         """The user of a token, if its account, and the object that it is bound to, still exist.
 
-        Also the requested audiences that the token is valid for. Raises WrongAudience if it is valid for none of them.
+        Also the requested audiences that the token is valid for. Raises InvalidToken if it is valid for none of
+        them, or was valid.
         """
         if token.count(".") != 2:
             return None
@@ -104,22 +111,37 @@ class ServiceAccountTokens:
         identity = claims[_CLAIM]
         namespace, account = identity["namespace"], identity["serviceaccount"]
         if not await self._exists(f"serviceaccounts/{namespace}/{account['name']}", account["uid"]):
-            return None
+            raise InvalidToken(f'serviceaccounts "{account["name"]}" not found')
         extra: dict[str, tuple[str, ...]] = {"authentication.kubernetes.io/credential-id": (f"JTI={claims['jti']}",)}
-        pod = identity.get("pod")
-        if pod is not None:
-            if not await self._exists(f"pods/{namespace}/{pod['name']}", pod["uid"]):
-                return None
+        await self._check_bound(identity)
+        for kind in ("pod", "node"):
             extra |= {
-                "authentication.kubernetes.io/pod-name": (pod["name"],),
-                "authentication.kubernetes.io/pod-uid": (pod["uid"],),
+                f"authentication.kubernetes.io/{kind}-{field}": (value,)
+                for field, value in identity.get(kind, {}).items()
+                if value
             }
         user = service_account(namespace, account["name"], account["uid"])
         return User(user.name, user.groups, extra, user.uid), found
 
+    async def _check_bound(self, identity: Document) -> None:
+        """Check the object that a token is bound to. The node of a Pod need not exist."""
+        for kind, place in _BOUND.items():
+            bound = identity.get(kind)
+            if bound is not None:
+                key = place.format(namespace=identity["namespace"]) + bound["name"]
+                if not await self._exists(key, bound["uid"]):
+                    raise InvalidToken("service account token has been invalidated")
+                return
+
     async def _exists(self, key: str, uid: str) -> bool:
+        """Whether an object exists that was not deleted a minute ago; it may still have finalizers."""
         entry = await self._storage.get(f"{self._prefix}core/{key}")
-        return entry is not None and records.decode(entry.value)["metadata"].get("uid") == uid
+        if entry is None:
+            return False
+        metadata = records.decode(entry.value)["metadata"]
+        deleted = metadata.get("deletionTimestamp")
+        expired = deleted is not None and times.parse(deleted) < self._clock() - _LEEWAY
+        return metadata.get("uid") == uid and not expired
 
     async def _load_key(self) -> None:
         """Read the key, or create it if this is the first server of the storage that needs one."""
@@ -142,7 +164,11 @@ class ServiceAccountTokens:
         return hmac.digest(self._key, content, hashlib.sha256)
 
 
-class WrongAudience(Exception):
+class InvalidToken(Exception):
+    """A token that this server has signed, but that is no longer valid, or not for this use."""
+
+
+class WrongAudience(InvalidToken):
     """A valid token for other audiences."""
 
     def __init__(self, given: Sequence[str], wanted: Sequence[str]) -> None:

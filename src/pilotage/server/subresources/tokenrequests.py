@@ -79,7 +79,15 @@ class TokenRequests:
         if kind == "Pod" and (document.get("spec") or {}).get("serviceAccountName", "") != request.name:
             account = f'serviceaccount "{request.name}"'
             raise BadRequest(f"cannot bind token for {account} to pod running with different serviceaccount name.")
-        return {"kind": kind, "apiVersion": api_version, "name": name, "uid": uid}
+        node = (document.get("spec") or {}).get("nodeName", "") if kind == "Pod" else ""
+        found = {"node": {"name": node, "uid": await self._node_uid(node)}} if node else {}
+        return {"kind": kind, "apiVersion": api_version, "name": name, "uid": uid, **found}
+
+    async def _node_uid(self, name: str) -> str:
+        """The uid of a node; empty if it does not exist."""
+        info = await self._context.catalogue.find(GroupVersionResource("", "v1", "nodes"))
+        entry = await self._context.storage.get(self._context.key(info, "", name))
+        return "" if entry is None else str(records.decode(entry.value)["metadata"]["uid"])
 
 
 def default_token_request(document: Document) -> None:

@@ -16,7 +16,7 @@ from pilotage.rest.users import user_info
 from pilotage.server.access.authentication import Authenticator
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.rules import AccessAttributes
-from pilotage.server.access.serviceaccounts import ISSUER, WrongAudience
+from pilotage.server.access.serviceaccounts import ISSUER, InvalidToken
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.decoding import bodies
@@ -147,8 +147,8 @@ class Reviewer:
         error, found = "invalid bearer token", None
         try:
             found = await self.tokens.user_of_token(spec["token"], spec.get("audiences") or (ISSUER,))
-        except WrongAudience as wrong:
-            error = f"[{error}, {wrong}]"
+        except InvalidToken as problem:
+            error = f"[{error}, {problem}]"
         if found is None:
             review["status"] = {"user": {}, "error": error}
             return
