@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import threading
 import tracemalloc
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,13 @@ from pilotage.http.certificates import self_signed
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.http.server import serve
 from pilotage.http.tls import server_context
+from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest import request as rest
 from pilotage.server.catalogue.catalogue import Catalogue
+from pilotage.server.decoding.parts import MAX_PARTS
 from pilotage.server.http.handler import HTTPHandler
+from pilotage.server.verbs import create
+from pilotage.server.writes import steps
 from pilotage.storage import open_storage
 from pilotage.storage.memory import MemoryStorage
 
@@ -33,6 +38,7 @@ from ..counting import counted_lines
 from .registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, opened, widget
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+PODS = GroupVersionResource("", "v1", "pods")
 GIZMOS = "/apis/test.example.com/v1/namespaces/default/widgets"
 LINES = 1_500_000
 """Of Python, for one request: a second executes some ten million."""
@@ -202,7 +208,7 @@ async def test_defaults_that_amplify_a_body_end_at_what_can_be_stored() -> None:
         await api.create(DEFINITIONS, with_list(AMPLIFYING))
         handler = HTTPHandler(api.registry, "secret")
         with counted_lines() as lines:
-            answer = await ask(handler, "POST", GIZMOS, body % b",".join([b"{}"] * 700_000))
+            answer = await ask(handler, "POST", GIZMOS, body % b",".join([b"{}"] * 200_000))
         assert lines.count < LINES
         assert answer.status == 413
         assert "more than 1572864 bytes" in json.loads(answer.body)["message"]
@@ -231,6 +237,47 @@ async def turns_while(work: Awaitable[Any]) -> int:
     with suppress(ApiError):
         await task
     return turns
+
+
+async def test_the_server_goes_on_while_each_part_of_a_large_create_is_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: list[threading.Thread] = []
+
+    def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any, **named: Any) -> Any:
+            threads.append(threading.current_thread())
+            return function(*arguments, **named)
+
+        return called
+
+    monkeypatch.setattr(steps, "prepare_create", noting(steps.prepare_create))
+    monkeypatch.setattr(create, "track_create", noting(create.track_create))
+    async with opened() as api:
+        threads.clear()
+        with pytest.raises(Invalid):
+            await api.create(PODS, {"metadata": {"name": "many"}, "spec": {"containers": [{}] * 30_000}}, "default")
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
+
+
+MANY = "{}," * MAX_PARTS + "{}"
+
+
+@pytest.mark.parametrize(
+    ("method", "content_type", "body"),
+    [
+        ("POST", "", f'{{"metadata":{{"name":"many"}},"spec":{{"containers":[{MANY}]}}}}'),
+        ("PATCH", "application/merge-patch+json", f'{{"spec":{{"containers":[{MANY}]}}}}'),
+        ("PATCH", "application/apply-patch+yaml", f'{{"apiVersion":"v1","kind":"Pod","spec":[{MANY}]}}'),
+    ],
+)
+async def test_a_body_of_too_many_objects_is_refused(method: str, content_type: str, body: str) -> None:
+    async with faced() as (handler, _):
+        path = MAPS if method == "POST" else f"{MAPS}/one?fieldManager=test"
+        answer = await ask(handler, method, path, body.encode(), content_type)
+        assert answer.status == 413
+        assert json.loads(answer.body)["message"].endswith("it has more than 250000 objects and lists")
 
 
 @pytest.mark.parametrize("verb", ["create", "update"])

@@ -27,6 +27,7 @@ from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.decoding.embedded import normalize_embedded
 from pilotage.server.decoding.fieldproblems import MAX_UNKNOWN, FieldProblems, duplicate_fields
 from pilotage.server.decoding.freeform import keep_sent_texts
+from pilotage.server.decoding.parts import check_parts
 from pilotage.server.decoding.refusals import (
     NO_KIND,
     excerpt,
@@ -182,6 +183,7 @@ def _decode(request: APIRequest, info: ResourceInfo, problems: FieldProblems) ->
             problems.plain_metadata = problems.accepted = True
             return found
         document = gojson.read(request.body)
+        check_parts(document, len(request.body))
         if not is_encoded(request) and (request.write.field_validation != "Ignore" or not info.custom):
             problems.duplicate = duplicate_fields(request.body, document)
         # A struct or a map of Go that is decoded twice has what is in both.
@@ -193,6 +195,7 @@ def _decode(request: APIRequest, info: ResourceInfo, problems: FieldProblems) ->
             document, problems.repeated = yamltext.read_lenient(request.body)
         except DecodeError as error:
             raise unrecognized(info, yaml_error(str(error)), request.body) from None
+        check_parts(document, len(request.body))
         return sorted_keys(document)
     if media == PROTOBUF and not info.custom:
         return _protobuf(request, info)
@@ -255,9 +258,11 @@ def _protobuf(request: APIRequest, info: ResourceInfo) -> Document:
     except DecodeError as error:
         raise unrecognized(info, str(error), request.body) from None
     try:
-        return protobuf.decode(envelope)
+        document = protobuf.decode(envelope)
     except DecodeError as error:
         raise unhandled(info, str(error), envelope.kind, envelope.api_version.rpartition("/")[2]) from None
+    check_parts(document, len(request.body))
+    return document
 
 
 def check_kind(document: Document, info: ResourceInfo, request: APIRequest) -> None:

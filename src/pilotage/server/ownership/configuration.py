@@ -12,6 +12,7 @@ from pilotage.meta.kinds import GroupKind, GroupVersionKind
 from pilotage.meta.text import jsontext, yamltext
 from pilotage.rest.request import APIRequest
 from pilotage.server.decoding.bodies import yaml_error
+from pilotage.server.decoding.parts import check_parts
 from pilotage.server.ownership import kinds
 from pilotage.server.resources import ResourceInfo
 
@@ -29,6 +30,7 @@ def read(body: bytes) -> tuple[Document, list[str]]:
         document, duplicates = _decoded(body)
     except DecodeError as error:
         raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {yaml_error(str(error))}") from None
+    check_parts(document, len(body))
     if document is None:
         return {}, duplicates
     if not isinstance(document, dict):

@@ -4,6 +4,7 @@ taken."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -68,7 +69,7 @@ class Creator:
         warnings += meta.deduplicate_owners(metadata)
         now = context.now()
         if not tracked and info.conversion is None:
-            track_create(info, request, document, now=now)
+            await offload(size, partial(track_create, info, request, document, now=now))
         elif not tracked:
             await self._track_converted(info, request, document, now)
         attributes = Attributes(Operation.CREATE, request, document, None, warnings, info, accepted=accepted)
@@ -99,14 +100,15 @@ class Creator:
             set_namespace(info, request, metadata)
             warnings += meta.deduplicate_owners(metadata, " after mutating admission happens")
         info.strategy.set_requester(document, request.user)
-        uid = context.uid()
+        size = len(request.body) * info.strategy.weight
+        prepare = partial(steps.prepare_create, info, now=now, uid=context.uid())
         if metadata.get("name") or not metadata.get("generateName"):
-            prepared = steps.prepare_create(info, document, now=now, uid=uid)
+            prepared = await offload(size, prepare, document)
             return await self._store(info, admission, attributes, document, prepared)
         for attempt in range(_GENERATED_TRIES):
             named = copied(document)  # what is prepared may depend on the name, as the labels of a Job's pods do
             named["metadata"]["name"] = metadata["generateName"][:_MAX_PREFIX] + context.suffix()
-            prepared = steps.prepare_create(info, named, now=now, uid=uid)
+            prepared = await offload(size, prepare, named)
             try:
                 return await self._store(info, admission, replace(attributes, new=named), named, prepared)
             except AlreadyExists as error:

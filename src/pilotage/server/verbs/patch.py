@@ -29,6 +29,7 @@ from pilotage.meta.text.gotext import go_text
 from pilotage.rest.request import APIRequest, PatchType
 from pilotage.server.decoding.bodies import sorted_keys
 from pilotage.server.decoding.fieldproblems import MAX_UNKNOWN, FieldProblems, duplicate_fields
+from pilotage.server.decoding.parts import check_parts
 from pilotage.server.decoding.refusals import NO_KIND
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.identity import no_name
@@ -142,6 +143,7 @@ def _read(request: APIRequest, kind: PatchType) -> Any:
         patch = gojson.read(request.body)
     except DecodeError as error:
         raise BadRequest(f"{prefix}{error}") from None
+    check_parts(patch, len(request.body))
     if kind is PatchType.JSON:
         _check_operations(patch)
         if patch and len(patch) > json_patch.MAX_OPERATIONS:
