@@ -75,6 +75,68 @@ async def test_version_2_leaves_open_what_it_has_no_words_for() -> None:
         assert without_descriptions(found) == RECORDED["v2"]["dev.pilotage.tables.v1.Gizmo"]
 
 
+_KEPT = {"maxLength": 3, "pattern": "^a", "x-kubernetes-validations": [{"rule": "true"}]}
+_UNKNOWN = {"x-kubernetes-preserve-unknown-fields": True}
+_EMBEDDED = {"x-kubernetes-embedded-resource": True}
+_NUMBER_OR_TEXT = {"x-kubernetes-int-or-string": True}
+
+
+def with_schema(schema: Any) -> Any:
+    document = definition()
+    document["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": schema}
+    return document
+
+
+@pytest.mark.parametrize(
+    ("schema", "published"),
+    [
+        ({"type": "string", "nullable": True, **_KEPT}, _KEPT),
+        (_NUMBER_OR_TEXT | _KEPT | {"anyOf": [{"type": "integer"}, {"type": "string"}]}, _NUMBER_OR_TEXT | _KEPT),
+        ({"type": "object", "properties": {"a": {"type": "string"}}, **_UNKNOWN}, _UNKNOWN),
+        ({"type": "array", "items": {"type": "string"}, "nullable": True, "maxItems": 2}, {"maxItems": 2}),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "string", "nullable": True}, "b": {"type": "string"}},
+                "required": ["a", "b"],
+            },
+            {"type": "object", "properties": {"a": {}, "b": {"type": "string"}}, "required": ["b"]},
+        ),
+        ({"type": "object", **_EMBEDDED, **_UNKNOWN}, _EMBEDDED | _UNKNOWN),
+        (
+            {"type": "object", **_EMBEDDED, "properties": {"spec": {"type": "object"}}},
+            {
+                "type": "object",
+                "properties": {
+                    "spec": {"type": "object"},
+                    "apiVersion": {"type": "string"},
+                    "kind": {"type": "string"},
+                    "metadata": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+                },
+                "required": ["kind", "apiVersion"],
+                **_EMBEDDED,
+            },
+        ),
+    ],
+)
+async def test_version_2_keeps_what_it_can_of_the_schema_of_a_definition(schema: Any, published: Any) -> None:
+    async with opened() as api:
+        root = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": schema}}}}
+        await api.create(DEFINITIONS, with_schema(root))
+        answer = await ask(api, "/openapi/v2", accept="application/json")
+        found = json.loads(answer.body)["definitions"]["com.example.test.v1.Widget"]
+        assert without_descriptions(found["properties"]["spec"]["properties"]["a"]) == published
+
+
+async def test_version_2_has_no_fields_of_a_kind_that_has_unknown_ones() -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, with_schema({"type": "object", "description": "open", **_UNKNOWN}))
+        answer = await ask(api, "/openapi/v2", accept="application/json")
+        found = json.loads(answer.body)["definitions"]["com.example.test.v1.Widget"]
+        gvk = {"group": "test.example.com", "kind": "Widget", "version": "v1"}
+        assert found == {"type": "object", "x-kubernetes-group-version-kind": [gvk]}
+
+
 def test_version_2_has_one_type_for_a_number_or_text_and_no_defaults() -> None:
     definitions = documents.version_2([])["definitions"]
     port = definitions["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]

@@ -71,7 +71,7 @@ def version_2(custom: Sequence[ResourceInfo]) -> Document:
     definitions: dict[str, Any] = dict(_builtin_definitions())
     paths = dict(_builtin_v2_paths())
     for info in custom:
-        for name, raw in schemas.custom_schemas(info).items():
+        for name, raw in schemas.custom_schemas(info, v2=True).items():
             definitions[name] = schemas.v2_schema(msgspec.json.decode(raw), builtin_kind=False)
         paths |= _v2_paths(_custom_paths(info))
     return {"swagger": "2.0", "info": _BUILTIN_INFO, "paths": paths, "definitions": definitions}

@@ -21,6 +21,8 @@ from pilotage.types.builtin import REFERENCE
 _TYPICAL = "io.k8s.api.core.v1.ConfigMap"
 """A definition whose type and metadata are described as those of all kinds."""
 _TYPICAL_LIST = "io.k8s.api.core.v1.PodList"
+_PRESERVING = "x-kubernetes-preserve-unknown-fields"
+_V2_DROPPED = ("nullable", "oneOf", "anyOf", "allOf", "not", "default", "patternProperties")
 _MORE = "More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _REFERENCES = re.compile(rb'"#/components/schemas/([^"]+)"')
 _encode = msgspec.json.Encoder().encode
@@ -54,13 +56,15 @@ def closure(content: bytes, given: dict[str, bytes]) -> bytes:
     return b"{%b}" % b",".join(b"%b:%b" % (_encode(name), found[name]) for name in sorted(found))
 
 
-def custom_schemas(info: ResourceInfo) -> dict[str, bytes]:
-    """The schemas of a custom resource and of its list."""
+def custom_schemas(info: ResourceInfo, *, v2: bool = False) -> dict[str, bytes]:
+    """The schemas of a custom resource and of its list, with the references of OpenAPI v3."""
     gvk, name = info.gvk, component_name(info.gvk)
-    schema = _published(dict(info.openapi or {}))
-    schema["properties"] = (
-        schema.get("properties", {}) | type_fields() | {"metadata": _metadata(_TYPICAL, "ObjectMeta")}
-    )
+    schema = dict(info.openapi or {})
+    if v2 and schema.get(_PRESERVING):
+        schema = {"type": "object"}  # with properties, kubectl would report others as unknown
+    else:
+        schema = _embedding(_reduced(schema), v2=True) if v2 else _embedding(_expressed(schema))
+        schema["properties"] = schema.get("properties", {}) | _object_fields()
     schema["x-kubernetes-group-version-kind"] = [gvk_document(gvk)]
     if info.strategy.selectable_fields:
         schema["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in info.strategy.selectable_fields]
@@ -88,19 +92,64 @@ def _metadata(like: str, kind: str) -> Document:
     return {"description": description(like, "metadata"), "allOf": [{"$ref": f"{REFERENCE}{META}.{kind}"}]}
 
 
-def _published(schema: Document) -> Document:
-    """The schema of a CRD in OpenAPI v3: with its extensions expressed by standard keywords."""
-    result = with_children(schema, _published)
+def _object_fields() -> Document:
+    return type_fields() | {"metadata": _metadata(_TYPICAL, "ObjectMeta")}
+
+
+def _expressed(schema: Document) -> Document:
+    """The schema of a CRD in OpenAPI v3, which has a keyword for the values that are numbers or texts."""
+    result = with_children(schema, _expressed)
     if schema.get("x-kubernetes-int-or-string") and "anyOf" not in schema:
         result["anyOf"] = [{"type": "integer"}, {"type": "string"}]
-    if schema.get("x-kubernetes-embedded-resource"):
-        fields = type_fields() | {"metadata": _metadata(_TYPICAL, "ObjectMeta")}
-        result["properties"] = result.get("properties", {}) | fields
-        result["required"] = list(dict.fromkeys([*result.get("required", ()), "kind", "apiVersion"]))
     return result
 
 
-_V2_DROPPED = ("nullable", "oneOf", "anyOf", "allOf", "not", "default", "patternProperties")
+def _reduced(schema: Document) -> Document:
+    """The schema of a CRD without what v2, or a kubectl that reads it, cannot express: a value that may be null has no
+    type, and one with unknown fields no fields."""
+    kept = {key: value for key, value in schema.items() if key not in _V2_DROPPED}
+    if nullable := _nullable(schema):
+        kept["required"] = [name for name in schema.get("required") or () if name not in nullable]
+    if schema.get("nullable") or schema.get(_PRESERVING):
+        kept = {key: value for key, value in kept.items() if key not in ("items", "properties")}
+    if schema.get("nullable") or (schema.get(_PRESERVING) and schema.get("type") == "object"):
+        kept.pop("type", None)
+    if kept.get("type") == "array" and "items" not in kept:
+        del kept["type"]
+    more = schema.get("additionalProperties")
+    if not kept.get("required") or (isinstance(more, dict) and more.get("nullable")):
+        kept.pop("required", None)
+    return with_children(kept, _reduced)
+
+
+def _nullable(schema: Document) -> set[str]:
+    """The fields of an object that may be null."""
+    if schema.get("nullable") or schema.get(_PRESERVING):
+        return set()  # it is published without fields
+    return {name for name, child in (schema.get("properties") or {}).items() if child.get("nullable")}
+
+
+_EMBEDDED_TYPE = {
+    "apiVersion": {
+        "description": "apiVersion defines the versioned schema of this representation of an object. "
+        f"{_MORE}#resources",
+        "type": "string",
+    },
+    "kind": {
+        "description": "kind is a string value representing the type of this object. In CamelCase. "
+        f"{_MORE}#types-kinds",
+        "type": "string",
+    },
+}
+
+
+def _embedding(schema: Document, *, v2: bool = False) -> Document:
+    """The schema with the fields of all objects in embedded ones; in v2 not in those that have unknown fields."""
+    result = with_children(schema, partial(_embedding, v2=v2))
+    if schema.get("x-kubernetes-embedded-resource") and not (v2 and schema.get(_PRESERVING)):
+        result["properties"] = result.get("properties", {}) | _object_fields() | _EMBEDDED_TYPE
+        result["required"] = list(dict.fromkeys([*result.get("required", ()), "kind", "apiVersion"]))
+    return result
 
 
 def v2_schema(schema: Any, *, builtin_kind: bool) -> Any:
@@ -115,8 +164,6 @@ def v2_schema(schema: Any, *, builtin_kind: bool) -> Any:
     if reference:
         described = {key: schema[key] for key in schema if key == "description" or key.startswith("x-")}
         return described | {"$ref": reference.replace(REFERENCE, "#/definitions/")}
-    if not builtin_kind and (open_schema := _open(schema)) is not None:
-        return open_schema
     result = {key: value for key, value in schema.items() if key not in _V2_DROPPED}
     if builtin_kind and "oneOf" in schema:  # a quantity, or a number or text
         result["type"] = "string"
@@ -126,20 +173,3 @@ def v2_schema(schema: Any, *, builtin_kind: bool) -> Any:
 def _single_reference(schema: Document) -> str:
     parts: Iterable[Any] = schema.get("allOf") or ()
     return next((str(part["$ref"]) for part in parts if isinstance(part, dict) and "$ref" in part), "")
-
-
-def _open(schema: Document) -> Document | None:
-    """The schema without a type, if v2 cannot express the valid values."""
-    extensions = {
-        key: schema[key]
-        for key in (
-            "x-kubernetes-preserve-unknown-fields",
-            "x-kubernetes-embedded-resource",
-            "x-kubernetes-int-or-string",
-        )
-        if schema.get(key)
-    }
-    described = {"description": schema["description"]} if "description" in schema else {}
-    if extensions:
-        return described | extensions
-    return described if schema.get("nullable") else None
