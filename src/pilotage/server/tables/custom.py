@@ -80,21 +80,22 @@ def _string(value: Any, now: datetime) -> Cell:
     if isinstance(value, dict | list):
         import json  # sorts keys, as the API server does
 
-        return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
-    if isinstance(value, float):
-        return number_text(value)
-    return str(value)
+        text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+        return text.translate(_ESCAPED)
+    return number_text(value)
 
 
 def number_text(value: float) -> str:
-    """A number as the API server prints it: without a fraction where there is none, with an exponent from 1e21 on."""
-    if value.is_integer() and abs(value) < 1e21:
+    """A number as the API server prints it: without a fraction where there is none, else with an exponent from 1e6 on,
+    as is an integer beyond 64 bits."""
+    if -(2**63) <= value < 2**63 and int(value) == value:
         return str(int(value))
-    text = repr(value)
-    mantissa, _, exponent = text.partition("e")
-    if not exponent:
-        return text
-    return f"{mantissa}e{exponent[0] if exponent[0] in '+-' else '+'}{exponent.lstrip('+-').rjust(2, '0')}"
+    value = float(value)
+    if 1e-4 <= abs(value) < 1e6:
+        return repr(value)
+    digits = repr(value).partition("e")[0].replace(".", "").strip("-0")  # as few as are needed
+    mantissa, _, exponent = f"{value:.{len(digits) - 1}e}".partition("e")
+    return f"{mantissa}e{exponent}"
 
 
 def _integer(value: Any, now: datetime) -> Cell:
@@ -102,7 +103,9 @@ def _integer(value: Any, now: datetime) -> Cell:
 
 
 def _number(value: Any, now: datetime) -> Cell:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if isinstance(value, float) else int(float(value))  # as a float has it
 
 
 def _boolean(value: Any, now: datetime) -> Cell:
@@ -116,6 +119,8 @@ def _date(value: Any, now: datetime) -> Cell:
     return "<invalid>" if moment is None else times.rounded((now - moment).total_seconds())
 
 
+_ESCAPED = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"}
+"""What Go's encoder escapes in JSON."""
 _CONVERSIONS: dict[str, Callable[[Any, datetime], Cell]] = {
     "boolean": _boolean,
     "date": _date,
