@@ -3,14 +3,16 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, StreamingResponse
-from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.kinds import GroupResource, GroupVersionResource
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.server.http.handler import HTTPHandler
+from pilotage.server.tables.builtin import printer
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, opened, widget
 
@@ -116,6 +118,17 @@ async def test_custom_resources_have_the_columns_of_their_definition() -> None:
         assert found["columnDefinitions"][1] == {
             "name": "Size", "type": "integer", "format": "", "description": "How large it is", "priority": 1,
         }  # fmt: skip
+
+
+@pytest.mark.parametrize(("namespace", "shown"), [({}, "*/p"), ({"namespace": "a"}, "a/p")])
+def test_the_parameters_of_a_policy_binding_are_shown_with_their_namespace(
+    namespace: dict[str, str], shown: str
+) -> None:
+    resource = GroupResource("admissionregistration.k8s.io", "validatingadmissionpolicybindings")
+    metadata = {"name": "b", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    spec = {"policyName": "x", "paramRef": {"name": "p", **namespace}}
+    cells = printer(resource)({"metadata": metadata, "spec": spec}, datetime(2026, 1, 1, tzinfo=UTC))
+    assert cells == ["b", "x", shown, "0s"]
 
 
 async def test_an_error_is_a_status_and_no_table() -> None:

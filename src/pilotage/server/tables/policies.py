@@ -51,8 +51,7 @@ def _parameters(binding: Document) -> str:
     if not reference:
         return UNSET
     if reference.get("name"):
-        place = reference.get("namespace")
-        return f"{place}/{reference['name']}" if place else str(reference["name"])
+        return f"{reference.get('namespace') or '*'}/{reference['name']}"
     chosen = reference.get("selector")
     return UNSET if chosen is None else _go_selector(chosen)
 
