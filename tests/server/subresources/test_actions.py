@@ -19,6 +19,7 @@ from pilotage.errors import (
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb, WriteOptions
+from pilotage.server.subresources.evictions import check_budget
 
 from ..plugins.environments import PODS, SERVICE_ACCOUNTS, pod
 from ..registries import NAMESPACES, SECRETS, Api, opened
@@ -111,7 +112,25 @@ async def test_an_eviction_spends_the_budget() -> None:
             await act(api, PODS, "c", "eviction", {"metadata": {"name": "c"}})
         assert caught.value.status.details is not None
         [cause] = caught.value.status.details.causes
-        assert cause.message == "The disruption budget b needs 1 healthy pods and has 2 currently"
+        assert cause.message == "The disruption budget b does not allow evicting pods currently"
+
+
+@pytest.mark.parametrize(
+    ("healthy", "reason", "message", "expected"),
+    [
+        (1, "", "", "needs 1 healthy pods and has 1 currently"),
+        (2, "", "", "does not allow evicting pods currently"),
+        (2, "Why", "so", "does not allow evicting pods currently (Why): so"),
+        (1, "SyncFailed", "so", "does not allow evicting pods currently because it failed sync: so"),
+    ],
+)
+def test_a_budget_that_allows_nothing_explains_why(healthy: int, reason: str, message: str, expected: str) -> None:
+    condition = {"type": "DisruptionAllowed", "status": "False", "reason": reason, "message": message}
+    status = {"currentHealthy": healthy, "desiredHealthy": 1, "conditions": [condition]}
+    with pytest.raises(TooManyRequests) as caught:
+        check_budget({"metadata": {"name": "b"}, "status": status})
+    assert caught.value.status.details is not None
+    assert caught.value.status.details.causes[0].message == f"The disruption budget b {expected}"
 
 
 async def test_a_budget_that_no_controller_has_seen_allows_nothing_yet() -> None:

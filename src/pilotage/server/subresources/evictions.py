@@ -157,8 +157,22 @@ def check_budget(budget: Document) -> None:
             details=details,
         )
     if allowed == 0:
-        desired, current = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
-        raise _violation(f"The disruption budget {name} needs {desired} healthy pods and has {current} currently")
+        raise _violation(f"The disruption budget {name} {_exhausted(status)}")
+
+
+def _exhausted(status: Document) -> str:
+    """Why a budget allows no disruption."""
+    refused = "does not allow evicting pods currently"
+    conditions = (one for one in status.get("conditions") or () if one.get("type") == "DisruptionAllowed")
+    condition: Document = next(conditions, {})
+    message = condition.get("message") if condition.get("status") == "False" else ""
+    reason = condition.get("reason", "")
+    if message and reason == "SyncFailed":  # then the counts may be wrong
+        return f"{refused} because it failed sync: {message}"
+    desired, current = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
+    if current <= desired:
+        return f"needs {desired} healthy pods and has {current} currently"
+    return f"{refused} ({reason}): {message}" if message else refused
 
 
 def _violation(message: str, retry_seconds: int = 0) -> TooManyRequests:
