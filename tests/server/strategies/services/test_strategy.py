@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from pilotage.errors import Invalid
+from pilotage.server.strategies.services.families import resolve_families
 from pilotage.server.strategies.services.strategy import ServiceStrategy
 
 from ..writes import created, fields, status_written, updated
@@ -45,6 +46,15 @@ def test_a_headless_service_without_a_selector_has_two_stacks() -> None:
     assert document["spec"]["ipFamilyPolicy"] == "RequireDualStack"
     document, _ = created(STRATEGY, spec=spec(clusterIP="None", selector={"a": "b"}))
     assert document["spec"]["ipFamilies"] == ["IPv4"]
+
+
+def test_an_address_outside_of_the_range_is_refused_as_kube_apiserver_refuses_it() -> None:
+    [cause] = resolve_families({"type": "ClusterIP", "clusterIP": "10.1.0.1", "clusterIPs": ["10.1.0.1"]}, None)
+    allocation = "failed to allocate IP 10.1.0.1"
+    assert (
+        cause.message
+        == f'Invalid value: ["10.1.0.1"]: {allocation}: the provided network does not match the current range'
+    )
 
 
 def test_an_external_name_has_no_addresses() -> None:

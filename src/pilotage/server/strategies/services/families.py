@@ -11,7 +11,7 @@ from pilotage.server.strategies.checks.addresses import address, validate_addres
 from pilotage.server.strategies.checks.fields import validate_choice, validate_optional_choice
 from pilotage.server.strategies.checks.items import validate_unique
 from pilotage.server.strategies.services.kinds import is_headless, needs_cluster_ip, same
-from pilotage.server.strategies.services.ranges import CLUSTER_NETWORK, FAMILIES, NO_ADDRESS, in_cluster_network
+from pilotage.server.strategies.services.ranges import FAMILIES, NO_ADDRESS, in_cluster_network
 
 _FAMILIES = ("IPv4", "IPv6")
 _POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
@@ -129,10 +129,7 @@ def _validate_range(spec: Document, old: Document | None) -> Iterator[Cause]:
         return
     for text in spec.get("clusterIPs") or ():
         if text != NO_ADDRESS and not in_cluster_network(address(text)):
-            detail = (
-                f"failed to allocate IP {text}: the provided IP ({text}) is not in the valid range. "
-                f"The range of valid IPs is {CLUSTER_NETWORK}"
-            )
+            detail = f"failed to allocate IP {text}: the provided network does not match the current range"
             yield invalid("spec.clusterIPs", spec["clusterIPs"], detail, whole=True)
             return
 
