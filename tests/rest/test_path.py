@@ -270,6 +270,14 @@ def test_a_dry_run_that_does_not_exist_is_a_cause_in_the_options(method: str) ->
     assert deletion.delete == DeleteOptions(dry_run=True, causes=(cause,))
 
 
+@pytest.mark.parametrize("name", ["", "/b"])
+def test_each_dry_run_in_the_query_of_a_deletion_is_checked(name: str) -> None:
+    path = f"/api/v1/namespaces/a/configmaps{name}"
+    [cause] = parse(EncodedRequest("DELETE", f"{path}?dryRun=All&dryRun=x")).delete.causes
+    assert cause.message == 'Unsupported value: ["All","x"]: supported values: "All"'
+    assert parse(EncodedRequest("DELETE", f"{path}?dryRun=All&dryRun=All")).delete.causes == ()
+
+
 def test_the_media_type_is_read_without_its_parameters() -> None:
     headers = (("Content-Type", "application/JSON; charset=utf-8"),)
     assert parse(EncodedRequest("POST", "/api/v1/namespaces/a/pods", headers, b"{}")).content_type == ""
@@ -284,6 +292,10 @@ def test_the_old_path_of_a_watch_is_a_watch() -> None:
     odd = parse(EncodedRequest("GET", "/api/v1/watch/namespaces/a%2Fconfigmaps%2F%3Db"))  # a slash and an equals sign
     assert (odd.verb, odd.resource, odd.namespace, odd.name) == (Verb.WATCH, CONFIG_MAPS, "a", "")
     assert odd.options.field_selector == r"metadata.name=\=b"
+    selected = parse(EncodedRequest("GET", "/api/v1/watch/namespaces/a/configmaps/b?fieldSelector=metadata.name==b"))
+    assert selected.options.field_selector == "metadata.name==b"
+    with pytest.raises(BadRequest, match=r"metadata\.name doesn't match requested name"):
+        parse(EncodedRequest("GET", "/api/v1/watch/namespaces/a/configmaps/b?fieldSelector=metadata.name=c"))
     with pytest.raises(MethodNotSupported):
         parse(EncodedRequest("POST", "/api/v1/watch/namespaces/a/configmaps"))
     with pytest.raises(NotFound):

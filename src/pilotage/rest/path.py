@@ -202,7 +202,9 @@ def parse(http: EncodedRequest) -> APIRequest:
         form=requested_form(headers.get("accept", "")) if not deleting else Form.OBJECT,
         options=_options(verb, query, headers),
         write=_write_options(query, queries.values(text, "dryRun")) if verb in _WRITES else WriteOptions(),
-        delete=_delete_options(query, http.body, _media(headers.get("content-type", ""), verb))
+        delete=_delete_options(
+            query, queries.values(text, "dryRun"), http.body, _media(headers.get("content-type", ""), verb)
+        )
         if deleting
         else DeleteOptions(),
         body=b"" if deleting else http.body,
@@ -225,8 +227,13 @@ def _watch_query(name: str, subresource: str, query: Mapping[str, str], method: 
         raise NotFound("the server could not find the requested resource", details=StatusDetails())
     if method not in ("GET", "HEAD"):
         raise no_method()
-    selected = {"fieldSelector": field_text({"metadata.name": name})} if name else {}
-    return {**query, "watch": "true", **selected}
+    if not name:
+        return {**query, "watch": "true"}
+    named = field_text({"metadata.name": name})
+    given = query.get("fieldSelector") or named
+    if {named, named.replace("=", "==", 1)}.isdisjoint(given.split(",")):
+        raise BadRequest("fieldSelector metadata.name doesn't match requested name")
+    return {**query, "watch": "true", "fieldSelector": given}
 
 
 def split(path: str) -> tuple[GroupVersionResource, str, str, str]:
@@ -319,7 +326,7 @@ class _DeleteOptions(msgspec.Struct, rename="camel"):
     preconditions: _Preconditions | None = None
 
 
-def _delete_options(query: Mapping[str, str], body: bytes, media: str) -> DeleteOptions:
+def _delete_options(query: Mapping[str, str], dry_run: list[str], body: bytes, media: str) -> DeleteOptions:
     """From the body, or from the query if there is no body."""
     if body:
         options = _read_delete_options(body, media)
@@ -330,7 +337,7 @@ def _delete_options(query: Mapping[str, str], body: bytes, media: str) -> Delete
             )
     else:
         options = _DeleteOptions(
-            dry_run=[query["dryRun"]] if "dryRun" in query else None,
+            dry_run=dry_run,
             grace_period_seconds=queries.integer(query, "gracePeriodSeconds"),
             propagation_policy=query.get("propagationPolicy"),
             orphan_dependents=queries.boolean(query, "orphanDependents") if "orphanDependents" in query else None,
