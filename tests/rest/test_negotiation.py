@@ -68,6 +68,7 @@ def test_a_parameter_can_ask_for_indented_json() -> None:
         "application/xml",
         "application/cbor",
         "garbage",
+        "APPLICATION/JSON",
         TABLE.replace("application/json", PROTOBUF),
         "application/json;as=Table",
         "application/json;g=meta.k8s.io;v=v1",

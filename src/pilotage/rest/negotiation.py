@@ -140,4 +140,4 @@ def _clause(text: str) -> Clause:
         quality = float(parameters.pop("q", "1"))
     except ValueError:
         quality = 1.0
-    return Clause(media.lower(), parameters, quality)
+    return Clause(media, parameters, quality)
