@@ -29,6 +29,7 @@ from pilotage.rest import request as rest
 from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.decoding.parts import MAX_PARTS
 from pilotage.server.http.handler import HTTPHandler
+from pilotage.server.ownership.track import track_create
 from pilotage.server.verbs import create
 from pilotage.server.writes import steps
 from pilotage.storage import open_storage
@@ -252,7 +253,7 @@ async def test_the_server_goes_on_while_each_part_of_a_large_create_is_computed(
         return called
 
     monkeypatch.setattr(steps, "prepare_create", noting(steps.prepare_create))
-    monkeypatch.setattr(create, "track_create", noting(create.track_create))
+    monkeypatch.setattr(create, "track_create", noting(track_create))
     async with opened() as api:
         threads.clear()
         with pytest.raises(Invalid):

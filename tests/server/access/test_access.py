@@ -186,6 +186,13 @@ async def test_every_user_may_read_discovery_and_no_other_paths() -> None:
         assert (code, status["message"]) == (403, 'forbidden: User "alice" cannot get path "/"')
 
 
+@pytest.mark.parametrize("path", ["/apis/apps/v9", "/api/v2", "/apis/", "/healthz/", "/healthz/etcd", "/nope"])
+async def test_a_path_that_may_not_be_read_is_forbidden_whether_it_exists_or_not(path: str) -> None:
+    async with opened() as api:
+        code, status = await Asking(api, anonymous=True)("", path)
+        assert (code, status["message"]) == (403, f'forbidden: User "system:anonymous" cannot get path "{path}"')
+
+
 async def test_a_wrong_token_is_unauthorized_and_none_is_anonymous_only_if_that_is_asked_for() -> None:
     async with opened() as api:
         assert (await Asking(api)("wrong", "/api/v1/namespaces"))[0] == 401

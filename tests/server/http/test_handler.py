@@ -99,7 +99,8 @@ async def test_a_server_whose_database_is_removed_is_alive_and_not_ready(
     storage = await SqliteStorage.open(f"{tmp_path}/state.db")
     async with opened(storage) as api:
         handler = HTTPHandler(api.registry, "secret")
-        assert (await ask(handler, "/readyz")).body == b"ok"
+        for target in ("/readyz", "/healthz/etcd", "/livez/etcd", "/readyz/etcd"):
+            assert (await ask(handler, target)).body == b"ok"
         (tmp_path / "state.db").unlink()
         answer = await ask(handler, "/readyz", authorization="")
         assert answer.status == 500
@@ -107,6 +108,8 @@ async def test_a_server_whose_database_is_removed_is_alive_and_not_ready(
         assert answer.body.endswith(b"[-]etcd failed: reason withheld\nreadyz check failed\n")
         for target in ("/healthz", "/livez", "/readyz/ping"):
             assert (await ask(handler, target)).body == b"ok"
+        for target in ("/healthz/etcd", "/livez/etcd", "/readyz/etcd"):
+            assert (await ask(handler, target)).status == 500
         assert (await ask(handler, "/readyz/etcd", authorization="")).status == 401
     await storage.close()
     assert f'Storage is broken error="StorageBroken: {tmp_path}/state.db was removed' in caplog.text
@@ -300,6 +303,9 @@ WIDGETS_PATH = "/apis/test.example.com/v1/namespaces/default/widgets"
         ("POST", "/apis", 200),
         ("POST", "/apis/apps", 200),
         ("POST", "/apis/apps/v1", 405),
+        ("POST", "/apis/test.example.com/v1", 200),
+        ("GET", "/api/v1/bindings", 404),
+        ("POST", "/apis/authorization.k8s.io/v1/localsubjectaccessreviews", 404),
         ("DELETE", "/healthz", 200),
         ("PUT", "/", 200),
         ("FROB", MAPS, 405),

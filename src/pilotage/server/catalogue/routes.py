@@ -93,7 +93,7 @@ def _check_builtin(info: ResourceInfo, request: APIRequest, *, known: bool) -> N
     only_created = info.verbs == (Verb.CREATE,)
     if not known or (wrong_scope and (request.name or not info.namespaced or only_created)):
         raise no_resource()
-    if request.name and only_created:
+    if only_created and (request.name or (info.namespaced and not request.namespace)):
         raise no_resource()
     if request.verb is Verb.WATCH and Verb.LIST in info.verbs and Verb.WATCH not in info.verbs:
         raise no_verb(info, request.verb.value)

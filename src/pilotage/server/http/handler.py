@@ -75,6 +75,8 @@ _STARTED: dict[str, Check] = dict.fromkeys(
 names."""
 _READY: dict[str, Check] = dict.fromkeys(("informer-sync", "shutdown"), ping)
 """Health checks that pass as long as requests are handled: the server is not shutting down."""
+_STORAGE_CHECKS = ("/healthz/etcd", "/livez/etcd")
+"""Paths of a check that is not among the others below it: with a broken storage, the server is not to be restarted."""
 _log = logger("pilotage.server")
 
 
@@ -101,7 +103,7 @@ class HTTPHandler:
         ready = _STARTED | _READY | {"etcd-readiness": registry.check, "etcd": registry.check}
         checks = {"/healthz": _STARTED, "/livez": _STARTED, "/readyz": ready}
         self._health = {path: HealthHandler(path, partial(dict, found)) for path, found in checks.items()}
-        own_paths = [*checks, *(f"{path}/{name}" for path, found in checks.items() for name in found)]
+        own_paths = [*checks, *_STORAGE_CHECKS, *(f"{path}/{name}" for path, found in checks.items() for name in found)]
         self._documents = DocumentHandler(registry, version(), flags or {}, own_paths)
         self._flows = Flows(registry.context.storage, registry.context.prefix, _loop_time)
         self._metrics = ServerMetrics(registry.context)
@@ -160,28 +162,22 @@ class HTTPHandler:
         """The answer; the headers about its flow schema go into `flow` as soon as they are known."""
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
         attributes = await self._attributes(incoming, route)
-        user = attributes.user
         if attributes.subresource not in LONG_RUNNING:
             flow += await self._flows.headers(attributes)
         if health := self._health_of(incoming):
-            if incoming.target.partition("?")[0] == f"{route}/":
-                raise NotFound(routes.NO_PAGE)
-            if route not in OPEN or incoming.method != "GET":
+            if attributes.path not in OPEN or incoming.method != "GET":
                 await self._authorizer.check(attributes)
-            return await health(incoming if incoming.method == "HEAD" else replace(incoming, method="GET"))
+            if attributes.path == f"{route}/":
+                raise NotFound(routes.NO_PAGE)
+            method = "HEAD" if incoming.method == "HEAD" else "GET"
+            if route in _STORAGE_CHECKS:
+                return await self._health["/readyz"](replace(incoming, method=method, target="/readyz/etcd"))
+            return await health(replace(incoming, method=method))
         if attributes.path == "/metrics":
             await self._authorizer.check(attributes)
             return await self._metrics.page()
-        answer = await self._documents.find(route, incoming)
-        if answer is not None:
-            if route not in OPEN or incoming.method != "GET":
-                await self._authorizer.check(AccessAttributes(user, incoming.method.lower(), path=route))
-            if incoming.method != "GET" and not serves_any_method(route):
-                raise routes.no_method()
-            return answer
         if attributes.path:
-            await self._authorizer.check(attributes)
-            raise routes.no_path(route)
+            return await self._document(incoming, attributes, route)
         request, info = await resolve(self._registry, incoming, attributes, seconds)
         if incoming.too_large and request.verb not in (Verb.GET, Verb.LIST, Verb.WATCH):
             raise body_too_large()
@@ -190,6 +186,19 @@ class HTTPHandler:
             request = structs.replace(request, annotations=audit.annotations)
         with with_warnings(info.warnings):
             return await self._metrics.measure(request, self._serve(incoming, request, info, audit))
+
+    async def _document(
+        self, incoming: http.HTTPRequest, attributes: AccessAttributes, route: str
+    ) -> http.HTTPResponse:
+        """The answer to a request for a path that names no resource. Whether it exists is for those who may read it."""
+        if route not in OPEN or incoming.method != "GET":
+            await self._authorizer.check(attributes)
+        answer = await self._documents.find(route, incoming)
+        if answer is None:
+            raise routes.no_path(route)
+        if incoming.method != "GET" and not serves_any_method(route):
+            raise routes.no_method()
+        return answer
 
     async def _serve(
         self, incoming: http.HTTPRequest, request: APIRequest, info: ResourceInfo, audit: Audit | None

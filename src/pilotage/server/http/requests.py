@@ -31,7 +31,9 @@ _COLLECTION_VERBS = {"get": "list", "delete": "deletecollection"}
 def serves_any_method(route: str) -> bool:
     """Whether the document of a path is the answer to every method, as in kube-apiserver; others are for GET alone."""
     parts = route.strip("/").split("/")
-    return parts[0] in ("", "flagz", "index.html", "openapi", "statusz") or (parts[0] == "apis" and len(parts) < 3)
+    if parts[0] == "apis":
+        return len(parts) < 3 or parts[1] not in routes.builtin_groups()
+    return parts[0] in ("", "flagz", "index.html", "openapi", "statusz")
 
 
 def problem_of_path(target: str) -> str:
