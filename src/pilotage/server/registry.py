@@ -20,6 +20,7 @@ from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import deadlines, records
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.access.rules import AccessAttributes
+from pilotage.server.bootstrap import authentication
 from pilotage.server.bootstrap.cluster import create_cluster_objects
 from pilotage.server.catalogue import routes
 from pilotage.server.catalogue.catalogue import COMPONENTS, NAMESPACES, Redefined
@@ -126,6 +127,11 @@ class Registry:
         if self.context.contents is not None:
             self.context.contents.root_ca = certificate
             await ContentsCreator(self.context, self.context.contents).prepare()
+
+    async def publish_authentication(self, client_ca: str) -> None:
+        """Publish in `kube-system` how this server authenticates: the authorities of client certificates, in PEM."""
+        if self.context.contents is not None:
+            await authentication.publish(self.context, client_ca)
 
     def busy(self) -> Sequence[str]:
         """What the background loops still have to do, as sentences: collections and terminations in progress."""

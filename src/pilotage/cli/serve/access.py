@@ -23,6 +23,11 @@ def authenticator(options: ServeOptions, token: str, context: RegistryContext) -
     return Authenticator(users, context.service_accounts, anonymous=options.anonymous_auth)
 
 
+def client_authorities(options: ServeOptions) -> str:
+    """The authorities of client certificates, in PEM; empty if there are none."""
+    return "" if options.client_ca_file is None else options.client_ca_file.read_text(encoding="utf-8")
+
+
 def trust_clients(context: ssl.SSLContext, options: ServeOptions) -> None:
     """Accept client certificates of the authorities in the options; a client may still connect without one."""
     if options.client_ca_file is None:

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import fields
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.serve.access import authenticator, trust_clients
+from pilotage.cli.serve.access import authenticator, client_authorities, trust_clients
 from pilotage.cli.serve.audit import audited, check_audit
 from pilotage.cli.serve.certificate import ServingCertificate
 from pilotage.cli.serve.credentials import ServerCredentials, default_path, load_or_create
@@ -72,6 +72,7 @@ async def serve_cluster(cluster: Cluster, options: ServeOptions) -> AsyncIterato
         handler = HTTPHandler(cluster.registry, users, exits.enter_context(audited(options)), flags_of(options))
         await cluster.registry.publish_root_ca(credentials.authority.certificate.decode())
         running = await _start_server(options, handler, credentials, exits)
+        await cluster.registry.publish_authentication(client_authorities(options))
         url = f"https://{address_text(options.bind[0], running.port)}"
         authority = credentials.authority.certificate
         write_kubeconfig(options.kubeconfig, kubeconfig_text(url, authority, credentials.token))
