@@ -12,12 +12,19 @@ import pytest
 
 from pilotage.cli import kit
 from pilotage.types.core.v1 import Secret
-from tests.cli.kit.tools import Console
+from tests.cli.kit.tools import Console, todo_tool
 from tests.cli.shells.shells import interactive, needs, read_until
 
 
-@pytest.fixture
-def filled(todo: Console) -> Console:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("filled")
+
+
+@pytest.fixture(scope="module")
+def filled(folder: Path) -> Console:
+    """A tool whose storage has objects, for all tests that only read them."""
+    todo = Console(todo_tool(folder))
     todo.output("create", "todo", "milk", "--set", "spec.text=x", "--no-reconcile")
     todo.output("create", "todo", "mustard", "--set", "spec.text=x", "--no-reconcile")
     todo.output("label", "todo", "milk", "shop=market", "urgent=yes", "--no-reconcile")
@@ -122,11 +129,11 @@ TYPED = {
 
 
 @pytest.fixture
-def environment(filled: Console, tmp_path: Path) -> dict[str, str]:
+def environment(filled: Console, folder: Path, tmp_path: Path) -> dict[str, str]:
     """The environment of a shell that has the tool as the command `todo`."""
     program = tmp_path / "bin" / "todo"
     program.parent.mkdir()
-    program.write_text(PROGRAM.format(python=sys.executable, code=CODE.format(folder=tmp_path)))
+    program.write_text(PROGRAM.format(python=sys.executable, code=CODE.format(folder=folder)))
     program.chmod(0o755)
     return os.environ | {
         "HOME": str(tmp_path),

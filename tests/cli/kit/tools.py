@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from unittest import mock
 
 import pilotage as pt
 from pilotage.cli import kit
@@ -115,9 +115,12 @@ class Console:
 @contextmanager
 def _streams(stdin: str) -> Iterator[tuple[io.StringIO, io.StringIO]]:
     output, errors = io.StringIO(), io.StringIO()
-    given = io.TextIOWrapper(io.BytesIO(stdin.encode()))
-    with redirect_stdout(output), redirect_stderr(errors), mock.patch("sys.stdin", given):
-        yield output, errors
+    own, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin.encode()))
+    try:
+        with redirect_stdout(output), redirect_stderr(errors):
+            yield output, errors
+    finally:
+        sys.stdin = own
 
 
 def todo_tool(folder: Path) -> kit.Tool:
