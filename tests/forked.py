@@ -119,6 +119,8 @@ class ForkedProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if error is not None:  # a failed test may not have reached what ends the program
+            self.kill()
         self.wait()
         self.close()
 

@@ -239,7 +239,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it
 def setup(manager: pt.Manager) -> None:
     async def reconcile(request: pt.Request) -> None:
         print("begun", flush=True)
-        time.sleep(3600)
+        while True:  # Python runs no signal handler if the signal arrives just before a long sleep
+            time.sleep(0.1)
     pt.ControllerBuilder(manager).for_(Namespace).complete(reconcile)
 """
 
