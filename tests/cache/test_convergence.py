@@ -17,6 +17,7 @@ from pilotage.rest.response import Page, WatchEvent
 from pilotage.testing import loop as virtual
 from pilotage.types.core.v1 import ConfigMap
 from tests.reflector.scripted import bookmark, config_map, error
+from tests.seeds import seeds
 
 from .informers import informer, running, until
 
@@ -152,6 +153,6 @@ async def story(seed: int) -> None:
 
 
 @pytest.mark.covers("T103", "T105", "T107")
-@pytest.mark.parametrize("seed", range(40))
+@seeds(8, 40)
 def test_an_informer_ends_where_the_server_is(seed: int) -> None:
     virtual.run(story(seed), seed=seed)

@@ -25,6 +25,7 @@ from pilotage.manager.work import WorkTracker
 from pilotage.meta.kinds import GroupKind
 from pilotage.testing.loop import run
 from pilotage.workqueue import ItemFastSlowRateLimiter, RateLimiter, WorkQueue
+from tests.seeds import seeds
 
 from .fakes import FakeCache, FakeInformer, Feed, Widget, running, widget
 
@@ -368,7 +369,7 @@ def test_warm_up_is_off_by_default_and_where_there_is_no_election() -> None:
 
 
 @pytest.mark.covers("T42", "T55")
-@pytest.mark.parametrize("seed", range(10))
+@seeds(3, 10)
 def test_sources_start_once_when_warm_up_and_start_come_together(seed: int) -> None:
     async def main() -> None:
         feed = Feed("a")

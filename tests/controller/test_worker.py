@@ -27,6 +27,7 @@ from pilotage.manager.options import ManagerOptions
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.telemetry.logs import logged_fields
 from pilotage.testing.loop import run
+from tests.seeds import seeds
 
 from .fakes import Feed, Fleet, Widget, metric, running
 
@@ -461,7 +462,7 @@ async def test_a_reconcile_has_an_id_which_its_log_lines_have() -> None:
     assert seen == [same | {"namespace": "", "name": "a"}, same | {"namespace": "default", "name": "b"}]
 
 
-@pytest.mark.parametrize("seed", range(15))
+@seeds(3, 15)
 def test_each_event_is_followed_by_a_reconcile_and_no_key_is_worked_on_twice_at_once(
     seed: int,
 ) -> None:

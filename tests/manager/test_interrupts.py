@@ -12,7 +12,7 @@ from pilotage.testing import loop
 
 from .interrupts import interrupt, interrupt_process
 
-SHORT = range(20)
+SHORT = range(5)
 MANY = [range(first, first + 20) for first in range(1000, 2000, 20)]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from pilotage.testing.loop import run
 from pilotage.workqueue import ItemExponentialFailureRateLimiter, QueueShutDown, WorkQueue
+from tests.seeds import seeds
 
 pytestmark = pytest.mark.virtual_time
 
@@ -216,7 +217,7 @@ def test_many_producers_and_workers_never_share_an_item_and_lose_none(seed: int)
 
 
 @pytest.mark.covers("T32")
-@pytest.mark.parametrize("seed", range(20))
+@seeds(5, 20)
 def test_random_adds_are_worked_on_in_time_and_by_priority(seed: int) -> None:
     """Every add is followed by a run that begins no earlier than it may, and as soon as a worker is free."""
 

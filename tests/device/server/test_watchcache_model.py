@@ -11,6 +11,7 @@ import pytest
 from pilotage.errors import Gone
 from pilotage.meta.documents import Document
 from pilotage.testing import loop
+from tests.seeds import seeds
 
 from .fakes import Out, api, condition, gpu
 from .test_watchcache import Stage, Watch, settled, stage
@@ -113,7 +114,7 @@ def _result(watch: Watch) -> BaseException | None:
 
 
 @pytest.mark.covers("D8")
-@pytest.mark.parametrize("seed", range(12))
+@seeds(3, 12)
 def test_the_events_of_every_watch_add_up_to_the_state(seed: int) -> None:
     async def run() -> None:
         chance = random.Random(seed)  # a test that can be repeated needs no secret

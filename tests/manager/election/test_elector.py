@@ -21,6 +21,7 @@ from pilotage.meta.models import ObjectMeta
 from pilotage.meta.scalars.times import MicroTime
 from pilotage.testing.loop import BEGINNING
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
+from tests.seeds import seeds
 
 from ..fakes import elapsed
 
@@ -239,7 +240,7 @@ async def test_a_silent_server_leaves_time_for_another_try() -> None:
     renewing.cancel()
 
 
-@pytest.mark.parametrize("seed", range(10))
+@seeds(2, 10)
 def test_two_replicas_never_lead_at_once_however_late_answers_come(seed: int) -> None:
     """The may-write intervals of all replicas do not overlap."""
     from pilotage.testing import loop

@@ -17,6 +17,7 @@ from pilotage.server.loops.rounds import EVENT_LIFETIME, HISTORY_COMMITS, HISTOR
 from pilotage.storage.interface import Operation, Put, Snapshot
 from pilotage.storage.memory import MemoryStorage
 from pilotage.testing.loop import VirtualLoop
+from tests.seeds import seeds
 
 from ..registries import (
     CONFIG_MAPS,
@@ -237,7 +238,7 @@ class Dawdling(Pausing):
         return await super().commit(*operations)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@seeds(3, 10)
 def test_nothing_slips_into_a_namespace_that_is_being_deleted(seed: int) -> None:
     from pilotage.testing import loop
 
@@ -258,7 +259,7 @@ async def _no_orphans() -> None:
         assert await api.names(CONFIG_MAPS) == []
 
 
-@pytest.mark.parametrize("seed", range(10))
+@seeds(3, 10)
 def test_nothing_slips_in_behind_a_definition_that_is_being_deleted(seed: int) -> None:
     from pilotage.testing import loop
 

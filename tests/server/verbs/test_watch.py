@@ -13,6 +13,7 @@ from pilotage.errors import Invalid, NotFound, TooManyRequests
 from pilotage.meta.documents import Document
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.verbs.watch import BOOKMARK_SECONDS
+from tests.seeds import seeds
 
 from ..registries import (
     CONFIG_MAPS,
@@ -260,7 +261,7 @@ async def numbered(api: Api, count: int, name: str) -> None:
         await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@seeds(2, 8)
 def test_a_watch_from_a_list_sees_every_later_commit_once_and_in_order(seed: int) -> None:
     from pilotage.testing import loop
 
