@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -137,7 +137,6 @@ def test_a_note_is_truncated_to_what_the_server_accepts() -> None:
     assert truncated("x" * MAX_NOTE_BYTES, MAX_NOTE_BYTES) == "x" * MAX_NOTE_BYTES
 
 
-@settings(max_examples=40)
 @given(st.lists(st.floats(0, 900), max_size=40))
 def test_no_event_is_lost_from_the_counts(pauses: list[float]) -> None:
     series, now, written = EventSeries(), NOW, dict[str, int]()

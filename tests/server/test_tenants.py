@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.errors import ApiError, InvalidDefinition, NotFound
@@ -147,7 +147,6 @@ HOSTILE = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     verb=st.sampled_from([Verb.GET, Verb.LIST, Verb.CREATE, Verb.UPDATE, Verb.PATCH, Verb.DELETE]),
     resource=st.sampled_from([CONFIG_MAPS, NAMESPACES, GroupVersionResource("../two", "v1", "../two/core")]),

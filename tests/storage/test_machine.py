@@ -150,7 +150,7 @@ class SqliteMachine(StorageMachine):
 
 
 bounded = settings(
-    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 TestMemory = StorageMachine.TestCase
 TestMemory.settings = bounded

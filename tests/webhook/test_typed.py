@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 
-import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -169,7 +168,6 @@ unknown = st.recursive(
 fields = st.dictionaries(st.text(min_size=1, max_size=4).map(lambda name: f"x{name}"), unknown, max_size=3)
 
 
-@hypothesis.settings(max_examples=30)
 @given(spec=fields, top=fields, metadata=fields, size=st.sampled_from([None, "A4", "A5"]))
 def test_whatever_the_class_does_not_know_is_the_same_after_the_patch(
     spec: Document, top: Document, metadata: Document, size: str | None

@@ -152,7 +152,7 @@ def made(number: int, drawn: Document) -> Document:
     return {"apiVersion": "example.com/v1", "kind": drawn["kind"], "metadata": metadata, **rest}
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(columns, objects, types, flags)
 def test_both_print_the_same(
     tmp_path: Path,

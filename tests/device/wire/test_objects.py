@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.device.v1alpha1 import GPU
@@ -24,7 +24,6 @@ everywhere = pytest.mark.parametrize("generation", list(Generation))
 
 
 @everywhere
-@settings(max_examples=40)
 @given(data=st.data())
 def test_an_object_comes_back_as_it_was(generation: Generation, data: st.DataObject) -> None:
     document = data.draw(documents(generation))
@@ -33,7 +32,6 @@ def test_an_object_comes_back_as_it_was(generation: Generation, data: st.DataObj
 
 
 @everywhere
-@settings(max_examples=20)
 @given(data=st.data())
 def test_a_page_comes_back_as_it_was(generation: Generation, data: st.DataObject) -> None:
     found = data.draw(st.lists(documents(generation), max_size=5))
@@ -42,7 +40,6 @@ def test_a_page_comes_back_as_it_was(generation: Generation, data: st.DataObject
 
 
 @everywhere
-@settings(max_examples=20)
 @given(data=st.data(), kind=st.sampled_from(["ADDED", "MODIFIED", "DELETED"]))
 def test_an_event_comes_back_as_it_was(generation: Generation, data: st.DataObject, kind: WatchEventType) -> None:
     document = data.draw(documents(generation))
@@ -52,7 +49,6 @@ def test_an_event_comes_back_as_it_was(generation: Generation, data: st.DataObje
 
 
 @pytest.mark.parametrize("generation", [Generation.V6, Generation.V8])
-@settings(max_examples=40)
 @given(data=st.data())
 def test_a_write_arrives_as_it_was_sent(generation: Generation, data: st.DataObject) -> None:
     document = data.draw(documents(generation))
@@ -61,7 +57,6 @@ def test_a_write_arrives_as_it_was_sent(generation: Generation, data: st.DataObj
     assert decoded(decode_request(generation, call.method, call.message).body) == document
 
 
-@settings(max_examples=40)
 @given(document=documents(Generation.V2))
 def test_objects_of_v2_v3_and_v6_can_be_read_as_each_other(document: dict[str, Any]) -> None:
     family = (Generation.V2, Generation.V3, Generation.V6)

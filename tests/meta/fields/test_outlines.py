@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.meta.fields import compare
@@ -47,7 +47,6 @@ _ITEMS = st.lists(
 _DOCUMENTS = st.dictionaries(_NAMES, _VALUES, max_size=3) | st.fixed_dictionaries({"maps": _ITEMS})
 
 
-@settings(max_examples=60)
 @given(_DOCUMENTS, st.lists(_DOCUMENTS, min_size=20, max_size=20))
 def test_objects_with_one_outline_have_the_same_fields(one: dict[str, Any], others: list[dict[str, Any]]) -> None:
     found = outline(_TYPE, one)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
-from hypothesis import settings
 
 from hack.cluster.members import EtcdCluster
 from pilotage.storage.etcd import EtcdStorage
@@ -29,4 +28,4 @@ def url(etcd: EtcdCluster) -> None:
 
 
 TestEtcd = EtcdMachine.TestCase
-TestEtcd.settings = settings(bounded, max_examples=15)
+TestEtcd.settings = bounded
