@@ -260,8 +260,8 @@ class SQLiteWriter:
 
     def _compact(self, job: CompactJob) -> None:
         before = self._history.bytes
-        try:
-            self._free(lambda: self._compact_at(job.revision))
+        try:  # the last part is for deletes: they must succeed, and a compaction is repeated
+            self._reserve.lend(lambda: self._compact_at(job.revision), self._checkpoint, all_parts=False)
         except StorageError as error:
             self._send([(job.future, error)])
             return
