@@ -9,9 +9,10 @@ import pytest
 
 import pilotage as pt
 from pilotage.cli.kit import reconciling
+from pilotage.cli.signals.deadline import ExitDeadline
 from pilotage.manager import lifecycle
 from pilotage.manager.shutdown import Grace
-from tests.cli.kit.tools import Console, Todo, TodoReconciler, TodoWebhook
+from tests.cli.kit.tools import Console, Todo, TodoReconciler, TodoWebhook, captured
 from tests.forked import ForkedProcess
 
 OBJECT = "apiVersion: todo.example.com/v1\nkind: Todo\nmetadata: {{name: {name}}}\nspec: {{text: {text}}}\n"
@@ -151,6 +152,21 @@ def test_nothing_is_started_for_files_that_cannot_be_read(
     assert (ran.code, ran.output) == (1, "")
     assert ran.errors.startswith("error: error parsing STDIN: ")
     assert (reconciler.seen, graces) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(("reconcile", "--reconcile-timeout", "0.1"), 5), (("delete", "todo", "no"), 3)]
+)
+def test_the_process_of_an_application_does_not_end_with_a_command(
+    todo: Console, reconciler: Reconciler, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int
+) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(ExitDeadline, "set_over", lambda self, code, report: ended.append(code))
+    todo.output("create", "todo", "milk", "--set", "spec.text=hang", "--no-reconcile")
+    assert (todo.run(*words).code, ended) == (code, [])
+    monkeypatch.setattr("pilotage.cli.signals.deadline.exit_after_program", lambda code: None)
+    assert captured(lambda: todo.tool.main(words)).code == code
+    assert ended == [code]
 
 
 PROGRAM = """

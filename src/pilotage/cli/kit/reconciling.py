@@ -49,6 +49,8 @@ class Reconciling:
     """Whether the command has written something by now."""
     is_dry_run: bool = False
     """Only webhooks run: nothing may be written."""
+    ends_process: bool = False
+    """Whether the process is the command's own, and ends after it also if a reconcile does not, in a thread."""
 
 
 async def with_reconcilers(
@@ -111,8 +113,7 @@ async def _run_managed(cluster: Cluster, how: Reconciling, work: _Work, interrup
             if isinstance(work.error, PilotageError):
                 print_error(work.error)
                 if not how.has_written():
-                    interruption.end(code_of(work.error), lambda: None)
-                    manager.limit_grace(GRACE_SECONDS)
+                    _hurry(manager, how, partial(interruption.end, code_of(work.error), lambda: None))
                     return ()
             with how.terminal.working("Reconciling"):
                 return await _wait_idle(manager, idle, how, failures, interruption)
@@ -140,9 +141,16 @@ async def _wait_idle(
             if passed >= FAILING_SECONDS and error.failing:
                 return failures.listed(error.failing)
             if how.timeout and passed >= how.timeout:
-                interruption.end(NOT_RECONCILED, partial(print_error, _not_reconciled(error.busy)))
-                manager.limit_grace(GRACE_SECONDS)
+                report = partial(print_error, _not_reconciled(error.busy))
+                _hurry(manager, how, partial(interruption.end, NOT_RECONCILED, report))
                 return error.busy
+
+
+def _hurry(manager: Manager, how: Reconciling, end_process: Callable[[], None]) -> None:
+    """Reconciles that run have a moment left; a process of an application goes on."""
+    manager.limit_grace(GRACE_SECONDS)
+    if how.ends_process:
+        end_process()
 
 
 class _WebhookManager(Manager):

@@ -80,6 +80,7 @@ class Tool:
         self.encryption_keys = encryption_keys
         self.audit_log_path = audit_log_path
         self.audit_policy_file = audit_policy_file
+        self._is_main = False
 
     @property
     def kinds(self) -> tuple[type[Resource], ...]:
@@ -88,6 +89,7 @@ class Tool:
 
     def main(self, arguments: Sequence[str] | None = None) -> NoReturn:
         """Run one command and exit."""
+        self._is_main = True
         code = self.run(arguments)
         if code in (INTERRUPTED, NOT_RECONCILED):
             from pilotage.cli.signals.deadline import exit_after_program
@@ -221,6 +223,7 @@ class Tool:
                 checkpoint,
                 has_written=lambda: session.has_written,
                 is_dry_run=is_dry_run(options),
+                ends_process=self._is_main,
             )
             log = LogFile(session.log_file, lambda: isinstance(storage, str) or storage.is_stored)
             with logged(log, options.log_level, session.errors):
