@@ -37,6 +37,7 @@ class AuditOptions:
     """Where and by which policy requests are logged, as the flags of `pilotage serve` have it."""
 
     log_path: str = ""
+    """The file that lines are appended to."""
     policy_file: str = ""
     """Empty: every request, at level Metadata."""
 
