@@ -109,6 +109,41 @@ def test_a_whole_float_in_an_integer_field_is_an_error_of_the_rules_that_use_it(
     assert messages(schema_of(properties, "true"), spec) == []
 
 
+def test_maps_are_transformed() -> None:
+    properties = {"map": {"type": "object", "additionalProperties": INTEGER}, "list": {"type": "array", "items": TEXT}}
+    schema = schema_of(
+        properties,
+        "self.map.transformMap(k, v, v * 2)['a'] == 2 && self.map.transformMap(k, v, v > 1, v).size() == 1",
+        "self.map.transformMapEntry(k, v, {v: k})[1] == 'a'",
+        "self.list.transformMap(i, v, v + v)[1] == 'yy'",
+    )
+    assert messages(schema, {"map": {"a": 1, "b": 2}, "list": ["x", "y"]}) == []
+    (message,) = messages(schema, {"map": {"a": 1, "b": 1, "c": 2}, "list": ["x", "y"]})
+    assert "insert failed: key 1 already exists" in message
+
+
+def test_timestamps_and_durations_have_a_minimum_and_a_maximum() -> None:
+    times, durations = (
+        {"type": "array", "items": {"type": "string", "format": name}} for name in ("date-time", "duration")
+    )
+    schema = schema_of(
+        {"times": times, "durations": durations, "numbers": {"type": "array", "items": INTEGER}},
+        "self.times.max() == timestamp('2025-01-01T00:00:00Z') && self.times.min() < self.times.max()",
+        "self.durations.min() == duration('1s') && self.durations.max() == duration('5s')",
+        "self.numbers.max() == 3 && [4, 5].max() == 5",
+    )
+    spec = {"times": ["2025-01-01T00:00:00Z", "2021-01-01T00:00:00Z"], "durations": ["2s", "1s", "5s"]}
+    assert messages(schema, spec | {"numbers": [1, 3, 2]}) == []
+    (message,) = messages(schema, spec | {"numbers": []})
+    assert "max called on empty list" in message
+
+
+def test_no_message_has_the_name_of_a_function_in_python() -> None:
+    durations = {"type": "array", "items": {"type": "string", "format": "duration"}}
+    (message,) = messages(schema_of({"all": durations}, "self.all.sum() > duration('1s')"), {"all": ["1s", "2s"]})
+    assert "'no such overload'" in message
+
+
 def test_an_embedded_resource_without_metadata_has_none_in_rules() -> None:
     inner = {
         "type": "object",

@@ -125,6 +125,14 @@ def guarded(serialized: bytes) -> bytes:
     return _changed(serialized, _guarded)
 
 
+def indexed(serialized: bytes, names: Mapping[str, str]) -> bytes:
+    """A serialized expression in which `a.f()` is `a[g(a)]`, where `names` maps f to g: a function in Python cannot
+    return the timestamps and durations of a list, but where they are.
+    """
+    by_bytes = {old.encode(): new.encode() for old, new in names.items()}
+    return _changed(serialized, partial(_indexed, by_bytes))
+
+
 def walk(tree: Expr) -> Iterator[Expr]:
     """Every node of a syntax tree."""
     stack = [tree]
@@ -287,6 +295,14 @@ def _guarded(fields: Fields) -> Fields:
     identifier = [field for field in fields if field[0] == 2]
     is_null = _write([(_CALL, 2, _call(b"_==_", operand, _NULL))])
     return [*identifier, (_CALL, 2, _call(b"_?_:_", is_null, otherwise, _write(fields)))]
+
+
+def _indexed(names: Mapping[bytes, bytes], fields: Fields) -> Fields:
+    call = _read(_first(fields, _CALL))
+    name, target = names.get(_first(call, _CALL_NAME)), _first(call, 1)
+    if name is None or not target or not _is_path(target):  # it is evaluated twice
+        return fields
+    return [(_CALL, 2, _call(b"_[_]", target, _write([(_CALL, 2, _call(name, target))])))]
 
 
 def _is_path(message: bytes) -> bool:

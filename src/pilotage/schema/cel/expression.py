@@ -10,14 +10,14 @@ from typing import Any
 from pilotage import errors
 from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel import values as cel_values
-from pilotage.schema.cel.ast import Expr, read_expr, renamed
+from pilotage.schema.cel.ast import Expr, indexed, read_expr, renamed
 from pilotage.schema.cel.costs.bounds import Cost, cost
 from pilotage.schema.cel.costs.estimate import WrongTypes, estimate
 from pilotage.schema.cel.costs.sizes import NO_EXTENT, Extent, Observed, Opaque, encoded_size
 from pilotage.schema.cel.declared import declared_at, most_runs
 from pilotage.schema.cel.fields import UsedFields, only_fields, used_fields
 from pilotage.schema.cel.literals import literal_problems, pattern_problem
-from pilotage.schema.cel.patterns import COST_EXCEEDED, REPLACED, CostMeter, constant_patterns, is_metered
+from pilotage.schema.cel.patterns import COST_EXCEEDED, INDEXED, REPLACED, CostMeter, constant_patterns, is_metered
 from pilotage.schema.cel.source import uses_old_self
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Steps
@@ -154,8 +154,8 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
         environment = environments.wrapping()
         program = compiled(environment, _wrapped(text, node, uses_old, optional_old))
         serialized = program.serialize()
-    if any(name.encode() in serialized for name in REPLACED):
-        serialized = renamed(serialized, REPLACED)
+    if any(name.encode() in serialized for name in (*REPLACED, *INDEXED)):
+        serialized = indexed(renamed(serialized, REPLACED), INDEXED)
         program = environment.deserialize(serialized)
     if program is not plain:
         expr = read_expr(serialized)
@@ -276,7 +276,7 @@ def translated(message: str) -> str:
     message = re.sub(r"^[A-Z_]+: ", "", message).removesuffix(" [INTERNAL]").removesuffix(" [INVALID_ARGUMENT]")
     if "Iteration budget exceeded" in message:
         return COST_EXCEEDED
-    if message.startswith("No matching overloads found"):
+    if message.startswith(("No matching overloads found", "Non-CEL value type for 'Python function")):
         return "no such overload"
     if found := re.match(r'Key not found in map : "?(.*?)"?$', message, re.DOTALL):
         return f"no such key: {found.group(1)}"

@@ -81,6 +81,10 @@ ENGINE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     f"string:{patterns.REPLACED['matches']}(string) -> bool": patterns.matches,
     f"{patterns.REPLACED['matches']}(string, string) -> bool": patterns.matches,
     f"{patterns.REPLACED['lists.range']}(int) -> list(int)": patterns.list_range,
+    f"{patterns.REPLACED['cel.@mapInsert']}(map(dyn, dyn), dyn, dyn) -> map(dyn, dyn)": library.map_insert,
+    f"{patterns.REPLACED['cel.@mapInsert']}(map(dyn, dyn), map(dyn, dyn)) -> map(dyn, dyn)": library.map_insert,
+    f"{patterns.INDEXED['min']}(list(dyn)) -> int": library.index_of_extreme(min, "min"),
+    f"{patterns.INDEXED['max']}(list(dyn)) -> int": library.index_of_extreme(max, "max"),
     # The binding cannot return optionals: the two functions that return one return a map with the same methods.
     "map(string, dyn):hasValue() -> bool": lambda value: library.OPTIONAL in value,
     "map(string, dyn):value() -> dyn": library.optional_value,

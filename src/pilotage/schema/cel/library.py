@@ -248,6 +248,24 @@ def extreme(pick: Callable[[list[Any]], Any], name: str) -> Callable[[list[Any]]
     return find_extreme
 
 
+def index_of_extreme(pick: Callable[..., int], name: str) -> Callable[[list[Any]], int]:
+    def find_index(values: list[Any]) -> int:
+        if not values:
+            raise ValueError(f"{name} called on empty list")
+        return pick(range(len(values)), key=values.__getitem__)
+
+    return find_index
+
+
+def map_insert(made: dict[Any, Any], *added: Any) -> dict[Any, Any]:
+    """The map that `transformMap` and `transformMapEntry` have made so far, with one more entry."""
+    entries = {added[0]: added[1]} if len(added) == 2 else added[0]
+    for key in entries:
+        if key in made:
+            raise ValueError(f"insert failed: key {key} already exists")
+    return made | entries
+
+
 def index_of(values: list[Any], wanted: Any) -> int:
     return next((index for index, each in enumerate(values) if _same(each, wanted)), -1)
 

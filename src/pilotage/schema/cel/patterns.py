@@ -16,8 +16,14 @@ from typing import Any
 from pilotage.schema.cel.ast import CallExpression, Constant, Expr, walk
 from pilotage.schema.patterns import PatternError, compile_cost, compile_re2, search_cost
 
-REPLACED = {"matches": "kubernetes.matches", "lists.range": "kubernetes.range"}
-"""The functions of the engine that ours replace, because ours count their cost."""
+REPLACED = {
+    "matches": "kubernetes.matches",
+    "lists.range": "kubernetes.range",
+    "cel.@mapInsert": "kubernetes.mapInsert",
+}
+"""The functions of the engine that ours replace, because ours count their cost, or because the engine lacks them."""
+INDEXED = {"min": "kubernetes.indexOfMin", "max": "kubernetes.indexOfMax"}
+"""The functions that return an item of a list, and those that return its index."""
 ITERATIONS = 10_000
 """The engine stops an evaluation after this many iterations of all its loops."""
 COST_EXCEEDED = "operation cancelled: actual cost limit exceeded"

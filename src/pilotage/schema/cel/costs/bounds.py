@@ -11,13 +11,15 @@ The cost of a regular expression depends on its pattern, which may not be known 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import NamedTuple
 
 from pilotage.schema.cel.ast import CallExpression, Comprehension, Constant, Expr, Ident, MakeList, MakeMap, Select
-from pilotage.schema.cel.costs.charges import CHARGES, PASSED_ENTRY, PASSED_ENTRY_BYTES, SQUARE, unknown
+from pilotage.schema.cel.costs.charges import CHARGES, PASSED_ENTRY, PASSED_ENTRY_BYTES, PYTHON_CALL, SQUARE, unknown
 from pilotage.schema.cel.costs.sizes import NO_SIZE, Extent, SizedValue, text, total
-from pilotage.schema.cel.patterns import ITERATIONS
+from pilotage.schema.cel.patterns import ITERATIONS, REPLACED
 
+_MAP_INSERT = REPLACED["cel.@mapInsert"]
 _EVALUATION = 9_000.0
 _NODE = 80.0
 _APPENDED, _APPENDED_BYTES = 30.0, 17.0  # an append copies the list, so n of them cost n² times this
@@ -127,7 +129,7 @@ class _Estimate:
         if not collects:
             self.value(node.result, variables)
             return NO_SIZE
-        return self._collect(over, made)
+        return self._collect(over, made, python=isinstance(node.start, MakeMap))
 
     def _step(self, step: Expr, accumulator: str, variables: dict[str, SizedValue]) -> SizedValue:
         """What one iteration adds to the result. The accumulator itself has no size here: `_collect` counts it."""
@@ -137,16 +139,27 @@ class _Estimate:
             case CallExpression("_?_:_", (condition, one, other), _):
                 self.value(condition, variables)
                 return self._step(one, accumulator, variables).union(self._step(other, accumulator, variables))
+            case CallExpression(function, (Ident(name), *added), _) if (function, name) == (_MAP_INSERT, accumulator):
+                values = [self.value(each, variables) for each in added]
+                most, mean = total(values), reduce(Extent.plus, (each.mean for each in values))
+                return SizedValue(most, mean)
             case Ident(name) if name == accumulator:
                 return NO_SIZE
         return self.value(step, variables)
 
-    def _collect(self, over: SizedValue, made: SizedValue) -> SizedValue:
+    def _collect(self, over: SizedValue, made: SizedValue, *, python: bool) -> SizedValue:
+        """The list or the map of a loop; maps are made in `python`, by a call for each entry."""
         entries = min(ITERATIONS, over.most.entries)
         # The engine limits all iterations together, and so the number of lists of this length.
         lists = min(self._rounds, ITERATIONS / max(entries, 1.0))
-        self.nanoseconds += lists * _APPENDED * entries**2
-        self.bytes += lists * _APPENDED_BYTES * entries**2
+        if python:
+            # The map so far is passed to a function for each entry, and back. It is half full on average.
+            passed = entries**2 * (2 + made.mean.all_entries), entries**2 * made.mean.all_chars
+            self.nanoseconds += lists * (entries * PYTHON_CALL + passed[0] * PASSED_ENTRY + passed[1])
+            self.bytes += lists * (2 * passed[0] * PASSED_ENTRY_BYTES + passed[1])
+        else:
+            self.nanoseconds += lists * _APPENDED * entries**2
+            self.bytes += lists * _APPENDED_BYTES * entries**2
         most = Extent(0.0, entries, entries * made.most.all_chars, entries * (1 + made.most.all_entries))
         average = over.mean.entries
         mean = Extent(0.0, average, average * made.mean.all_chars, average * (1 + made.mean.all_entries))

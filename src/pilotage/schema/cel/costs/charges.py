@@ -21,7 +21,7 @@ _COMPARED_ENTRY, _COMPARED_CHAR = 40.0, 0.1
 _READ_CHAR = 1.0
 _BUILT_CHAR, _BUILT_CHAR_BYTES = 1.5, 1.5
 _SEARCHED = 0.03  # for each character of the text and each of the substring: the engine's search is quadratic
-_PYTHON_CALL, _PYTHON_QUANTITY = 6_000.0, 20_000.0
+PYTHON_CALL, _PYTHON_QUANTITY = 6_000.0, 20_000.0
 _PYTHON_CHAR = 90.0
 
 
@@ -74,7 +74,7 @@ def _search(node: CallExpression, of: list[Extent]) -> Charge:
 def _index_of(node: CallExpression, of: list[Extent]) -> Charge:
     """In a string, or (in Python) in a list."""
     in_list = of[0].all_entries * 2 * PASSED_ENTRY + of[0].all_chars * 2
-    return Charge(_PYTHON_CALL + _search(node, of).nanoseconds + in_list, of[0].all_entries * PASSED_ENTRY_BYTES)
+    return Charge(PYTHON_CALL + _search(node, of).nanoseconds + in_list, of[0].all_entries * PASSED_ENTRY_BYTES)
 
 
 def _replace(node: CallExpression, of: list[Extent]) -> Charge:
@@ -134,7 +134,7 @@ def _flatten(node: CallExpression, of: list[Extent]) -> Charge:
 
 def _range(node: CallExpression, of: list[Extent]) -> Charge:
     made = Extent(0.0, ITERATIONS, 0.0, ITERATIONS)
-    return Charge(_PYTHON_CALL + PASSED_ENTRY * ITERATIONS, PASSED_ENTRY_BYTES * ITERATIONS, SizedValue(made))
+    return Charge(PYTHON_CALL + PASSED_ENTRY * ITERATIONS, PASSED_ENTRY_BYTES * ITERATIONS, SizedValue(made))
 
 
 def _python(node: CallExpression, of: list[Extent]) -> Charge:
@@ -142,7 +142,7 @@ def _python(node: CallExpression, of: list[Extent]) -> Charge:
     everything = NO_EXTENT
     for extent in of:
         everything = everything.plus(extent)
-    nanoseconds = _PYTHON_CALL + everything.all_entries * 2 * PASSED_ENTRY + everything.all_chars * _PYTHON_CHAR
+    nanoseconds = PYTHON_CALL + everything.all_entries * 2 * PASSED_ENTRY + everything.all_chars * _PYTHON_CHAR
     size = everything.all_entries * 2 * PASSED_ENTRY_BYTES + everything.all_chars * 4
     return Charge(nanoseconds, size, SizedValue(Extent(*(everything.all_chars + 64, everything.all_entries + 1) * 2)))
 
@@ -157,7 +157,7 @@ def _short(node: CallExpression, of: list[Extent]) -> Charge:
 
 def _query(node: CallExpression, of: list[Extent]) -> Charge:
     chars = of[0].all_chars
-    return Charge(_PYTHON_CALL + 450 * chars, 60 * chars, SizedValue(Extent(0.0, chars, chars, chars)))
+    return Charge(PYTHON_CALL + 450 * chars, 60 * chars, SizedValue(Extent(0.0, chars, chars, chars)))
 
 
 def _pattern(node: CallExpression, of: list[Extent]) -> Charge:
@@ -165,7 +165,7 @@ def _pattern(node: CallExpression, of: list[Extent]) -> Charge:
     chars = of[0].chars
     pieces = chars if "findAll" in node.function else 0.0
     result = SizedValue(Extent(0.0 if pieces else chars, pieces, chars, pieces))
-    return Charge(_PYTHON_CALL + 2 * (chars + of[1].chars), 4 * (chars + of[1].chars), result)
+    return Charge(PYTHON_CALL + 2 * (chars + of[1].chars), 4 * (chars + of[1].chars), result)
 
 
 def unknown(node: CallExpression, of: list[Extent]) -> Charge:
