@@ -398,3 +398,9 @@ except MissingExtra as error:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "cel"
+
+
+@pytest.mark.parametrize("rule", ["has(self.map['a'])", "has(self)"])
+def test_the_argument_of_has_is_a_field(rule: str) -> None:
+    with pytest.raises(CompileError, match=r"invalid argument to has\(\) macro"):
+        schema_of({"map": {"type": "object", "additionalProperties": TEXT}}, rule)

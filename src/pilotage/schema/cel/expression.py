@@ -254,6 +254,7 @@ def compiled_strictly(environment: Any, text: str) -> Any:
 def _bare(message: str) -> str:
     """The compiler's message without the status code around it, its errors in the order of the text."""
     message = re.sub(r" \[[A-Z_]+\]$", "", re.sub(r"^[A-Z_]+: (?=ERROR)", "", message))
+    message = message.replace("has() argument must be a field selection", "invalid argument to has() macro")
     return "\n".join(sorted(_ONE_ERROR.split(message), key=_position))
 
 
