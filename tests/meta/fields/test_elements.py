@@ -16,6 +16,13 @@ def test_a_key_has_one_form() -> None:
     assert elements.normalized(written) == {'k:{"port":80,"protocol":"TCP"}': {".": {}, 'v:"ab"': {}, "i:7": {}}}
 
 
+def test_a_member_with_nothing_below_it_has_one_form() -> None:
+    assert elements.normalized({"f:a": {".": {}}, "f:b": {".": {}, "f:c": {}}}) == {
+        "f:a": {},
+        "f:b": {".": {}, "f:c": {}},
+    }
+
+
 def test_a_path_is_shown_as_kubernetes_shows_it() -> None:
     path = ("f:spec", 'k:{"name":"a \\"b\\"","port":80}', "f:args", 'v:"x"', "i:3")
     assert elements.shown(path) == '.spec[name="a \\"b\\"",port=80].args[="x"][3]'

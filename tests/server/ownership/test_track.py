@@ -249,3 +249,17 @@ async def test_a_field_that_is_never_left_out_is_owned_if_it_has_a_value() -> No
             )
             made = json.loads((await api.registry.call(request)).body)
             assert owners(made)["me"] == {"f:description": {}, "f:preemptionPolicy": {}} | fields
+
+
+async def test_an_entry_that_owns_nothing_but_the_whole_object_resets_managed_fields() -> None:
+    async with managed() as api:
+        await api.create(CONFIG_MAPS, config_map())
+        entry = {
+            "manager": "me",
+            "operation": "Update",
+            "apiVersion": "v1",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {".": {}},
+        }
+        patched = await api.patch(CONFIG_MAPS, "a", {"metadata": {"managedFields": [entry]}})
+        assert "managedFields" not in patched["metadata"]

@@ -13,7 +13,7 @@ from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
 from pilotage.server.tables.table import TableWriter
 
-from ..registries import Api, definition, opened
+from ..registries import WIDGETS_V2, Api, definition, opened
 
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 CONTROLLERS = GroupVersionResource("", "v1", "replicationcontrollers")
@@ -242,3 +242,41 @@ async def test_a_write_of_a_scale_warns_of_the_template_of_its_object() -> None:
         [warning] = (await api.registry.call(request)).warnings
         assert "duplicate port definition" in warning
         assert not (await api.registry.call(request)).warnings, "nothing has changed"
+
+
+async def test_a_scale_keeps_the_managers_of_versions_that_the_object_does_not_fit() -> None:
+    def version(name: str, kind: str, *, storage: bool) -> Document:
+        spec: Document = {"type": "object", "properties": {"replicas": {"type": "integer"}, "a": {"type": kind}}}
+        if kind == "array":
+            spec["properties"]["a"]["items"] = {"type": "string"}
+        return {
+            "name": name,
+            "served": True,
+            "storage": storage,
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
+            "subresources": {"scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}},
+        }
+
+    versions = [version("v1", "array", storage=True), version("v2", "string", storage=False)]
+    config = {"apiVersion": "test.example.com/v2", "kind": "Widget", "metadata": {"name": "one"}}
+    async with opened() as api:
+        await api.create(DEFINITIONS, definition(versions=versions))
+        request = APIRequest(
+            Verb.PATCH,
+            WIDGETS_V2,
+            namespace="default",
+            name="one",
+            body=json.dumps(config | {"spec": {"replicas": 2, "a": "x"}}).encode(),
+            content_type=PatchType.APPLY.value,
+            write=WriteOptions(field_manager="me"),
+        )
+        made = json.loads((await api.registry.call(request)).body)
+        merge: dict[str, Any] = {"resource": WIDGETS, "content_type": PatchType.MERGE.value}
+        await call(api, Verb.PATCH, {"spec": {"replicas": 2}}, **merge)
+        assert await api.get(WIDGETS_V2, "one", "default") == made
+        await call(api, Verb.PATCH, {"spec": {"replicas": 3}}, **merge)
+        entries = (await api.get(WIDGETS_V2, "one", "default"))["metadata"]["managedFields"]
+        assert {entry["manager"]: entry["fieldsV1"] for entry in entries} == {
+            "me": {"f:spec": {"f:a": {}}},
+            "unknown": {"f:spec": {"f:replicas": {}}},
+        }

@@ -53,7 +53,8 @@ def normalized(fields: Any) -> FieldSet:
         elif len(element) < 2 or element[1] != ":":
             raise ValueError(f"{element[:100]!r} is not a path element")
         elif element[:2] in _KINDS:
-            result[_normalized(element)] = normalized(below)
+            inside = normalized(below)
+            result[_normalized(element)] = inside if inside.keys() != {SELF} else MEMBER
     return result
 
 

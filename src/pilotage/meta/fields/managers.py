@@ -77,6 +77,7 @@ def read(entries: Any, *, trusted: bool = False) -> dict[FieldManager, Owned]:
         fields = entry.get("fieldsV1") or {}
         if not trusted:
             fields = elements.normalized(fields)
+            fields.pop(sets.SELF, None)  # the whole object has no owner
         found[manager] = Owned(fields, api_version, entry.get("time") or "", entry if trusted else None)
     return found
 

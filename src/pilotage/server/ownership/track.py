@@ -99,7 +99,7 @@ def track_update(info: ResourceInfo, request: APIRequest, document: Document, ol
     if not before and not sets_them:
         metadata.pop(MANAGED_FIELDS, None)
         return
-    if _untyped(info, document, old, request.subresource):
+    if request.subresource != "scale" and _untyped(info, document, old, request.subresource):
         metadata.pop(MANAGED_FIELDS, None)
         return
     if request.subresource == "scale" and not replicas_owned(info, before):
@@ -183,6 +183,8 @@ class _Write:
     """A write that is not an apply: the object before and after it, and its manager."""
 
     def __init__(self, info: ResourceInfo, request: APIRequest, old: Document, new: Document, now: str) -> None:
+        self._info = info
+        self._request = request
         self._old = old
         self._new = new
         ownership = kinds.ownership_of(info, request.subresource)
@@ -199,12 +201,22 @@ class _Write:
         return managing.renewed(entries, self._writer.manager, self._own, self._writer.time)
 
     def entries(self, managers: Managers) -> list[Document]:
-        """The entries after the write; none, as in Kubernetes, where the object does not fit a manager's version."""
+        """The entries after the write; none, as in Kubernetes, where the object does not fit a manager's version. Only
+        the replicas matter to a scale, at their path in each version."""
         try:
             known = self._versions.reconciled(managers, self._old)
             return managing.write(tracking.updated(known, self._changes, self._writer))
         except UnconvertibleError:
-            return []
+            if self._request.subresource != "scale":
+                return []
+            return managing.write(tracking.updated(managers, self._scaled, self._writer))
+
+    def _scaled(self, version: str) -> FieldChanges | None:
+        at = self._info.versions.get(version)
+        if at is None or at.strategy.scale is None:
+            return None
+        replicas = sets.from_paths([tuple(f"f:{name}" for name in at.strategy.scale.replicas)])
+        return FieldChanges(replicas if self._own.removed else {}, replicas if self._own.written else {})
 
     def _changes(self, version: str) -> FieldChanges | None:
         if version not in self._compared:
