@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -328,3 +329,19 @@ async def test_integers_in_the_metadata_of_a_custom_resource_may_be_whole_floats
         body = json.dumps(widget("one", metadata={"name": "one", "generation": 7})).replace("7", number).encode()
         response = await api.registry.call(APIRequest(Verb.CREATE, WIDGETS, namespace="default", body=body))
         assert json.loads(response.body)["metadata"]["generation"] == 1
+
+
+@pytest.mark.parametrize(
+    ("patch", "message"),
+    [
+        ({"apiVersion": "v2"}, 'Widget "one" is invalid: apiVersion: Invalid value: "v2": must be test.example.com/v1'),
+        ({"apiVersion": "x.y/v1"}, 'Widget.x.y "one" is invalid: apiVersion: Invalid value: "x.y/v1": must be'),
+        ({"kind": "X"}, 'X.test.example.com "one" is invalid: kind: Invalid value: "X": must be Widget'),
+    ],
+)
+async def test_a_patch_to_another_kind_is_refused_for_that_kind(patch: dict[str, str], message: str) -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, definition())
+        await api.create(WIDGETS, widget("one"), "default")
+        with pytest.raises(Invalid, match=re.escape(message)):
+            await api.patch(WIDGETS, "one", patch, "default")

@@ -312,18 +312,16 @@ def _check_custom_kind(
     api_version: str, kind: str, document: Document, info: ResourceInfo, request: APIRequest
 ) -> None:
     expected = info.gvk.api_version
-    causes = []
+    causes = [] if kind == info.gvk.kind else [invalid("kind", kind, f"must be {info.gvk.kind}")]
     if api_version != expected:
         _check_api_version(api_version, info, request)
         if request.verb is not Verb.PATCH:
             raise other_version(api_version, info)
         causes.append(invalid("apiVersion", api_version, f"must be {expected}"))
-    if kind != info.gvk.kind:
-        causes.append(invalid("kind", kind, f"must be {info.gvk.kind}"))
     if causes:
         metadata = document.get("metadata")
         name = metadata.get("name", "") if isinstance(metadata, dict) else ""
-        raise invalid_error(GroupKind(info.gvk.group, kind), str(name), causes)
+        raise invalid_error(GroupVersionKind.of(api_version or "v1", kind).group_kind, str(name), causes)
 
 
 def _check_api_version(api_version: str, info: ResourceInfo, request: APIRequest) -> None:
