@@ -123,6 +123,7 @@ async def test_what_is_not_a_scale_is_not_applied(body: Any, message: str) -> No
         (scale(metadata={"name": "one", "resourceVersion": "1"}), Conflict, "has been modified"),
         (scale(metadata={"name": "one", "uid": "u"}), Conflict, "Precondition failed"),
         (scale(kind="Deployment"), BadRequest, "Deployment"),
+        (scale(metadata={"name": "one", "finalizers": ["x"]}), Invalid, "neither a standard finalizer name"),
     ],
 )
 async def test_what_is_not_a_scale_of_the_object_is_refused(body: Any, error: type[ApiError], message: str) -> None:
