@@ -127,6 +127,11 @@ def test_a_micro_time_has_six_digits(text: str, problem: str) -> None:
     assert str(error.value).endswith(problem)
 
 
+def test_a_micro_time_may_have_a_comma() -> None:
+    decoded = LEASE.decode({"spec": {"renewTime": "2020-01-02T03:04:05,123456Z"}}, [])
+    assert decoded["spec"]["renewTime"] == "2020-01-02T03:04:05.123456Z"
+
+
 def test_bytes_are_base64() -> None:
     assert SECRET.decode({"data": {"a": "YQ==\n"}}, [])["data"] == {"a": "YQ=="}
     with pytest.raises(Mismatch, match="illegal base64 data at input byte 1"):

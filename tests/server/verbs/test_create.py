@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import pilotage as pt
-from pilotage.errors import AlreadyExists, Invalid
+from pilotage.errors import AlreadyExists, ApiError, Invalid
 from pilotage.meta import objects
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
@@ -217,3 +217,13 @@ async def test_a_field_that_is_given_twice_is_reported_though_the_object_is_vali
         await api.create(DEFINITIONS, crd(Bolt))
         with pytest.raises(pt.BadRequest, match=r'duplicate field "spec\.size"'):
             await api.registry.call(APIRequest(Verb.CREATE, BOLTS, namespace="default", body=body, write=strict))
+
+
+@pytest.mark.parametrize("version", ["99999999999999999999999", "18446744073709551616", "abc", "0"])
+async def test_a_version_that_is_no_number_of_64_bits_is_ignored_in_a_create(version: str) -> None:
+    async with opened() as api:
+        made = await api.create(CONFIG_MAPS, {"metadata": {"name": "a", "resourceVersion": version}}, "default")
+        assert made["metadata"]["resourceVersion"] != version
+        sent = {"metadata": {"name": "b", "resourceVersion": "18446744073709551615"}}
+        with pytest.raises(ApiError, match="resourceVersion should not be set"):
+            await api.create(CONFIG_MAPS, sent, "default")

@@ -15,7 +15,7 @@ _BREAKS = b"\r\n"
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]*={0,2}")
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/\r\n]")
 _NO_BREAK = re.compile(rb"[^\r\n]")
-_MICRO_TIME = re.compile(r".{19}\.[0-9]{6}(?:Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII)
+_MICRO_TIME = re.compile(r".{19}[.,][0-9]{6}(?:Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII)
 _AMOUNT = re.compile(r"[+-]?0*([1-9][0-9]*)(?:\.([0-9]*))?([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]{1,4})", re.ASCII)
 _ZERO_TIME = "0001-01-01T00:00:00Z"
 _TWO = "[0-9]{2}"
@@ -186,7 +186,7 @@ def _unparsed(value: str, layout: str) -> tuple[str, str]:
             return value, element
         value = value[match.end() :]
     if layout == _MICRO_LAYOUT:
-        match = re.match(r"\.[0-9]{6}", value)
+        match = re.match(r"[.,][0-9]{6}", value)
         if match is None:
             return value, ".000000"
         value = value[match.end() :]

@@ -49,10 +49,14 @@ async def create(context: RegistryContext, info: ResourceInfo, request: APIReque
         return await _reread(context, value, info, revision) if info.converts else records.reread(value, info, revision)
 
 
+_MAX_DIGITS = 100
+"""A longer version is not a number of 64 bits; zeros in front of one are not expected."""
+
+
 def _check_version(version: str) -> None:
-    """Raise an error if a new object has a resource version. As in Kubernetes, versions that are not numbers are
-    ignored, and so are updates that create."""
-    if version.isdecimal() and int(version[:20]):
+    """Raise an error if a new object has a resource version. As in Kubernetes, versions that are not numbers of 64 bits
+    are ignored, and so are updates that create."""
+    if version.isdecimal() and 0 < int(version[:_MAX_DIGITS]) < 2**64:
         message = "resourceVersion should not be set on objects to be created"
         raise ApiError(status=Status(500, "", message))
 
