@@ -99,7 +99,8 @@ def _path_causes(at: str, path: str) -> Iterator[Cause]:
         return
     if not path.startswith("/"):
         yield invalid(at, path, "must start with a '/'")
-    segments = path[1:].removesuffix("/").split("/")
+    rest = path.encode()[1:].decode(errors="replace")  # kube-apiserver skips a byte, whatever it is
+    segments = rest.removesuffix("/").split("/")
     for index, segment in enumerate(segments):
         if not segment:
             yield invalid(at, path, f"segment[{index}] may not be empty")
