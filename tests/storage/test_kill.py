@@ -6,8 +6,6 @@ import asyncio
 import os
 import random
 import selectors
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -15,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-import pilotage.storage
 from pilotage.storage import Event
 from pilotage.storage.sqlite import SqliteStorage
+from tests.forked import ForkedProcess
 
-SOURCES = Path(next(iter(pilotage.storage.__path__))).parents[1]
 PROGRAM = Path(__file__).with_name("writer.py")
 
 
@@ -60,19 +57,11 @@ def _kill_again_and_again(path: str, *, kills: int, processes: int, seed: int) -
 
 def _run_and_kill(path: str, processes: int, seed: int, chooser: random.Random) -> list[str]:
     """Let writers run until they have acknowledged something, a moment longer, and kill them; what they said."""
-    children = [
-        subprocess.Popen(
-            [sys.executable, str(PROGRAM), path, str(seed + 500 * number)],
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(SOURCES)},
-        )
-        for number in range(processes)
-    ]
+    children = [ForkedProcess(str(PROGRAM), path, str(seed + 500 * number)) for number in range(processes)]
     output = dict.fromkeys(children, b"")
     moment = chooser.uniform(0.0, 0.3)
     with selectors.DefaultSelector() as selector:
         for child in children:
-            assert child.stdout is not None
             selector.register(child.stdout, selectors.EVENT_READ, child)
         begun: float | None = None
         limit = time.monotonic() + 60
@@ -85,7 +74,7 @@ def _run_and_kill(path: str, processes: int, seed: int, chooser: random.Random) 
     for child in children:
         child.kill()
     for child in children:
-        output[child] += child.communicate()[0]
+        output[child] += child.communicate()[0].encode()
     return [line for said in output.values() for line in said.decode().splitlines()]
 
 

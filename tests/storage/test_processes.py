@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-import pilotage.storage
 from pilotage.storage import Put
 from pilotage.storage.sqlite import SqliteStorage
+from tests.forked import ForkedProcess
 
-SOURCES = Path(next(iter(pilotage.storage.__path__))).parents[1]
 PROGRAM = Path(__file__).with_name("counter.py")
 
 
 @pytest.mark.parametrize("commits", [1_000, pytest.param(50_000, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
 async def test_four_processes_lose_no_update_though_one_is_killed(path: str, commits: int) -> None:
     storage = await SqliteStorage.open(path)
-    processes = [await _start(path, seed) for seed in range(4)]
-    said = [asyncio.ensure_future(process.stdout.read()) for process in processes if process.stdout]
-    async with asyncio.timeout(commits / 20):
+    processes = [ForkedProcess(str(PROGRAM), path, str(seed)) for seed in range(4)]
+    async with asyncio.timeout(commits / 20), _ended(processes) as said:
         await _until(storage, commits // 2)
         processes[0].kill()
         await _until(storage, commits)
         await storage.commit(Put("stop", b""))
-        killed, *others = [output.decode().splitlines() for output in await asyncio.gather(*said)]
-        codes = [await process.wait() for process in processes]
-    assert codes == [-9, 0, 0, 0]
+        killed, *others = await said
+    assert [process.returncode for process in processes] == [-9, 0, 0, 0]
 
     snapshot = await storage.list("counter/")
     revisions = list(range(2, snapshot.revision + 1))
@@ -50,14 +48,13 @@ async def test_four_processes_lose_no_update_though_one_is_killed(path: str, com
 @pytest.mark.parametrize("seconds", [0, pytest.param(60, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
 async def test_ten_processes_with_and_without_a_thread_lose_no_update(path: str, seconds: int) -> None:
     storage = await SqliteStorage.open(path)
-    processes = [await _start(path, seed, *["direct"] * (seed % 2)) for seed in range(10)]
-    said = [asyncio.ensure_future(process.stdout.read()) for process in processes if process.stdout]
-    async with asyncio.timeout(120 + seconds):
+    processes = [ForkedProcess(str(PROGRAM), path, str(seed), *["direct"] * (seed % 2)) for seed in range(10)]
+    async with asyncio.timeout(120 + seconds), _ended(processes) as said:
         await _until(storage, 500)
         await asyncio.sleep(seconds)  # in the long form, they write for a minute
         await storage.commit(Put("stop", b""))
-        outputs = [output.decode().splitlines() for output in await asyncio.gather(*said)]
-        assert [await process.wait() for process in processes] == [0] * 10  # and no lock was reported to any of them
+        outputs = await said
+    assert [process.returncode for process in processes] == [0] * 10  # and no lock was reported to any of them
     added = [line.split() for lines in outputs for line in lines if line.startswith("ADDED")]
     snapshot = await storage.list("counter/")
     assert {entry.key: int(entry.value) for entry in snapshot.entries} == Counter(key for _, key, _ in added)
@@ -66,17 +63,20 @@ async def test_ten_processes_with_and_without_a_thread_lose_no_update(path: str,
     await storage.close()
 
 
-async def _start(path: str, seed: int, *arguments: str) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        str(PROGRAM),
-        path,
-        str(seed),
-        *arguments,
-        stdout=asyncio.subprocess.PIPE,
-        limit=1 << 26,
-        env={**os.environ, "PYTHONPATH": str(SOURCES)},
-    )
+@asynccontextmanager
+async def _ended(processes: Sequence[ForkedProcess]) -> AsyncIterator[Awaitable[list[list[str]]]]:
+    """What the processes print until they have ended, as lines; those that have not are killed at the end."""
+
+    def printed(process: ForkedProcess) -> list[str]:
+        return process.communicate()[0].splitlines()
+
+    with ThreadPoolExecutor(len(processes)) as threads:
+        loop = asyncio.get_running_loop()
+        try:
+            yield asyncio.gather(*(loop.run_in_executor(threads, printed, process) for process in processes))
+        finally:
+            for process in processes:
+                process.kill()
 
 
 async def _until(storage: SqliteStorage, commits: int) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 import pilotage as pt
 from pilotage.cli import kit
 from pilotage.types.core.v1 import ConfigMap
+from tests import forked
 from tests.cli.kit.tools import Console
 
 KINDS = """
@@ -31,7 +30,14 @@ import sys
 from pilotage.cli import kit
 tool = kit.Tool("notes", kinds="notes.kinds:Note", storage="sqlite:" + sys.argv.pop(1))
 """
-PROGRAM = "import sys; from notes import tool; code = tool.run(); print('notes.kinds' in sys.modules); sys.exit(code)"
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from notes import tool
+code = tool.run()
+print("notes.kinds" in sys.modules)
+sys.exit(code)
+"""
 
 
 class Notes:
@@ -47,9 +53,8 @@ class Notes:
 
     def run(self, *words: str) -> tuple[str, bool]:
         """What a command prints, and whether it has imported the kinds."""
-        command = [sys.executable, "-c", PROGRAM, str(self.folder / "notes.db"), *words]
-        environment = {**os.environ, "XDG_CACHE_HOME": str(self.cache), "PYTHONPATH": str(self.folder)}
-        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        command = ("-c", PROGRAM, str(self.folder), str(self.folder / "notes.db"), *words)
+        ran = forked.run(*command, environment=os.environ | {"XDG_CACHE_HOME": str(self.cache)})
         assert (ran.returncode, ran.stderr) == (0, "")
         output, _, loaded = ran.stdout.rstrip("\n").rpartition("\n")
         return output, loaded == "True"
