@@ -191,7 +191,7 @@ class Tool:
 
     async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         """Run a command on the storage; after one that writes, the reconcilers until they are idle."""
-        from pilotage.cli.kit.dryrun import is_dry_run, only_reads
+        from pilotage.cli.kit.commands.written import is_dry_run, only_reads
 
         run, url = checked_function(command, options), self.storage_of(options)
         writes = command.writes and not only_reads(options)

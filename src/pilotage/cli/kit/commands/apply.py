@@ -8,8 +8,7 @@ import re
 from pilotage.cli.errors import UsageError
 from pilotage.cli.kit.commands.create import with_source
 from pilotage.cli.kit.commands.files import manifests_of, placed
-from pilotage.cli.kit.commands.written import DRY_RUN, Report
-from pilotage.cli.kit.dryrun import is_dry_run
+from pilotage.cli.kit.commands.written import DRY_RUN, Report, is_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.session import CommandSession, name_of
 from pilotage.cli.manifestfiles import Manifest

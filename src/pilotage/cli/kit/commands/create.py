@@ -6,8 +6,7 @@ import argparse
 
 from pilotage.cli.errors import UsageError
 from pilotage.cli.kit.commands.files import manifests_of, placed
-from pilotage.cli.kit.commands.written import Report
-from pilotage.cli.kit.dryrun import is_dry_run
+from pilotage.cli.kit.commands.written import Report, is_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.schemas import schema_of
 from pilotage.cli.kit.session import CommandSession

@@ -7,8 +7,7 @@ import argparse
 from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands.files import check
 from pilotage.cli.kit.commands.get import listed
-from pilotage.cli.kit.commands.written import Report
-from pilotage.cli.kit.dryrun import is_dry_run
+from pilotage.cli.kit.commands.written import Report, is_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.selection import SelectedObjects, selected
 from pilotage.cli.kit.session import CommandSession

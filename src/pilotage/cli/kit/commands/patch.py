@@ -9,8 +9,7 @@ from typing import Any
 from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands.files import check
 from pilotage.cli.kit.commands.get import chosen_by
-from pilotage.cli.kit.commands.written import Report
-from pilotage.cli.kit.dryrun import is_dry_run
+from pilotage.cli.kit.commands.written import Report, is_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.schemas import schema_of
 from pilotage.cli.kit.selection import SelectedObjects

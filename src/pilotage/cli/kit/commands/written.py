@@ -38,3 +38,19 @@ class Report:
             return
         self._session.report((self._separator if self._several else "") + self._printer([document], False))
         self._several = True
+
+
+def is_dry_run(options: argparse.Namespace) -> bool:
+    """Whether the server checks what it would write, and stores nothing."""
+    return bool(getattr(options, "dry_run", "none") == "server")
+
+
+def only_reads(options: argparse.Namespace) -> bool:
+    """Whether a command that can write sends no write to the server: a dry run in the client, or a list of labels."""
+    if getattr(options, "dry_run", "none") == "client":
+        return True
+    if not getattr(options, "list", False):
+        return False
+    from pilotage.cli.kit.commands.label import is_change
+
+    return not any(map(is_change, options.resources))
