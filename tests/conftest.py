@@ -27,6 +27,8 @@ hypothesis.settings.load_profile("pilotage")
 
 
 OWN_FOLDER = pytest.StashKey[str]()
+IN_MEMORY = "/dev/shm"
+NEEDED_BYTES = 6 << 30
 
 # Tests start programs in folders of their own, where a relative path would lead elsewhere.
 if "PYTHONPATH" in os.environ:
@@ -49,11 +51,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.basetemp is None:
         # Short: the path of a Unix socket has at most 107 bytes, and pytest's own choice contains the user's name.
-        config.option.basetemp = tempfile.mkdtemp(prefix="pt-")
+        config.option.basetemp = tempfile.mkdtemp(prefix="pt-", dir=_folder_in_memory())
         config.stash[OWN_FOLDER] = config.option.basetemp
     gc.set_threshold(50_000, 20, 100)  # by default, garbage collection is a sixth of the time
     config.pluginmanager.register(acceptance.Coverage(), "acceptance")
     dispositions.give_children_the_defaults()
+
+
+def _folder_in_memory() -> str | None:
+    """Where files need no disk, if there is room for those of all tests: a run syncs thousands of SQLite files.
+
+    What a disk may do to a file is simulated where it is tested.
+    """
+    try:
+        found = os.statvfs(IN_MEMORY)
+    except OSError:
+        return None
+    is_usable = not found.f_flag & (os.ST_RDONLY | os.ST_NOEXEC) and os.access(IN_MEMORY, os.W_OK)
+    return IN_MEMORY if is_usable and found.f_bavail * found.f_frsize > NEEDED_BYTES else None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
