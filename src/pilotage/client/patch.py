@@ -37,7 +37,7 @@ def raw_patch(type: PatchType, data: bytes | str | Mapping[str, Any] | Sequence[
         return Patch(type, lambda _: given)
     body = msgspec.json.encode(data)
     if b"null" in body:  # what the encoder writes for NaN and infinity
-        from pilotage.meta.numbers import not_finite
+        from pilotage.meta.scalars.numbers import not_finite
 
         if causes := tuple(not_finite(data)):
             reasons = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)

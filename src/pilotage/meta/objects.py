@@ -134,7 +134,7 @@ def updated(obj: Resource | Documented, origin: bytes | None = None) -> bytes:
 
 
 def _refuse_numbers(obj: Resource | Documented) -> None:
-    from pilotage.meta.numbers import not_finite
+    from pilotage.meta.scalars.numbers import not_finite
 
     document = document_of(obj)
     if causes := tuple(not_finite(document)):

@@ -8,7 +8,7 @@ from pilotage.client.patch import raw_patch
 from pilotage.errors import BadRequest, Invalid
 from pilotage.meta import objects
 from pilotage.meta.models import Model, ObjectMeta, Resource, resource
-from pilotage.meta.numbers import not_finite
+from pilotage.meta.scalars.numbers import not_finite
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import PatchType
 
