@@ -42,7 +42,7 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
     storage: ResourceInfo | None = None
     """The resource in whose version and under whose key prefix objects are stored, if it is another one."""
     versions: Mapping[str, ResourceInfo] = {}
-    """All versions of the kind by their apiVersion, where there are several."""
+    """All versions of the kind by their apiVersion: of a custom resource always, else where there are several."""
     served: bool = True
     """False for a version of a CRD in which objects may be stored, but not requested."""
     conversion: DefinitionConversion | None = None
