@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from pilotage.meta.documents import canonical, copied, equal, make_whole, same
+from pilotage.meta.documents import canonical, copied, equal, make_whole, may_have_floats, same
 from pilotage.meta.text import jsontext
 from tests.meta.patches.values import VALUES
 
@@ -66,3 +67,25 @@ def test_floats_without_a_fraction_are_written_with_the_digits_of_go(number: flo
     value = {"list": [number]}
     make_whole(value)
     assert jsontext.write(value) == f'{{"list":[{written}]}}'.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"a":1.5}', True),
+        ('{"a": -2E3}', True),
+        ("[1,1e0]", True),
+        ("1.0", True),
+        ('{"a":12345678901234567890}', True),
+        ('{"a":1,"b":[2,-3]}', False),
+        ('{"uid":"3a5e7f10-17e3-4e5e-9e1e-a0e1b2c3d4e5"}', False),
+        ('{"ip":"10.0.0.1"}', False),
+    ],
+)
+def test_floats_are_found_in_a_text_but_not_in_uids(text: str, found: bool) -> None:
+    assert may_have_floats(text.encode()) is found
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(['{{"a":{}}}', "[0,{}]", "[ {}]", "{}"]))
+def test_no_float_is_missed(number: float, around: str) -> None:
+    assert may_have_floats(around.format(number).encode())

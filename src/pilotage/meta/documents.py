@@ -12,8 +12,10 @@ _encode = msgspec.json.Encoder().encode
 _EXACT, _WRITTEN_OUT = 1e16, 1e21
 """Below the first, the digits of a whole float are its shortest form; from the second on, Go writes an exponent."""
 _SHAPE = bytes.maketrans(b"123456789E", b"000000000e")
-_FLOATS = (b"0.0", b"0e", b"0" * 19)  # an integer beyond 64 bits is one, too
-"""What a text with a float has, after `_SHAPE`; texts in it may have it as well."""
+_SEPARATORS = (b":", b"[", b",", b" ", b"\n", b"\t", b"\r")
+_MOST_MARKS, _MOST_DIGITS = 32, 20
+"""How many parts of a text are looked at, and the most digits before a point: an integer of more is large."""
+_LARGE_INTEGER = b"0" * 19  # beyond 64 bits it is a float, too
 
 
 def copied(value: Any) -> Any:
@@ -84,9 +86,22 @@ def make_whole(value: Any) -> None:
 
 
 def may_have_floats(body: bytes) -> bool:
-    """Whether there may be a float in a text in JSON."""
+    """Whether there may be a float in a text in JSON; strings in it may look like one, but uids do not."""
     shape = body.translate(_SHAPE)
-    return any(each in shape for each in _FLOATS)
+    return _LARGE_INTEGER in shape or _has_number(shape, b"0.0") or _has_number(shape, b"0e")
+
+
+def _has_number(shape: bytes, mark: bytes) -> bool:
+    """Whether a mark is in a number: before its digits and their sign there is no other character of a word."""
+    at = shape.find(mark)
+    for _ in range(_MOST_MARKS):
+        if at < 0:
+            return False
+        before = shape[max(at - _MOST_DIGITS, 0) : at].rstrip(b"0").removesuffix(b"-")
+        if not before or before[-1:] in _SEPARATORS:
+            return True
+        at = shape.find(mark, at + len(mark))
+    return True
 
 
 def _shortest(number: float) -> int:

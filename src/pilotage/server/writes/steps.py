@@ -158,8 +158,9 @@ def validate_update(
 
 def _canonicalize(info: ResourceInfo, request: APIRequest, document: Document) -> None:
     info.strategy.canonicalize(document)
-    if info.custom and may_have_floats(request.body):  # rules have seen them as they were sent
-        make_whole(document)
+    schema = info.schema
+    if schema is not None and may_have_floats(request.body) and (schema.floats or not schema.is_complete(document)):
+        make_whole(document)  # rules have seen the numbers as they were sent
 
 
 def _first(causes: Iterable[Cause]) -> Iterator[Cause]:
