@@ -207,7 +207,7 @@ def at_origin(value: bytes, info: ResourceInfo) -> Document:
 
 def check_version(entry: Entry, info: ResourceInfo) -> None:
     """Raises DroppedVersion if an object is stored in a version that its definition no longer has."""
-    if info.custom and not entry.value.startswith(info.head):
+    if info.custom and not entry.value.startswith(info.heads):
         _origin(decode(entry.value), info)
 
 

@@ -139,6 +139,11 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
         return head_of(self.gvk.api_version, self.gvk.kind)
 
     @cached_property
+    def heads(self) -> tuple[bytes, ...]:
+        """The same for all versions of a custom resource."""
+        return tuple(info.head for info in self.versions.values())
+
+    @cached_property
     def collection(self) -> str:
         """The key prefix of all objects, below the tenant's."""
         return collection_of(*self.stored.group_resource)

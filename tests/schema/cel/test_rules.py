@@ -109,6 +109,13 @@ def test_a_whole_float_in_an_integer_field_is_an_error_of_the_rules_that_use_it(
     assert messages(schema_of(properties, "true"), spec) == []
 
 
+def test_the_size_of_an_object_with_a_whole_float_is_known() -> None:
+    properties = {"list": {"type": "array", "items": INTEGER}, "text": {"type": "array", "items": TEXT}}
+    schema = schema_of(properties, "self.text.all(x, self.text.all(y, x.size() + y.size() > 0)) || self.list[0] > 0")
+    (message,) = messages(schema, {"list": [2.0], "text": ["x" * 100] * 300})
+    assert "cost limit exceeded" in message
+
+
 def test_maps_are_transformed() -> None:
     properties = {"map": {"type": "object", "additionalProperties": INTEGER}, "list": {"type": "array", "items": TEXT}}
     schema = schema_of(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from pilotage.schema.cel.source import names_in_rules
 from pilotage.schema.formats import go_duration
 from pilotage.schema.structural.lists import identity, key_of
@@ -38,7 +40,7 @@ _GO_TYPES: dict[type, str] = {
 }
 
 
-class WholeFloat:
+class WholeFloat(msgspec.Struct, frozen=True):
     """A whole float in an integer field. The engine knows no such type: rules that use it fail, as in Kubernetes."""
 
 
