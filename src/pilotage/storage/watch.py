@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from itertools import chain
 
 from pilotage.errors import Compacted, StorageError
@@ -28,7 +29,8 @@ class Watchers:
         """Called when a watch begins to wait: a storage with other writers then polls for their commits."""
         self._waiting: dict[str, dict[Cursor, None]] = {}  # by prefix, in the order of their waits
         self._beginnings: dict[int, slice] = {}
-        """By the lengths of the prefixes so far: a key has few of these beginnings, while prefixes may be many."""
+        """By the lengths of the prefixes so far that are not folders: a key has few of these beginnings, while prefixes
+        may be many."""
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
@@ -40,9 +42,14 @@ class Watchers:
             return
         for commit in commits:
             for event in commit:
-                beginnings = map(event.key.__getitem__, self._beginnings.values())
-                for beginning in list(filter(self._waiting.__contains__, beginnings)):
-                    for watch in list(self._waiting.get(beginning, ())):
+                key = event.key
+                prefixes = _folders(key[: key.rfind("/") + 1])
+                if self._beginnings:
+                    prefixes = (*prefixes, *map(key.__getitem__, self._beginnings.values()))
+                if self._waiting.keys().isdisjoint(prefixes):
+                    continue
+                for prefix in prefixes:
+                    for watch in list(self._waiting.get(prefix, ())):
                         watch.wake_for(event.revision)
             self.reached = commit[0].revision
 
@@ -67,7 +74,8 @@ class Watchers:
     def add(self, watch: Cursor) -> None:
         if watch.prefix not in self._waiting:
             self._waiting[watch.prefix] = {}
-            self._beginnings.setdefault(len(watch.prefix), slice(len(watch.prefix)))
+            if not watch.prefix.endswith("/"):
+                self._beginnings.setdefault(len(watch.prefix), slice(len(watch.prefix)))
         self._waiting[watch.prefix][watch] = None
         self.on_wait()
 
@@ -159,6 +167,12 @@ class Cursor:
                 self._position = max(self._position, self._watchers.reached)
                 self._watchers.discard(self)
             self._future = None
+
+
+@lru_cache(maxsize=1024)
+def _folders(folder: str) -> tuple[str, ...]:
+    """A folder and all that it is in, for `/a/b/` these: `/`, `/a/` and `/a/b/`."""
+    return tuple(folder[: at + 1] for at, character in enumerate(folder) if character == "/")
 
 
 def _nothing() -> None:
