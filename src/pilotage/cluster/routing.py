@@ -37,7 +37,7 @@ class RoutedTransport:
         self._aggregations = aggregations  # shared with the cluster, which adds to it
 
     def call(self, request: APIRequest) -> Coroutine[Any, Any, Response]:
-        return self._for(request).call(request)
+        return (self._for(request) if self._aggregations else self._main).call(request)
 
     async def list(self, request: APIRequest) -> Page:
         return await self._for(request).list(request)

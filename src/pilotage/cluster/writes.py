@@ -72,7 +72,9 @@ class WriteTracker:
         if not self._observers and (head := _VERSION.match(data)) is not None:
             key = request.resource.group, request.resource.resource
             if not self._subscribers.get(key):
-                self._highest[key] = max(int(head[1]), self._highest.get(key, 0))
+                version = int(head[1])
+                if version > self._highest.get(key, 0):
+                    self._highest[key] = version
                 return  # the rest is only for subscribers and observers
         try:
             answer = _ANSWER.decode(data)
@@ -179,7 +181,7 @@ class _NamespaceSpec(msgspec.Struct, gc=False):
     finalizers: list[str] | None = None
 
 
-_VERSION = re.compile(rb'\{"apiVersion":"[\w./-]*","kind":"\w*","metadata":\{"resourceVersion":"([0-9]+)"')
+_VERSION = re.compile(rb'\{"apiVersion":"[^"]*","kind":"[^"]*","metadata":\{"resourceVersion":"([0-9]+)"')
 """How an answer of the embedded server begins."""
 _ANSWER = msgspec.json.Decoder(_Answer)
 _NAMESPACE_SPEC = msgspec.json.Decoder(_NamespaceSpec)

@@ -154,8 +154,7 @@ def internal(data: bytes, info: ResourceInfo) -> Document:
 
 def stamp(value: bytes, revision: int) -> bytes:
     """Stored bytes with their resource version."""
-    head, mark, rest = value.partition(_METADATA)
-    return b'%b%b"resourceVersion":"%d",%b' % (head, mark, revision, rest)
+    return value.replace(_METADATA, b'"metadata":{"resourceVersion":"%d",' % revision, 1)
 
 
 def unstored(value: bytes, metadata: Document, fields: Sequence[str] = _NOT_STORED) -> bytes:

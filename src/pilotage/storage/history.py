@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import merge
 
 from pilotage.errors import Compacted, FutureRevision, StorageError
@@ -35,6 +35,8 @@ class History:
             raise StorageError(f"max_history_bytes must be 1 or more, not {max_bytes}")
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
+        self.find: Callable[[str], Entry | None] = self._entries.get
+        """The current entry of a key. Needs no lock: one access to a dict is atomic."""
         self._keys = SortedKeys()
         self._commits: list[Commit] = []
         self._max_bytes = max_bytes
@@ -44,10 +46,6 @@ class History:
         """The revision of the last commit."""
         self.oldest = revision
         """The oldest revision that can be listed at or watched from: the log begins after it."""
-
-    def find(self, key: str) -> Entry | None:
-        """The current entry of a key. Needs no lock: one access to a dict is atomic."""
-        return self._entries.get(key)
 
     def append(self, commit: Commit) -> None:
         """Add the events of the next commit, which has a later revision."""
@@ -69,6 +67,7 @@ class History:
         """Replace everything: `entries` are the state at `oldest`, `commits` are the commits after it."""
         with self._lock:
             self._entries = dict(entries)
+            self.find = self._entries.get
             self._keys = SortedKeys(entries)
             self._commits = []
             self.bytes = 0

@@ -32,15 +32,18 @@ class MemoryStorage(HistoryStorage):
         self._max_value_bytes = max_value_bytes
 
     async def get(self, key: str) -> Entry | None:
-        self._check_open()
+        if self._watchers.closed:
+            raise _closed()
         return self._history.find(key)
 
     async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
-        self._check_open()
+        if self._watchers.closed:
+            raise _closed()
         return self._history.snapshot(prefix, start, limit, revision)
 
     async def commit(self, *operations: Operation) -> int:
-        self._check_open()
+        if self._watchers.closed:
+            raise _closed()
         check(operations, self._max_value_bytes)
         history = self._history
         events = plan(operations, history.revision + 1, history.find)
@@ -52,17 +55,19 @@ class MemoryStorage(HistoryStorage):
         return history.revision
 
     async def compact(self, revision: int) -> None:
-        self._check_open()
+        if self._watchers.closed:
+            raise _closed()
         before = self._history.bytes
         self._history.compact(revision)
         release_memory(before - self._history.bytes)
 
     async def check(self) -> None:
-        self._check_open()
+        if self._watchers.closed:
+            raise _closed()
 
     async def close(self) -> None:
         self._watchers.close()
 
-    def _check_open(self) -> None:
-        if self._watchers.closed:
-            raise StorageError("the storage is closed")
+
+def _closed() -> StorageError:
+    return StorageError("the storage is closed")

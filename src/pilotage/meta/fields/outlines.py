@@ -45,8 +45,10 @@ def _of(field_type: FieldType, value: Any) -> tuple[Any, ...]:
 def _of_map(field_type: FieldType, value: dict[str, Any]) -> tuple[Any, ...]:
     parts: list[Any] = [*value]
     for name, child in field_type.granular_fields:
-        if name in value:
-            parts += name, _of(child, value[name])
+        item = value.get(name)
+        if item is not None:
+            parts.append(name)
+            parts.append(tuple(item) if type(item) is dict and child.is_flat else _of(child, item))
     if (element := field_type.granular_element) is not None:
         declared = field_type.fields
         parts += [(name, _of(element, item)) for name, item in value.items() if name not in declared]

@@ -77,7 +77,7 @@ def parse(text: str) -> datetime:
 def format(time: datetime) -> str:  # noqa: A001 - times.format, beside times.parse
     """The text of a Kubernetes Time: UTC, to the second, `Z`."""
     global _written
-    utc = _in_utc(time)
+    utc = time if time.tzinfo is UTC else _in_utc(time)
     start, end, text = _written
     if start <= utc <= end:
         return text

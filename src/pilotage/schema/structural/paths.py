@@ -59,7 +59,6 @@ class Problems(list[Problem]):
     __slots__ = ("_most", "search_budget")
 
     def __init__(self, most: float = MAXIMUM_REPORTED, search_budget: SearchBudget | None = None) -> None:
-        super().__init__()
         self._most = most
         self.search_budget = search_budget or SearchBudget()
 

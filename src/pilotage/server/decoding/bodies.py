@@ -126,7 +126,7 @@ def read(request: APIRequest, info: ResourceInfo) -> tuple[Document, FieldProble
         reason = f"json: cannot unmarshal {jsontext.json_type(document)} into Go value of type {TYPE_META}"
         raise unrecognized(info, f"couldn't get version/kind; json parse error: {reason}", request.body)
     check_kind(document, info, request)
-    return fit(document, info, request, problems), problems
+    return document if problems.accepted else fit(document, info, request, problems), problems
 
 
 def fit(
@@ -211,14 +211,26 @@ def _accepted(request: APIRequest, info: ResourceInfo) -> Document | None:
     Then no limit of documents matters. What is not accepted is read as all bodies are. The bytes are decoded, not the
     object: it may have values that JSON does not have, as tuples are, and may be changed meanwhile.
     """
-    schema = info.schema
-    if request.verb is not Verb.CREATE or not is_encoded(request) or schema is None or not schema.may_accept:
+    if request.verb is not Verb.CREATE or not is_encoded(request) or not _may_accept(info):
         return None
     try:
         document = objects.read(request.body)
     except DecodeError:
         return None
-    return document if is_plain(document.get("metadata")) and schema.accepts(document) else None
+    return document if is_plain(document.get("metadata")) and accepts(info, document) else None
+
+
+def accepts(info: ResourceInfo, document: Document) -> bool:
+    """Whether a new custom resource with valid metadata is complete and valid as it is: one quick check finds that for
+    most."""
+    schema = info.schema
+    # A status may be dropped, and required.
+    return schema is not None and _may_accept(info) and "status" not in document and schema.accepts(document)
+
+
+def _may_accept(info: ResourceInfo) -> bool:
+    """Whether all rules of a kind are in its schema, and one check is enough for them."""
+    return info.schema is not None and info.schema.may_accept and info.strategy.scale is None
 
 
 def is_encoded(request: APIRequest) -> bool:

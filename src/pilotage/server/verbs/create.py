@@ -4,7 +4,6 @@ taken."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 from msgspec.structs import replace
 
@@ -60,17 +59,21 @@ class Creator:
 
         A document that is already `tracked` has its managed fields.
         """
-        context, metadata, size = self.context, document["metadata"], len(request.body) * info.strategy.weight
+        now, size, metadata = self.context.now(), len(request.body) * info.strategy.weight, document["metadata"]
         set_namespace(info, request, metadata)
-        accepted, warnings = await offload(size, steps.default_create, info, request, document, problems)
-        if info.terminating:
-            message = "create not allowed while custom resource definition is terminating"
-            raise info.forbidden(metadata.get("name", ""), message)
-        warnings += meta.deduplicate_owners(metadata)
-        now = context.now()
-        if not tracked and info.conversion is None:
-            await offload(size, partial(track_create, info, request, document, now=now))
-        elif not tracked:
+
+        def complete() -> tuple[bool, list[str]]:
+            accepted, warnings = steps.default_create(info, request, document, problems)
+            if info.terminating:
+                message = "create not allowed while custom resource definition is terminating"
+                raise info.forbidden(metadata.get("name", ""), message)
+            warnings += meta.deduplicate_owners(metadata)
+            if not tracked and info.conversion is None:
+                track_create(info, request, document, now=now)
+            return accepted, warnings
+
+        accepted, warnings = await offload(size, complete)
+        if not tracked and info.conversion is not None:
             await self._track_converted(info, request, document, now)
         attributes = Attributes(Operation.CREATE, request, document, None, warnings, info, accepted=accepted)
         try:
@@ -100,15 +103,14 @@ class Creator:
             set_namespace(info, request, metadata)
             warnings += meta.deduplicate_owners(metadata, " after mutating admission happens")
         info.strategy.set_requester(document, request.user)
-        size = len(request.body) * info.strategy.weight
-        prepare = partial(steps.prepare_create, info, now=now, uid=context.uid())
+        size, uid = len(request.body) * info.strategy.weight, context.uid()
         if metadata.get("name") or not metadata.get("generateName"):
-            prepared = await offload(size, prepare, document)
+            prepared = await offload(size, steps.prepare_create, info, document, now, uid)
             return await self._store(info, admission, attributes, document, prepared)
         for attempt in range(_GENERATED_TRIES):
             named = copied(document)  # what is prepared may depend on the name, as the labels of a Job's pods do
             named["metadata"]["name"] = metadata["generateName"][:_MAX_PREFIX] + context.suffix()
-            prepared = await offload(size, prepare, named)
+            prepared = await offload(size, steps.prepare_create, info, named, now, uid)
             try:
                 return await self._store(info, admission, replace(attributes, new=named), named, prepared)
             except AlreadyExists as error:

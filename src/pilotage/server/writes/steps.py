@@ -17,6 +17,7 @@ from pilotage.meta.validation.names import dns_1123_label
 from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.rest.request import APIRequest, PatchType
 from pilotage.schema.structural import DefaultsTooLargeError
+from pilotage.server.decoding.bodies import accepts
 from pilotage.server.decoding.fieldproblems import FieldProblems
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import metadata as meta
@@ -28,18 +29,11 @@ from pilotage.storage.transaction import MAX_VALUE_BYTES
 def default_create(
     info: ResourceInfo, request: APIRequest, document: Document, problems: FieldProblems
 ) -> tuple[bool, list[str]]:
-    """As `default`, and whether the new object is accepted: complete and valid as it is.
-
-    One quick check finds that for most custom resources. They need no validation then, unless admission changes them.
+    """As `default`, and whether the new object is accepted: complete and valid as it is. Then it needs no validation,
+    unless admission changes it.
     """
-    schema = info.schema
-    if (
-        problems.plain_metadata
-        and schema is not None
-        and info.strategy.scale is None  # all rules of the kind are in its schema
-        and "status" not in document  # which may be dropped, and required
-        and not (info.namespaced and dns_1123_label(document["metadata"]["namespace"]))  # it may be that of the path
-        and (problems.accepted or schema.accepts(document))
+    if not (info.namespaced and dns_1123_label(document["metadata"]["namespace"])) and (  # it may be that of the path
+        problems.accepted or (problems.plain_metadata and accepts(info, document))
     ):
         return True, problems.report(request, info)
     return False, default(info, request, document, problems)
@@ -69,7 +63,7 @@ def default(
     return warnings
 
 
-def prepare_create(info: ResourceInfo, document: Document, *, now: str, uid: str) -> list[str]:
+def prepare_create(info: ResourceInfo, document: Document, now: str, uid: str) -> list[str]:
     """Turn a document into a new object, in place, except for a name to be generated. Returns the warnings."""
     metadata = document["metadata"]
     meta.reset(metadata, now=now, uid=uid)
