@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -105,6 +106,40 @@ def test_another_version_is_fitted_to_its_own_schema_then_pruned_by_the_wanted_o
     seen = json.loads(records.view(one, versions()["v2"]))
     assert seen["apiVersion"] == "test.example.com/v2"
     assert seen["spec"] == {"size": 1}
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+@pytest.mark.parametrize("oldest", [9, 11])
+def test_a_list_shows_each_entry_as_a_get_does(version: str, oldest: int) -> None:
+    info = versions()[version]
+    entries = [entry("test.example.com/v1", {"size": size}, oldest + size) for size in range(3)]
+    shown, expected = records.views(entries, info), [records.view(each, info) for each in entries]
+    assert [*shown] == [*shown] == expected
+    assert [shown[index] for index in range(len(shown))] == expected
+    assert [*shown[1:]] == expected[1:]
+
+
+def test_a_list_of_current_objects_copies_no_bytes_before_they_are_read() -> None:
+    entries = [entry("test.example.com/v1", {"text": "x" * 100_000}, 11) for _ in range(10)]
+    tracemalloc.start()
+    try:
+        shown = records.views(entries, versions()["v1"])
+        held, _ = tracemalloc.get_traced_memory()
+        size = len(shown[0])
+    finally:
+        tracemalloc.stop()
+    assert held < size
+
+
+def test_stored_bytes_take_no_more_memory_than_they_need() -> None:
+    document = stored(data={"text": "x" * 3000})
+    tracemalloc.start()
+    try:
+        values = [records.encode(document) for _ in range(50)]
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 1.1 * sum(map(len, values))
 
 
 def test_a_write_is_stored_in_the_storage_version() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
 import msgspec
 
@@ -184,6 +184,40 @@ def view(entry: Entry, info: ResourceInfo, revision: int = 0) -> bytes:
     """An entry as a reader of `served` sees it: at that version, by that schema, with its resource version."""
     value = entry.value if current(entry, info) else encode(converted(decode(entry.value), info))
     return stamp(value, revision or entry.revision)
+
+
+class Views(Sequence[bytes]):
+    """Entries as a reader sees them, if their stored bytes are current. Bytes are made on access: a list in process may
+    have many objects of which few are read.
+    """
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> Views: ...
+    def __getitem__(self, index: int | slice) -> bytes | Views:
+        if isinstance(index, slice):
+            return Views(self._entries[index])
+        entry = self._entries[index]
+        return stamp(entry.value, entry.revision)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (stamp(entry.value, entry.revision) for entry in self._entries)
+
+
+def views(entries: Sequence[Entry], info: ResourceInfo) -> Sequence[bytes]:
+    """Entries as a reader of `info` sees them."""
+    if all(current(entry, info) for entry in entries):
+        return Views(entries)
+    return [view(entry, info) for entry in entries]
 
 
 def converted(document: Document, info: ResourceInfo) -> Document:

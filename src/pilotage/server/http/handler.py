@@ -213,6 +213,7 @@ class HTTPHandler:
         if request.verb in (Verb.LIST, Verb.DELETE_COLLECTION):
             check_shape(asked, info, collection=True)
             page = await self._registry.list(request, info)
+            page = structs.replace(page, items=[*page.items])  # made once: their size is needed, and then their bytes
             body = await offload(sum(map(len, page.items)), renderer.page, page)
             if audit is not None and audit.level is Level.REQUEST_RESPONSE:
                 shown = body if asked.media == JSON else renderer.plain().page(page)

@@ -99,7 +99,7 @@ class ObjectReader(Value, frozen=True):
         token = ""
         if page.next_key:
             token = tokens.write(tokens.ContinueToken(page.revision, page.next_key[len(prefix) :]))
-        items = [records.view(entry, info) for entry in page.entries]
+        items = records.views(page.entries, info)
         if info.strategy.decorated or request.form is Form.METADATA:
             items = [shaped(info, item, request.form) for item in items]
         return Page(
