@@ -9,12 +9,13 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
+from pilotage.meta.paths import mapping
 from pilotage.meta.validation.names import RULES, dns_1123_label
 from pilotage.server.strategies import mandatoryflows
 from pilotage.server.strategies.checks.fields import validate_needed
 from pilotage.server.strategies.checks.numbers import validate_in_range
 from pilotage.server.strategies.checks.texts import validate_text
-from pilotage.server.strategies.strategy import Strategy, default_empty, mapping
+from pilotage.server.strategies.strategy import Strategy, default_empty
 
 _MAX_PRECEDENCE = 10000
 _MAX_QUEUES = 10_000_000

@@ -12,11 +12,12 @@ import msgspec
 from pilotage.errors import BadRequest
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
+from pilotage.meta.paths import part
 from pilotage.meta.values import Value
 from pilotage.rest.response import Bytes, Page, WatchEvent
 from pilotage.server import records
 from pilotage.server.tables import custom
-from pilotage.server.tables.cells import Printer, part
+from pilotage.server.tables.cells import Printer
 from pilotage.types import builtin
 
 if TYPE_CHECKING:
