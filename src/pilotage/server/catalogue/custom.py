@@ -8,8 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.mapping.versions import version_priority
+from pilotage.meta.kinds import GroupVersionKind, version_priority
 from pilotage.meta.paths import is_condition_true
 from pilotage.schema.structural import StructuralSchema
 from pilotage.server.definitions import mapping_of
