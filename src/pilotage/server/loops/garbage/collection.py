@@ -53,8 +53,7 @@ class Collector(LogLoop):
     work = "garbage collection is in progress"
 
     def __init__(self, context: RegistryContext, note: Note) -> None:
-        super().__init__(context)
-        self._note = note
+        super().__init__(context, note)
         self._deleter = Deleter(context)
         self._updater = Updater(context)
         self._definitions = context.prefix + DEFINITIONS
