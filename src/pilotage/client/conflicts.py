@@ -9,7 +9,7 @@ from random import Random
 from typing import TypeVar
 
 from pilotage.errors import AlreadyExists, ApiError, Conflict, InvalidDefinition
-from pilotage.meta.backoff import backoff, spread
+from pilotage.meta.bounds.backoff import backoff, spread
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
+from pilotage.meta.bounds.recent import Recent
+from pilotage.meta.bounds.tokenbucket import TokenBuckets
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.meta.recent import Recent
 from pilotage.meta.scalars import times
-from pilotage.meta.tokenbucket import TokenBuckets
 from pilotage.meta.validation import names
 from pilotage.meta.values import Value
 

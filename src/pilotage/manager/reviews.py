@@ -15,7 +15,7 @@ from pilotage.client.conflicts import Backoff
 from pilotage.errors import ApiError, ConnectionLost
 from pilotage.http.health import text_response
 from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse, StreamingResponse
-from pilotage.meta.recent import Recent
+from pilotage.meta.bounds.recent import Recent
 from pilotage.telemetry.logs import logger
 from pilotage.types.authentication.v1 import TokenReview, TokenReviewSpec, UserInfo
 from pilotage.types.authorization.v1 import NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec

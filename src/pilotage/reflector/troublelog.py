@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from pilotage.errors import Gone, NotFound
+from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapping.mapper import not_served
-from pilotage.meta.recent import Recent
 from pilotage.reflector.change import Trouble
 from pilotage.rest.refusal import MissingPermission, refused
 from pilotage.telemetry.logs import Logger

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
-from pilotage.meta.backoff import backoff
-from pilotage.meta.tokenbucket import TokenBucket
+from pilotage.meta.bounds.backoff import backoff
+from pilotage.meta.bounds.tokenbucket import TokenBucket
 
 T = TypeVar("T", bound=Hashable)
 T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.recent import Recent
 from pilotage.meta.values import Value
 
 _KEPT = 1000

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pilotage.errors import ConnectionLost
 from pilotage.grpc.rpc import Channel, Incoming, Reply
-from pilotage.meta.backoff import backoff
+from pilotage.meta.bounds.backoff import backoff
 
 T = TypeVar("T")
 

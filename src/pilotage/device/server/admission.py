@@ -12,9 +12,9 @@ from pilotage.device.server import merging
 from pilotage.device.server.storageversion import GPUS
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import BadRequest, Cause, RequestTooLarge
+from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.causes import duplicate, invalid, invalid_error, required, too_many
 from pilotage.meta.documents import Document
-from pilotage.meta.recent import Recent
 from pilotage.meta.scalars import times
 from pilotage.rest.request import User, Verb
 from pilotage.server.admission import Attributes

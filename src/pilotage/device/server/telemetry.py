@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pilotage.device.telemetry import Telemetry
-from pilotage.meta.recent import Recent
+from pilotage.meta.bounds.recent import Recent
 
 
 @dataclass(frozen=True, slots=True)

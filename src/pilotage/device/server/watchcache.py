@@ -26,7 +26,7 @@ from pilotage.errors import (
     TooManyRequests,
 )
 from pilotage.grpc.rpc import Outgoing, RPCError, frame
-from pilotage.meta.tokenbucket import TokenBuckets
+from pilotage.meta.bounds.tokenbucket import TokenBuckets
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server import records

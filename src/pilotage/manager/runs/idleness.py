@@ -15,8 +15,8 @@ from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.runnables import GroupMember
 from pilotage.manager.work import WorkTracker
+from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.kinds import GroupResource
-from pilotage.meta.recent import Recent
 from pilotage.telemetry.logs import logged_fields
 
 _SHORTEST = 0.001  # seconds between two checks

@@ -11,9 +11,9 @@ from functools import cache
 
 from msgspec.structs import replace
 
+from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
-from pilotage.meta.recent import Recent
 from pilotage.server.catalogue import routes
 from pilotage.server.catalogue.actions import BINDINGS
 from pilotage.server.catalogue.custom import resources_of

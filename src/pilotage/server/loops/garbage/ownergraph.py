@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilotage.meta.recent import Recent
+from pilotage.meta.bounds.recent import Recent
 from pilotage.server.loops.garbage.references import Metadata, OwnerIndex, OwnerReference, is_relevant, metadata_of
 from pilotage.storage.interface import Event
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pilotage.meta.recent import Recent
+from pilotage.meta.bounds.recent import Recent
 
 
 def test_the_entries_that_were_set_last_are_kept() -> None:

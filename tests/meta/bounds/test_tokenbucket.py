@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.meta.tokenbucket import TokenBucket, TokenBuckets
+from pilotage.meta.bounds.tokenbucket import TokenBucket, TokenBuckets
 
 
 @given(st.integers(1, 100), st.integers(1, 100), st.lists(st.floats(0, 10), max_size=100))

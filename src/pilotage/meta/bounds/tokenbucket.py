@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 
-from pilotage.meta.recent import Recent
+from pilotage.meta.bounds.recent import Recent
 
 
 class TokenBucket:
