@@ -72,10 +72,10 @@ def with_authentication_and_authorization(client: Client, handler: Handler) -> H
 class ReviewFilter:
     """The handler of `with_authentication_and_authorization`."""
 
-    def __init__(self, client: Client, handler: Handler, *, random: Random | None = None) -> None:
+    def __init__(self, client: Client, handler: Handler) -> None:
         self._client = client
         self._handler = handler
-        self._random = random or Random()  # noqa: S311 - for delays
+        self._random = Random()  # noqa: S311 - for delays
         self._tokens: Answers[_User] | None = None
         self._decisions: Answers[bool] | None = None
 
