@@ -210,8 +210,7 @@ class Tool:
             if self.setup is None or not writes or storage is _EMPTY or getattr(options, "no_reconcile", False):
                 return await written()
             from pilotage.cli.kit.logfile import LogFile
-            from pilotage.cli.kit.logs import logged
-            from pilotage.cli.kit.reconciling import Reconciling, with_reconcilers
+            from pilotage.cli.kit.reconciling import Reconciling, logged, with_reconcilers
             from pilotage.cli.kit.references import load
 
             checkpoint = "" if getattr(options, "every_object", False) else self.name

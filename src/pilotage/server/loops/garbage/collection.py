@@ -29,8 +29,8 @@ from pilotage.server.loops.garbage.references import (
     is_relevant,
     metadata_of,
 )
+from pilotage.server.loops.garbage.retries import FailedKeys
 from pilotage.server.loops.progress import LogLoop, Note
-from pilotage.server.loops.retries import FailedKeys
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.update import Updater
