@@ -20,11 +20,7 @@ class ReplayLibrary:
     """
 
     def __init__(
-        self,
-        recording: Recording,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        loop: bool = False,
+        self, recording: Recording, *, clock: Callable[[], float] = time.monotonic, loop: bool = False
     ) -> None:
         self._recording = recording
         self._clock = clock

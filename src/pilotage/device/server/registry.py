@@ -104,11 +104,7 @@ class DeviceRegistry:
     """
 
     def __init__(
-        self,
-        storage: Storage,
-        options: RegistryOptions | None = None,
-        *,
-        clock: times.Clock = times.system_clock,
+        self, storage: Storage, options: RegistryOptions | None = None, *, clock: times.Clock = times.system_clock
     ) -> None:
         self.options = options or RegistryOptions()
         admission = GPUAdmission(self.options.limits, clock)

@@ -17,14 +17,7 @@ from pilotage.device.server import metrics
 from pilotage.device.server.cachewatcher import CacheWatcher, encoding_error
 from pilotage.device.server.eventlog import EventLog, LoggedEvent
 from pilotage.device.server.storageversion import public
-from pilotage.errors import (
-    Compacted,
-    Gone,
-    ServiceUnavailable,
-    StatusDetails,
-    StorageError,
-    TooManyRequests,
-)
+from pilotage.errors import Compacted, Gone, ServiceUnavailable, StatusDetails, StorageError, TooManyRequests
 from pilotage.grpc.rpc import Outgoing, RPCError, frame
 from pilotage.meta.bounds.tokenbucket import TokenBuckets
 from pilotage.rest.request import APIRequest

@@ -9,10 +9,7 @@ from typing import Annotated, Any, cast
 
 import msgspec
 
-from pilotage.errors import (
-    DecodeError,
-    UnsupportedMediaType,
-)
+from pilotage.errors import DecodeError, UnsupportedMediaType
 from pilotage.meta import objects
 from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
 from pilotage.meta.documents import Document
