@@ -13,6 +13,11 @@ from pilotage.errors import PilotageError
 T = TypeVar("T")
 
 
+def loop_time() -> float:
+    """The clock of the running event loop, in seconds."""
+    return asyncio.get_running_loop().time()
+
+
 def frames_of(task: asyncio.Task[Any]) -> list[FrameType]:
     """Where a task waits: the frames of its coroutines, from the outermost to the one that waits."""
     frames = list[FrameType]()

@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from pilotage.cli import main, placeflags
+from pilotage.cli import main
+from pilotage.cli.flags import places
 from pilotage.cli.kit.arguments.flags import namespace
 from pilotage.cli.parsing import CommandParser, add_command, command_first
 from tests.cli.kit.tools import captured, todo_tool
@@ -74,12 +75,12 @@ def test_help_and_version_need_no_command(capsys: pytest.CaptureFixture[str]) ->
 
 def test_every_option_for_the_place_may_stand_before_the_command() -> None:
     command = argparse.ArgumentParser(add_help=False)
-    placeflags.add_storage(command, "")
-    for name, add in vars(placeflags).items():
+    places.add_storage(command, "")
+    for name, add in vars(places).items():
         if name.startswith("add_") and name != "add_storage":
             add(command)
     namespace(command)
-    assert {flag for action in command._actions for flag in action.option_strings} == set(placeflags.FLAGS)
+    assert {flag for action in command._actions for flag in action.option_strings} == set(places.FLAGS)
 
 
 class Application(argparse.ArgumentParser):

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from pilotage.client.conflicts import PATIENT, SLOWER, Backoff, retry_on_conflict
+from pilotage.client.conflicts import PATIENT, Backoff, retry_on_conflict
 from pilotage.errors import AlreadyExists, Conflict, InvalidDefinition, NotFound
 
 
@@ -43,7 +43,7 @@ async def test_the_last_conflict_is_raised() -> None:
         await retry_on_conflict(attempts)
     assert len(attempts.times) == 5
     with pytest.raises(Conflict, match="8"):
-        await retry_on_conflict(attempts, SLOWER)
+        await retry_on_conflict(attempts, Backoff(steps=4))
 
 
 @pytest.mark.covers("T192")

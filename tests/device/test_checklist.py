@@ -37,6 +37,7 @@ from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage
 
 from .handmade import field, meta, written
+from .healthchecks import health_request, health_status
 from .server.fakes import Api, condition, gpu, over_socket, server_options, status
 
 EAGER = WatchCacheOptions(bookmark_seconds=0.05)
@@ -315,7 +316,7 @@ async def test_11_health_is_not_serving_before_the_server_knows_its_gpus(folder:
     async with raw(folder, gate_seconds=60) as (server, channel):
 
         async def checked(service: str) -> ServingStatus:
-            return health.decode_response((await channel.unary(health.CHECK, health.encode_request(service))).message)
+            return health_status((await channel.unary(health.CHECK, health_request(service))).message)
 
         names = ["", *(f"{package}.GpuService" for package in PACKAGES)]
         for name in names:

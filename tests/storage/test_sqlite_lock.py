@@ -21,9 +21,9 @@ from pilotage.manager.election.elector import LeaderElector
 from pilotage.manager.election.lease import LeaseLock
 from pilotage.manager.election.resourcelock import LeaseTimings
 from pilotage.storage import Put
-from pilotage.storage.process import describe
 from pilotage.storage.sqlite import SqliteStorage
 from pilotage.storage.sqlite import lock as sqlite_lock
+from pilotage.storage.sqlite.lock import describe
 
 SOURCES = Path(next(iter(pilotage.storage.__path__))).parents[1]
 HOLDER = """

@@ -8,6 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 import pilotage as pt
 from pilotage.http import certificates
@@ -30,6 +36,15 @@ async def test_missing_files_are_an_error_that_names_them(tmp_path: Path) -> Non
     with pytest.raises(pt.NoCredentials, match=r"tls\.crt and .*tls\.key: .*No such file"):
         await pt.CertificateFiles(tmp_path).open()
     assert ERRORS.labels().value == errors + 1
+
+
+async def test_an_encrypted_key_is_an_error_and_nothing_asks_for_its_password(tmp_path: Path) -> None:
+    key = load_pem_private_key(issue(tmp_path).key, None)
+    encryption = BestAvailableEncryption(b"secret")
+    encrypted = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+    (tmp_path / "tls.key").write_bytes(encrypted)
+    with pytest.raises(pt.NoCredentials, match="the key is encrypted, and its password cannot be entered here"):
+        await pt.CertificateFiles(tmp_path).open()
 
 
 @pytest.mark.covers("T184")

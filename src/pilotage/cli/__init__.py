@@ -102,10 +102,7 @@ class _Version(argparse.Action):
     """Looks up the version only when `--version` is given: the lookup is slower than the rest of the command line."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import PackageNotFoundError, version
+        from pilotage.version import installed_version
 
-        try:
-            print(f"pilotage {version('pilotage')}")
-        except PackageNotFoundError:
-            print("pilotage (run from its source, not installed)")
+        print("pilotage", installed_version("(run from its source, not installed)"))
         parser.exit()

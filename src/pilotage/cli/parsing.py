@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pilotage.cli import placeflags
+from pilotage.cli.flags import places
 from pilotage.cli.help import HelpFormatter
 
 TYPE_CHECKING = False
@@ -31,11 +31,11 @@ def place_and_rest(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _place_length(word: str) -> int:
     """How many words an option that selects the storage or server has with its value; 0 for any other word."""
-    if word in placeflags.FLAGS:
+    if word in places.FLAGS:
         return 2
     if word.startswith("--"):
-        return int(word.partition("=")[0] in placeflags.FLAGS)
-    return int(word[:2] in placeflags.FLAGS)  # -nshop
+        return int(word.partition("=")[0] in places.FLAGS)
+    return int(word[:2] in places.FLAGS)  # -nshop
 
 
 class Parser(argparse.ArgumentParser):

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pilotage.cli import placeflags
 from pilotage.cli.errors import CommandError
+from pilotage.cli.flags import places
 from pilotage.cli.help import examples
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def register(subparsers: Any) -> None:
     )
     deletion.add_argument("tenant", metavar="TENANT", help="the name of the tenant")
     for action, run in ((listing, list_tenants), (deletion, delete)):
-        placeflags.add_storage(action, f"the storage: {placeflags.STORAGES}", required=True)
+        places.add_storage(action, f"the storage: {places.STORAGES}", required=True)
         action.set_defaults(run=run)
 
 

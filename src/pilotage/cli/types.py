@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pilotage.cli import placeflags
 from pilotage.cli.definitions import checked, parse_definitions, read_definitions
 from pilotage.cli.errors import CommandError
+from pilotage.cli.flags import places
 from pilotage.cli.help import examples
 from pilotage.errors import InvalidDefinition, NotFound
 
@@ -48,7 +48,7 @@ def register(subparsers: Any) -> None:
         help="the kinds belong to another program: leave them out of the CRDs of this one",
     )
     command.add_argument("--force", action="store_true", help="overwrite files that exist")
-    placeflags.add_kubeconfig(command)
+    places.add_kubeconfig(command)
     command.set_defaults(run=run)
 
 

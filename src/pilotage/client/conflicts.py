@@ -9,7 +9,7 @@ from random import Random
 from typing import TypeVar
 
 from pilotage.errors import AlreadyExists, ApiError, Conflict, InvalidDefinition
-from pilotage.meta.backoff import backoff, spread
+from pilotage.meta.bounds.backoff import backoff, spread
 
 T = TypeVar("T")
 
@@ -32,7 +32,6 @@ class Backoff:
         return spread(backoff(attempt, self.delay, factor=self.factor), self.jitter, random)
 
 
-SLOWER = Backoff(steps=4, delay=0.01, factor=5.0, jitter=0.1)
 """For objects with many writers: client-go's DefaultBackoff."""
 PATIENT = Backoff(steps=10, delay=0.01, factor=2.0, jitter=0.5)
 """For writes without which a program cannot start, while its replicas make the same ones: between 5 and 8 s in all."""

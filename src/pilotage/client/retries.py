@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 
 from pilotage.errors import ConnectionLost
-from pilotage.meta.backoff import backoff, spread
+from pilotage.meta.bounds.backoff import backoff, spread
 
 _SAFE = ("GET", "HEAD")
 

@@ -267,11 +267,7 @@ class Cluster:
         return Cache(self.lister_watcher_for, options, self.scheme, namespaced=self._namespaced)
 
     def cached_client(
-        self,
-        cache: Cache,
-        options: CachedClientOptions | None = None,
-        *,
-        fences: Fences | None = None,
+        self, cache: Cache, options: CachedClientOptions | None = None, *, fences: Fences | None = None
     ) -> CachedClient:
         """A client that reads from the cache and writes live, and reads its own writes.
 

@@ -6,20 +6,17 @@ The rules and figures are client-go's. No I/O: an occurrence in, the record to w
 from __future__ import annotations
 
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from datetime import datetime, timedelta
-from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
+from pilotage.meta.bounds.recent import Recent
+from pilotage.meta.bounds.tokenbucket import TokenBuckets
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.scalars import times
-from pilotage.meta.tokenbucket import TokenBucket
 from pilotage.meta.validation import names
 from pilotage.meta.values import Value
-
-V = TypeVar("V")
 
 CORE_EVENTS = GroupVersionResource("", "v1", "events")
 REMEMBERED = 4096
@@ -156,9 +153,9 @@ class Correlator:
 
     def __init__(self, event_names: EventNames | None = None) -> None:
         self._names = event_names or EventNames()
-        self._similar: _Memory[_Similar] = _Memory()
-        self._records: _Memory[EventRecord] = _Memory()
-        self._buckets: _Memory[TokenBucket] = _Memory()
+        self._similar: Recent[Hashable, _Similar] = Recent(REMEMBERED)
+        self._records: Recent[Hashable, EventRecord] = Recent(REMEMBERED)
+        self._buckets = TokenBuckets(1 / REFILL_SECONDS, BURST, REMEMBERED)
 
     def correlate(self, occurrence: Occurrence) -> EventRecord | None:
         """The event to create, or the event whose count is increased; None if the object has had too many events."""
@@ -168,17 +165,14 @@ class Correlator:
             record = EventRecord(occurrence, self._names.next(occurrence), occurrence.time)
         else:
             record = replace(last, occurrence=occurrence, count=last.count + 1)
-        self._records.put(key, record)
-        now = occurrence.time.timestamp()
-        bucket = self._buckets.get(occurrence.source) or self._buckets.put(
-            occurrence.source, TokenBucket(1 / REFILL_SECONDS, BURST, now)
-        )
-        return record if bucket.try_take(now) else None
+        self._records[key] = record
+        return record if self._buckets.try_take(occurrence.source, occurrence.time.timestamp()) else None
 
     def _combine(self, occurrence: Occurrence) -> tuple[Occurrence, Hashable]:
         similar = self._similar.get(occurrence.similar)
         if similar is None or occurrence.time - similar.last > timedelta(seconds=SIMILAR_SECONDS):
-            similar = self._similar.put(occurrence.similar, _Similar(occurrence.time))
+            similar = _Similar(occurrence.time)
+        self._similar[occurrence.similar] = similar
         similar.last = occurrence.time
         similar.messages[occurrence.message] = None
         if len(similar.messages) < SIMILAR:
@@ -191,23 +185,3 @@ class _Similar:
     def __init__(self, last: datetime) -> None:
         self.last = last
         self.messages: dict[str, None] = {}
-
-
-class _Memory(Generic[V]):
-    """The most recently used values."""
-
-    def __init__(self) -> None:
-        self._values: OrderedDict[Hashable, V] = OrderedDict()
-
-    def get(self, key: Hashable) -> V | None:
-        value = self._values.get(key)
-        if value is not None:
-            self._values.move_to_end(key)
-        return value
-
-    def put(self, key: Hashable, value: V) -> V:
-        self._values[key] = value
-        self._values.move_to_end(key)
-        if len(self._values) > REMEMBERED:
-            self._values.popitem(last=False)
-        return value

@@ -11,7 +11,7 @@ from typing import Any
 from pilotage.client.client import Client
 from pilotage.client.conflicts import PATIENT, retry_on_conflict
 from pilotage.errors import AlreadyExists, Conflict, NoMatch, Timeout
-from pilotage.meta.backoff import backoff
+from pilotage.meta.bounds.backoff import backoff
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource

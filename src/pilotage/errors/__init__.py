@@ -80,11 +80,7 @@ class ApiError(PilotageError):
     reason: ClassVar[str] = ""
 
     def __init__(
-        self,
-        message: str = "",
-        *,
-        details: StatusDetails | None = None,
-        status: Status | None = None,
+        self, message: str = "", *, details: StatusDetails | None = None, status: Status | None = None
     ) -> None:
         self.status = status or Status(self.code, self.reason, message, details)
         self.group = ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pilotage.version import installed_version
+
 if TYPE_CHECKING:
     import ssl as tls
 
@@ -112,9 +114,4 @@ class ChannelOptions:
 
 def default_user_agent() -> str:
     """`grpc-python-pilotage/0.1.0`: the form that gRPC's specification gives."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return f"grpc-python-pilotage/{version('pilotage')}"
-    except PackageNotFoundError:  # run from a source tree that is not installed
-        return "grpc-python-pilotage/devel"
+    return f"grpc-python-pilotage/{installed_version('devel')}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Peer
-from pilotage.meta.tokenbucket import TokenBucket
+from pilotage.meta.bounds.tokenbucket import TokenBucket
 from pilotage.net.cpushare import CPUShare
 from pilotage.net.sockets import address_text
 

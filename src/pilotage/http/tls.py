@@ -26,15 +26,21 @@ def server_context(cert_file: str = "", key_file: str = "", *, client_ca_file: s
 def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """Use a certificate (chain) and its key, given as PEM, for all handshakes from now on.
 
-    Raises ssl.SSLError if they do not belong together; the context then has those that it had before.
+    Raises ssl.SSLError if they do not belong together, and ValueError if the key is encrypted; the context then has
+    those that it had before.
     """
     check = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with tempfile.TemporaryDirectory() as folder:  # mode 0700; ssl reads only files
+    with tempfile.TemporaryDirectory(prefix="pilotage-") as folder:  # mode 0700; ssl reads only files
         cert_file, key_file = Path(folder) / "tls.crt", Path(folder) / "tls.key"
         cert_file.write_bytes(certificate)
         key_file.write_bytes(key)
-        check.load_cert_chain(cert_file, key_file)  # a pair that does not match would leave half of it in the context
+        # A pair that does not match would leave half of it in the context.
+        check.load_cert_chain(cert_file, key_file, _no_password)
         context.load_cert_chain(cert_file, key_file)
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted, and its password cannot be entered here: decrypt it")
 
 
 def client_context(

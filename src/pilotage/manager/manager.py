@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pilotage.meta.mapping.scheme import Scheme
     from pilotage.rest import Fence
     from pilotage.rest.refusal import MissingPermission
+    from pilotage.webhook.environment import WebhookEnvironment
     from pilotage.webhook.server import WebhookServer
 
 
@@ -154,14 +155,23 @@ class Manager:
     def webhook_server(self) -> WebhookServer:
         """The server of the program's webhooks: that of the options, else one that is made on first use."""
         if self._webhook_server is None:
-            from pilotage.manager.webhooks import environment
             from pilotage.webhook.server import WebhookServer
 
             server = self.options.webhook_server or WebhookServer(self.options.webhook_server_options)
-            server.attach(lambda: environment(self.cluster))
+            server.attach(self._webhook_environment)
             self.add(server)
             self._webhook_server = server
         return self._webhook_server
+
+    def _webhook_environment(self) -> WebhookEnvironment:
+        """Where webhooks are registered: a remote API server, or the embedded one, which calls them in process."""
+        from pilotage.webhook.environment import WebhookEnvironment
+
+        cluster = self.cluster
+        local = None if cluster.server_url else cluster.registry.local_webhooks
+        return WebhookEnvironment(
+            cluster.client, cluster.clock, local, cluster.server_url, cluster.namespace, cluster.conversions
+        )
 
     def event_recorder_for(self, name: str, *, api_version: EventAPI = "v1") -> EventRecorder:
         """A recorder of events with `name` as their source, written to the API `api_version`: `v1` or

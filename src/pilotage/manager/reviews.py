@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import Random
@@ -16,6 +15,7 @@ from pilotage.client.conflicts import Backoff
 from pilotage.errors import ApiError, ConnectionLost
 from pilotage.http.health import text_response
 from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse, StreamingResponse
+from pilotage.meta.bounds.recent import Recent
 from pilotage.telemetry.logs import logger
 from pilotage.types.authentication.v1 import TokenReview, TokenReviewSpec, UserInfo
 from pilotage.types.authorization.v1 import NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec
@@ -42,17 +42,14 @@ class Answers(Generic[V]):
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._answers: OrderedDict[object, tuple[float, V]] = OrderedDict()
+        self._answers: Recent[object, tuple[float, V]] = Recent(_MOST)
 
     def get(self, key: object) -> V | None:
         found = self._answers.get(key)
         return found[1] if found is not None and self._now() < found[0] else None
 
     def put(self, key: object, value: V, seconds: float) -> None:
-        self._answers.pop(key, None)
         self._answers[key] = (self._now() + seconds, value)
-        while len(self._answers) > _MOST:
-            self._answers.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +72,10 @@ def with_authentication_and_authorization(client: Client, handler: Handler) -> H
 class ReviewFilter:
     """The handler of `with_authentication_and_authorization`."""
 
-    def __init__(self, client: Client, handler: Handler, *, random: Random | None = None) -> None:
+    def __init__(self, client: Client, handler: Handler) -> None:
         self._client = client
         self._handler = handler
-        self._random = random or Random()  # noqa: S311 - for delays
+        self._random = Random()  # noqa: S311 - for delays
         self._tokens: Answers[_User] | None = None
         self._decisions: Answers[bool] | None = None
 

@@ -109,10 +109,3 @@ def _shortest(number: float) -> int:
     mantissa, _, exponent = repr(number).partition("e")
     whole, _, fraction = mantissa.partition(".")
     return int(whole + fraction.ljust(int(exponent), "0"))
-
-
-def is_condition_true(document: Document, kind: str) -> bool:
-    """Whether the status of an object has a condition of this type that is true."""
-    status = document.get("status")
-    conditions = status.get("conditions") if isinstance(status, dict) else None
-    return any(each.get("type") == kind and each.get("status") == "True" for each in conditions or ())

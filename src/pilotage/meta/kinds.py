@@ -1,11 +1,15 @@
-"""Names of kinds and resources: group, version, kind; group, version, plural."""
+"""Names of kinds and resources: group, version, kind; group, version, plural; and the order of versions."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from pilotage.meta.unstructured import Unstructured
+
+_VERSION = re.compile(r"v([0-9]{1,18})(?:(alpha|beta)([0-9]{1,18}))?")
+_STAGES = {None: 0, "beta": 1, "alpha": 2}
 
 
 class GroupVersion(NamedTuple):
@@ -102,3 +106,11 @@ class GroupVersionResource(NamedTuple):
 
 CUSTOM_RESOURCE_DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 """The resource that defines other resources."""
+
+
+def version_priority(version: str) -> tuple[int, int, int, str]:
+    """A key that sorts versions, the preferred one first: v2, v1, v1beta2, v1beta1, v1alpha1, then others by name."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (3, 0, 0, version)
+    return (_STAGES[match[2]], -int(match[1]), -int(match[3] or 0), version)

@@ -12,8 +12,17 @@ import msgspec
 
 from pilotage.errors import DecodeError, Invalid, InvalidDefinition
 from pilotage.meta.differences.difference import carry
-from pilotage.meta.differences.normalization import normalized
-from pilotage.meta.models import Model, ObjectMeta, Origin, OwnerReference, Resource, omit
+from pilotage.meta.models import (
+    FieldShape,
+    ManagedFieldsEntry,
+    Model,
+    ObjectMeta,
+    Origin,
+    OwnerReference,
+    Resource,
+    omit,
+    shapes,
+)
 from pilotage.meta.redaction import metadata_repr, reason_of
 from pilotage.meta.scalars.hooks import Documented, dec_hook, enc_hook
 
@@ -199,7 +208,7 @@ def metadata_in(data: Bytes) -> ObjectMeta:
 def metadata_of(document: Any) -> ObjectMeta:
     """Typed metadata from its document."""
     try:
-        return msgspec.convert(normalized(document or {}, ObjectMeta), ObjectMeta, dec_hook=dec_hook)
+        return msgspec.convert(_normalized(document or {}, ObjectMeta), ObjectMeta, dec_hook=dec_hook)
     except (msgspec.ValidationError, RecursionError) as error:
         raise _refusal("metadata", document, error) from error
 
@@ -229,9 +238,42 @@ def _tolerantly(kind: type[M], data: Bytes) -> M:
     """Decode again, more slowly and tolerantly: other writers may write `null` or omit required lists."""
     document = read(data)
     try:
-        return msgspec.convert(normalized(document, kind), kind, dec_hook=dec_hook)
+        return msgspec.convert(_normalized(document, kind), kind, dec_hook=dec_hook)
     except (msgspec.ValidationError, RecursionError) as error:
         raise _refusal(_name(kind), document.get("metadata"), error) from error
+
+
+def _normalized(document: Any, model: type[Model]) -> Any:
+    """A copy of `document` in which `model` can decode absent and null fields; values of wrong types are not changed.
+
+    `null` is dropped where it is not a value of the field, an absent list or map that is required becomes an empty one,
+    and a whole number written as `1.0` is a whole number.
+    """
+    if not isinstance(document, dict):
+        return document
+    made = dict(document)
+    for name, shape in shapes(model).items():
+        value = made.get(name)
+        if value is not None:
+            made[name] = _normalized_value(value, shape)
+        elif name not in made or not shape.nullable:
+            made.pop(name, None)
+            if shape.required and shape.container:
+                made[name] = [] if shape.container == "list" else {}
+    if model is ManagedFieldsEntry and "fieldsV1" in made:
+        made["fieldsV1"] = msgspec.Raw(msgspec.json.encode(made["fieldsV1"]))
+    return made
+
+
+def _normalized_value(value: Any, shape: FieldShape) -> Any:
+    if shape.model is None:
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+    model = shape.model
+    if shape.container == "list" and isinstance(value, list):
+        return [_normalized(item, model) for item in value]
+    if shape.container == "map" and isinstance(value, dict):
+        return {key: _normalized(item, model) for key, item in value.items()}
+    return _normalized(value, model) if not shape.container else value
 
 
 def _decoder(kind: type[Model]) -> msgspec.json.Decoder[Any]:

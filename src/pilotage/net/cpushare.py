@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotage.meta.tokenbucket import TokenBucket
+from pilotage.meta.bounds.tokenbucket import TokenBucket
 
 _MAX_CHARGE = 0.01
 """Seconds: the rest of a longer turn is not the caller's work, but for example a run of the garbage collector."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from pilotage.meta.backoff import backoff, spread
+from pilotage.meta.bounds.backoff import backoff, spread
 from pilotage.rest.listing import BackoffOptions, ListerWatcher, Paced
 
 

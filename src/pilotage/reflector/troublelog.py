@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from pilotage.errors import Gone, NotFound
+from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapping.mapper import not_served
 from pilotage.reflector.change import Trouble
@@ -29,7 +30,7 @@ class TroubleLog:
     def __init__(self, log: Logger, gvk: GroupVersionKind | None) -> None:
         self._log = log
         self._gvk = gvk
-        self._silent_until: dict[tuple[str, str], float] = {}
+        self._silent_until: Recent[tuple[str, str], float] = Recent(_REMEMBERED)
         self._failing = False
 
     def log_failure(self, trouble: Trouble) -> None:
@@ -62,7 +63,5 @@ class TroubleLog:
         now = asyncio.get_running_loop().time()
         if now < self._silent_until.get((stage, text), float("-inf")):
             return True
-        if len(self._silent_until) >= _REMEMBERED:
-            del self._silent_until[next(iter(self._silent_until))]
         self._silent_until[stage, text] = now + _REMINDER_SECONDS
         return False

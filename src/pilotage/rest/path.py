@@ -12,14 +12,7 @@ from urllib.parse import quote, unquote, urlencode
 
 import msgspec
 
-from pilotage.errors import (
-    BadRequest,
-    Cause,
-    DecodeError,
-    NotFound,
-    StatusDetails,
-    UnsupportedMediaType,
-)
+from pilotage.errors import BadRequest, Cause, DecodeError, NotFound, StatusDetails, UnsupportedMediaType
 from pilotage.meta.causes import invalid, not_supported, shown
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.selectors.selection import field_text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pilotage.meta.objects import Bytes as Bytes
 from pilotage.meta.values import Value
@@ -32,6 +32,15 @@ class Page(Value, frozen=True):
     list_kind: str = ""
     """The kind of the list document, if it is encoded as a document."""
     list_api_version: str = ""
+
+    def list_metadata(self) -> dict[str, Any]:
+        """The metadata of the list document."""
+        found: dict[str, Any] = {"resourceVersion": self.resource_version} if self.resource_version else {}
+        if self.continue_token:
+            found["continue"] = self.continue_token
+        if self.remaining_item_count is not None:
+            found["remainingItemCount"] = self.remaining_item_count
+        return found
 
 
 WatchEventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]

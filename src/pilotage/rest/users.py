@@ -20,11 +20,7 @@ SERVICE_ACCOUNT = "system:serviceaccount:"
 
 
 def acting_user(
-    name: str,
-    groups: Sequence[str] = (),
-    *,
-    uid: str = "",
-    extra: Mapping[str, Sequence[str]] | None = None,
+    name: str, groups: Sequence[str] = (), *, uid: str = "", extra: Mapping[str, Sequence[str]] | None = None
 ) -> User:
     """The user that is impersonated, with the groups that a server adds to those that are given."""
     values = {key: tuple(found) for key, found in (extra or {}).items()}

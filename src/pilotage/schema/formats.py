@@ -11,6 +11,8 @@ from collections.abc import Callable
 from datetime import date
 from urllib.parse import urlsplit
 
+from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
+
 Check = Callable[[str], bool]
 
 
@@ -31,7 +33,6 @@ def _uuid(version: str, variant: str) -> Check:
 _LONGEST = 1024
 """The characters of a text that are searched for durations."""
 _DIGITS = "0123456789"
-_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(.\d+)?(z|[+-]\d\d:\d\d)", re.ASCII)
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})", re.ASCII)
 _PORT = re.compile(r"(:\d*)?", re.ASCII)
@@ -226,10 +227,6 @@ def _nanoseconds(unit: str) -> int:
     return next(found, 0)
 
 
-def _long_name(text: str) -> bool:
-    return len(text) <= 253 and all(re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", part) for part in text.split("."))
-
-
 _HEX4 = "[0-9a-f]{4}"
 _CHECKS: dict[str, Check] = {
     "bsonobjectid": _pattern("[0-9a-fA-F]{24}"),
@@ -256,6 +253,6 @@ _CHECKS: dict[str, Check] = {
     "date": _date,
     "duration": _duration,
     "datetime": _date_time,
-    "k8sshortname": _pattern(_LABEL),
-    "k8slongname": _long_name,
+    "k8sshortname": lambda text: not dns_1123_label(text),
+    "k8slongname": lambda text: not dns_1123_subdomain(text),
 }

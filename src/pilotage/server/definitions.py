@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pilotage.errors import Record
+from pilotage.meta.paths import is_condition_true
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,14 +31,6 @@ def collection_of(group: str, plural: str) -> str:
 def head_of(api_version: str, kind: str) -> bytes:
     """How the stored bytes of an object begin."""
     return f'{{"apiVersion":"{api_version}","kind":"{kind}",'.encode()
-
-
-def is_established(definition: Document) -> bool:
-    """Whether the definition's resource is served."""
-    # Not `meta.documents.is_condition_true`: that module loads msgspec, which a read of one kind does without.
-    status = definition.get("status")
-    conditions = (status.get("conditions") if isinstance(status, dict) else None) or ()
-    return any(one.get("type") == "Established" and one.get("status") == "True" for one in conditions)
 
 
 def mapping_of(definition: Document, version: Document) -> RESTMapping:
@@ -91,7 +84,7 @@ class ShownKind(Record):
 
     def shown_by(self, definition: Document | None) -> bool:
         """Whether a stored definition shows the kind as it is. (The schema is compared when the kind is written.)"""
-        if definition is None or not is_established(definition):
+        if definition is None or not is_condition_true(definition, "Established"):
             return False
         versions = definition["spec"]["versions"]
         version: Document = next((each for each in versions if each["name"] == self.version), {})
@@ -103,7 +96,7 @@ class ShownKind(Record):
 def is_plain(definition: Document) -> bool:
     """Whether objects are read as they are stored: the definition has one version, and no more than a schema."""
     versions = definition["spec"]["versions"]
-    if len(versions) != 1 or not is_established(definition):
+    if len(versions) != 1 or not is_condition_true(definition, "Established"):
         return False
     version = versions[0]
     return bool(version.get("served")) and not version.get("deprecated") and not version.get("selectableFields")

@@ -126,7 +126,7 @@ class Registry:
         """Publish the certificate authority of this server, in PEM, in each namespace."""
         if self.context.contents is not None:
             self.context.contents.root_ca = certificate
-            await ContentsCreator(self.context, self.context.contents).prepare()
+            await ContentsCreator(self.context, self._note, self.context.contents).prepare()
 
     async def publish_authentication(self, client_ca: str) -> None:
         """Publish in `kube-system` how this server authenticates: the authorities of client certificates, in PEM."""

@@ -6,6 +6,8 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable
 from functools import lru_cache
 
+MAX_COMMIT_OPERATIONS = 1024
+"""The most keys that one commit may check and change."""
 _BLOCK = 512  # keys in a new block; it splits at twice that
 
 

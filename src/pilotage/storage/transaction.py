@@ -8,7 +8,7 @@ from pilotage.errors import RevisionConflict, StorageError
 
 from .entry import Entry
 from .interface import Delete, Event, Operation, Put
-from .limits import MAX_COMMIT_OPERATIONS
+from .keys import MAX_COMMIT_OPERATIONS
 
 MAX_VALUE_BYTES = 3 * 512 * 1024
 """The maximum bytes of a value, unless a storage is configured otherwise: 1.5 MiB, as in etcd."""

@@ -13,7 +13,7 @@ from itertools import count
 
 from pilotage.client.client import Client
 from pilotage.errors import ApiError, NotFound, Timeout
-from pilotage.meta.backoff import backoff
+from pilotage.meta.bounds.backoff import backoff
 from pilotage.meta.documents import Document
 from pilotage.meta.unstructured import Unstructured
 from pilotage.webhook.addresses import WebhookAddress, with_bundle

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
-from pilotage.meta.backoff import backoff
-from pilotage.meta.tokenbucket import TokenBucket
+from pilotage.meta.bounds.backoff import backoff
+from pilotage.meta.bounds.tokenbucket import TokenBucket
+from pilotage.tasks import loop_time
 
 T = TypeVar("T", bound=Hashable)
 T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
@@ -84,7 +84,7 @@ class BucketRateLimiter(Generic[T]):
     def __init__(self, rate: float = 10.0, burst: int = 100, *, clock: Callable[[], float] | None = None) -> None:
         self._rate = rate
         self._burst = burst
-        self._clock = clock or _loop_time
+        self._clock = clock or loop_time
         self._bucket: TokenBucket | None = None  # made at the first use: there may be no running loop before
 
     def when(self, item: T) -> float:
@@ -143,7 +143,3 @@ class WithMaxWaitRateLimiter(Generic[T]):
 
     def num_requeues(self, item: T) -> int:
         return self._limiter.num_requeues(item)
-
-
-def _loop_time() -> float:
-    return asyncio.get_running_loop().time()

@@ -26,6 +26,7 @@ from pilotage.http.client import HTTPClient
 from pilotage.meta.documents import Document
 from pilotage.telemetry.metrics import REGISTRY
 
+from ..healthchecks import health_request, health_status
 from .fakes import Api, condition, gpu, over_socket, server_options, status
 
 
@@ -37,7 +38,7 @@ def folder() -> Iterator[Path]:
 
 
 async def checked(channel: GRPCChannel, service: str = "") -> ServingStatus:
-    return health.decode_response((await channel.unary(health.CHECK, health.encode_request(service))).message)
+    return health_status((await channel.unary(health.CHECK, health_request(service))).message)
 
 
 @pytest.mark.covers("D4")
@@ -93,9 +94,9 @@ async def test_a_shutdown_reports_not_serving_first_and_ends_watches_cleanly(fol
     ended: list[Document] = []
 
     async def look(channel: GRPCChannel, ready: asyncio.Event) -> None:
-        async with channel.stream(health.WATCH, health.encode_request("")) as incoming:
+        async with channel.stream(health.WATCH, health_request("")) as incoming:
             async for message in incoming:
-                statuses.append(health.decode_response(message))
+                statuses.append(health_status(message))
                 ready.set()
 
     async def follow(api: Api, ready: asyncio.Event) -> None:

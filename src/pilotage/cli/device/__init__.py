@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli import placeflags
-from pilotage.cli.flagtypes import gid, mode, number, seconds, uid
+from pilotage.cli.flags import places
+from pilotage.cli.flags.types import gid, mode, number, seconds, uid
 from pilotage.cli.help import examples
 
 PROVIDERS = ("fake", "nvml", "replay")
@@ -53,8 +53,8 @@ def _add_serve(subparsers: Any) -> None:
         default=[],
         help="source of GPUs: fake simulates them, nvml reads the driver, replay plays a recording; may be repeated",
     )
-    placeflags.add_storage(
-        command, f"where to store objects: {placeflags.ALL_STORAGES} (default: %(default)s)", default="memory:"
+    places.add_storage(
+        command, f"where to store objects: {places.ALL_STORAGES} (default: %(default)s)", default="memory:"
     )
     command.add_argument(
         "--profile",

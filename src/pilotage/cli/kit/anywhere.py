@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
-from pilotage.cli import placeflags
 from pilotage.cli.errors import CommandError
+from pilotage.cli.flags import places
 from pilotage.cli.kit.arguments import COMMANDS, Command
 from pilotage.cli.kit.execution import checked_function, execute, uncollected
 
@@ -34,10 +34,10 @@ def register(subparsers: Any, name: str) -> None:
 def add_place(parser: argparse.ArgumentParser) -> None:
     """The flags that choose the server or the storage, as those of `pilotage run`."""
     group = parser.add_argument_group("where it works")
-    placeflags.add_storage(group, f"a storage: {placeflags.STORAGES}")
-    placeflags.add_tenant(group)
-    placeflags.add_encryption_keys(group)
-    placeflags.add_kubeconfig(group)
+    places.add_storage(group, f"a storage: {places.STORAGES}")
+    places.add_tenant(group)
+    places.add_encryption_keys(group)
+    places.add_kubeconfig(group)
 
 
 class Anywhere:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from pilotage.cli import placeflags
+from pilotage.cli.flags import places
 from pilotage.cli.help import examples
 from pilotage.cli.kit.arguments.flags import Command, add_nothing
 from pilotage.cli.kit.execution import CommandBackend, execute
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pilotage.cli.kit.tool import Tool
 
 NAMES = Command("names", "", "", (), add_nothing)
-_WHERE = tuple(flag[2:].replace("-", "_") for flag in placeflags.FLAGS if flag.startswith("--"))
+_WHERE = tuple(flag[2:].replace("-", "_") for flag in places.FLAGS if flag.startswith("--"))
 
 
 def print_objects(place: CommandBackend, parser: argparse.ArgumentParser, words: Sequence[str]) -> int:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import groupby
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.naming import kind_of
+from pilotage.cli.kit.printers.documents import kind_of
 from pilotage.cli.kit.printers.output import is_table, printer_of
 from pilotage.cli.kit.printers.table import KindTables, printed
 from pilotage.errors import BadRequest, Record

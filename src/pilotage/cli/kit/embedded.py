@@ -63,11 +63,7 @@ async def ensure_namespace(cluster: Cluster, name: str) -> None:
 
 @asynccontextmanager
 async def reading(
-    url: str,
-    tenant: str,
-    kinds: Sequence[type[Resource]],
-    encryption_keys: str = "",
-    audit: tuple[str, str] = ("", ""),
+    url: str, tenant: str, kinds: Sequence[type[Resource]], encryption_keys: str = "", audit: tuple[str, str] = ("", "")
 ) -> AsyncIterator[Transport | None]:
     """The storage without the work of a server: no background loops, and nothing is written. None if a kind of
     `kinds` is not installed as it is now. `audit` is the file of the audit log, and that of its policy."""

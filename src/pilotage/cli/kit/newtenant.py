@@ -18,7 +18,7 @@ from pilotage.server.tenants import prefix_of
 from pilotage.storage import open_storage
 from pilotage.storage.bases import StorageWrapper
 from pilotage.storage.interface import Check, Entry, Event, Operation, Put, Snapshot, Storage, Watch
-from pilotage.storage.limits import MAX_COMMIT_OPERATIONS
+from pilotage.storage.keys import MAX_COMMIT_OPERATIONS
 from pilotage.storage.memory import MemoryStorage
 
 _ETCD_OPERATIONS = 100  # an etcd allows 128 in a commit, unless it is configured otherwise

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pilotage.cli.errors import NOT_RECONCILED, Interrupted, NotReconciled
+from pilotage.cli.errors import NOT_RECONCILED, CommandError, Interrupted, NotReconciled
 from pilotage.cli.kit.exits import code_of, print_error
+from pilotage.cli.kit.logfile import LogFile
 from pilotage.cli.signals.deadline import ExitDeadline
 from pilotage.cli.signals.interruption import Interruption, listed
 from pilotage.cli.terminal import Terminal
@@ -21,7 +24,10 @@ from pilotage.manager.failures import ReconcileFailure
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.runnables import AnyRunnable, Group, group_members
+from pilotage.telemetry import levels
+from pilotage.telemetry.console import ConsoleFormatter
 from pilotage.telemetry.lines import text_of
+from pilotage.telemetry.logs import configure_logging
 
 FAILING_SECONDS = 2.0
 """How long a reconcile that fails is retried, if nothing else is left to do."""
@@ -204,3 +210,24 @@ class _Failures:
     def listed(self, retried: Sequence[tuple[str, str]] = ()) -> tuple[str, ...]:
         """What is not retried, and of what is retried these requests."""
         return (*self._terminal.values(), *(self._retried[key] for key in retried if key in self._retried))
+
+
+@contextmanager
+def logged(file: LogFile, level: str, terminal: Terminal) -> Iterator[None]:
+    """Send all logging from `info` on to the file; from `level` on, if it is given, to the terminal, too."""
+    try:
+        shown = levels.parsed(level) if level else None
+    except ValueError as error:
+        raise CommandError(f"--log-level: {error}") from error
+    configure_logging(min(shown or logging.INFO, logging.INFO), file, json=True)
+    if shown is None:
+        yield
+        return
+    handler = logging.StreamHandler(terminal)
+    handler.setLevel(shown)
+    handler.setFormatter(ConsoleFormatter(colours=terminal.colours))
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from pilotage.cli.kit.naming import kind_of
+from pilotage.cli.kit.printers.documents import kind_of
 from pilotage.cli.terminal import Terminal
 from pilotage.errors import NoMatch, NotFound
 from pilotage.meta.documents import Document

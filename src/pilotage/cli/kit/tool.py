@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 
-from pilotage.cli import placeflags
 from pilotage.cli.errors import INTERRUPTED, NOT_RECONCILED
+from pilotage.cli.flags import places
 from pilotage.cli.help import HelpFormatter, examples
 from pilotage.cli.kit.arguments import COMMANDS, RECONCILE, Command
 from pilotage.cli.kit.execution import checked_function, command_function, execute, uncollected
@@ -159,9 +159,9 @@ class Tool:
     def _add_place(self, parser: argparse.ArgumentParser, command: Command) -> None:
         place = parser.add_argument_group("where it works")
         about = f"the storage (default: ${self._variable('STORAGE')}, or {self.storage})"
-        placeflags.add_storage(place, about.replace("%", "%%"))
-        placeflags.add_tenant(place, default="default")
-        placeflags.add_encryption_keys(place)
+        places.add_storage(place, about.replace("%", "%%"))
+        places.add_tenant(place, default="default")
+        places.add_encryption_keys(place)
         if command.writes and self.setup is not None:
             work = parser.add_argument_group("reconcilers")
             if command is not RECONCILE:
@@ -176,7 +176,7 @@ class Tool:
             level = work.add_argument(
                 "--log-level", default="", metavar="LEVEL", help="show their log: debug, info, error"
             )
-            placeflags.suggest(level, ("debug", "info", "error"))
+            places.suggest(level, ("debug", "info", "error"))
 
     def _variable(self, what: str) -> str:
         return f"{self.name.upper().replace('-', '_')}_{what}"
@@ -210,8 +210,7 @@ class Tool:
             if self.setup is None or not writes or storage is _EMPTY or getattr(options, "no_reconcile", False):
                 return await written()
             from pilotage.cli.kit.logfile import LogFile
-            from pilotage.cli.kit.logs import logged
-            from pilotage.cli.kit.reconciling import Reconciling, with_reconcilers
+            from pilotage.cli.kit.reconciling import Reconciling, logged, with_reconcilers
             from pilotage.cli.kit.references import load
 
             checkpoint = "" if getattr(options, "every_object", False) else self.name

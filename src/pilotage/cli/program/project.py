@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pilotage.cli.errors import CommandError
+from pilotage.meta.paths import value_at
 
 FILE = "pyproject.toml"
 _KEYS = ("target", "name", "namespace", "image", "deploy", "group")
@@ -43,7 +44,7 @@ def find_project(folder: Path) -> Project | None:
         path = each / FILE
         if path.is_file():
             document = _read(path)
-            table = _table(document, "tool").get("pilotage")
+            table = value_at(document, ("tool", "pilotage"))
             if table is not None:
                 return _project(path, document, table)
     return None
@@ -58,11 +59,6 @@ def _read(path: Path) -> dict[str, Any]:
         raise CommandError(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CommandError(f"{path} is not valid TOML: {error}") from error
-
-
-def _table(document: dict[str, Any], key: str) -> dict[str, Any]:
-    value = document.get(key)
-    return value if isinstance(value, dict) else {}
 
 
 def _project(path: Path, document: dict[str, Any], table: Any) -> Project:
@@ -103,7 +99,7 @@ def _type(value: object) -> str:
 
 def _python_name(path: Path, document: dict[str, Any]) -> str:
     """The name of the Python project, as a name of objects: `My_Operator` is `my-operator`."""
-    name = _table(document, "project").get("name")
+    name = value_at(document, ("project", "name"))
     if not isinstance(name, str):
         raise CommandError(f"{path} has no name; set name in [project], or in [tool.pilotage]")
     return _label(path, "name", object_name(name), of="derived from [project]")

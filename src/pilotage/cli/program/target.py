@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SETUP = "setup"
 """The function that is used if the target has no name."""
+_MOST = 8
+"""Names in a message."""
 
 
 @dataclass(frozen=True)
@@ -218,9 +220,9 @@ def _found_in(module: ModuleType, text: str = "") -> str:
     return f"it defines {_listed(names)}" + (f"; {text}:NAME runs another function" if text else "")
 
 
-def _listed(names: Iterable[str], longest: int = 8) -> str:
+def _listed(names: Iterable[str]) -> str:
     names = list(names)
-    return ", ".join(names[:longest]) + (f" and {len(names) - longest} more" if len(names) > longest else "")
+    return ", ".join(names[:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")
 
 
 def _other_file(text: str, module: ModuleType) -> str:

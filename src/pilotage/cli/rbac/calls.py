@@ -9,15 +9,7 @@ from typing import Any
 
 from pilotage.cli.rbac.inference import Inference
 from pilotage.cli.rbac.program import Function, ProgramDefinition, ProgramSource
-from pilotage.cli.rbac.values import (
-    ClientValue,
-    Kinds,
-    Names,
-    ObjectsOf,
-    Python,
-    SubresourceValue,
-    Value,
-)
+from pilotage.cli.rbac.values import ClientValue, Kinds, Names, ObjectsOf, Python, SubresourceValue, Value
 from pilotage.cli.rbac.walk import Walk
 from pilotage.meta.forms import Kind
 

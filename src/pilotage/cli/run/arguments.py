@@ -9,9 +9,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli import placeflags
-from pilotage.cli.flagfields import add_flags, flag, shared, switch
-from pilotage.cli.flagtypes import address, bind_address, log_level, names, positive, seconds
+from pilotage.cli.flags import places
+from pilotage.cli.flags.fields import add_flags, flag, shared, switch
+from pilotage.cli.flags.types import address, bind_address, log_level, names, positive, seconds
 
 LOG_FORMATS = ("text", "json")
 
@@ -34,11 +34,11 @@ class Flags:
     """The flags under their names, with their defaults. None: not given."""
 
     storage: str = shared(
-        lambda group: placeflags.add_storage(group, f"an API server in this process: {placeflags.ALL_STORAGES}")
+        lambda group: places.add_storage(group, f"an API server in this process: {places.ALL_STORAGES}")
     )
-    tenant: str = shared(placeflags.add_tenant, default="default", manager=False)
-    encryption_keys: str = shared(placeflags.add_encryption_keys)
-    kubeconfig: str = shared(placeflags.add_kubeconfig)
+    tenant: str = shared(places.add_tenant, default="default", manager=False)
+    encryption_keys: str = shared(places.add_encryption_keys)
+    kubeconfig: str = shared(places.add_kubeconfig)
     context: str = shared(None)
     serve: tuple[str, int] | None = flag(
         "ADDR",

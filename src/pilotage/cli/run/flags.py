@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.flagfields import written
+from pilotage.cli.flags.fields import written
 from pilotage.cli.run.arguments import LOG_FORMATS, MANAGER_FLAGS, Flags, variable
 
 if TYPE_CHECKING:

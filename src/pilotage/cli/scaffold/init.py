@@ -11,6 +11,7 @@ from pilotage.cli.program.project import FILE, find_project, object_name
 from pilotage.cli.scaffold.changes import ProjectChanges
 from pilotage.cli.scaffold.names import check_group, check_package, check_project_name
 from pilotage.cli.scaffold.texts.project import NewProject
+from pilotage.version import installed_version
 
 
 def new_project(folder: Path, name: str = "", package: str = "", group: str = "", domain: str = "") -> NewProject:
@@ -42,10 +43,5 @@ def init_changes(folder: Path, project: NewProject) -> ProjectChanges:
 
 def _requirement() -> str:
     """The compatible versions: before 1.0 a minor version may break, so those of the same minor version."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        found = re.match(r"([0-9]+)\.([0-9]+)", version("pilotage"))
-    except PackageNotFoundError:
-        return ""
+    found = re.match(r"([0-9]+)\.([0-9]+)", installed_version())
     return f"~={found[0]}.0" if found else ""

@@ -12,7 +12,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.program.project import FILE, Project, find_project
 from pilotage.cli.program.target import SETUP
 from pilotage.cli.scaffold.source import CannotEdit, parsed
-from pilotage.meta.mapping.versions import version_priority
+from pilotage.meta.kinds import version_priority
 
 
 @dataclass(frozen=True)

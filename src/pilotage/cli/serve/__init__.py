@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from pilotage.cli.flagfields import add_flags, options_of
+from pilotage.cli.flags.fields import add_flags, options_of
 from pilotage.cli.help import examples
 from pilotage.cli.serve.options import ServeOptions
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli import placeflags
-from pilotage.cli.flagfields import flag, shared
-from pilotage.cli.flagtypes import address, count, names, size
+from pilotage.cli.flags import places
+from pilotage.cli.flags.fields import flag, shared
+from pilotage.cli.flags.types import address, count, names, size
 
 
 def _file(about: str) -> Any:
@@ -22,13 +22,11 @@ class ServeOptions:
     """The flags under their names, with their defaults."""
 
     storage: str = shared(
-        lambda group: placeflags.add_storage(
-            group, f"where to store objects: {placeflags.ALL_STORAGES} (default: memory:)"
-        ),
+        lambda group: places.add_storage(group, f"where to store objects: {places.ALL_STORAGES} (default: memory:)"),
         default="memory:",
     )
-    tenant: str = shared(placeflags.add_tenant, default="default")
-    encryption_keys: str = shared(placeflags.add_encryption_keys)
+    tenant: str = shared(places.add_tenant, default="default")
+    encryption_keys: str = shared(places.add_encryption_keys)
     max_history: int = flag(
         "SIZE",
         "how much memory replaced and deleted objects may take, which watches resume from (default: 64Mi)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilotage.cli import placeflags
+from pilotage.cli.flags import places
 from pilotage.cli.shells.commands import Command, Option, Values
 
 _SCRIPT = """\
@@ -80,7 +80,7 @@ def script(root: Command) -> str:
         program=root.program,
         function=root.function,
         commands=" | ".join(f'"{command.name}"' for command in root.all() if command is not root),
-        places=" | ".join(placeflags.FLAGS),
+        places=" | ".join(places.FLAGS),
         values="\n".join(line for command in root.all() for line in _values(command, root.function)),
         arguments="\n".join(_arguments(command) for command in root.all()),
     )

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from pilotage.cli import placeflags
+from pilotage.cli.flags import places
 
-_PLACE = frozenset(placeflags.FLAGS)
+_PLACE = frozenset(places.FLAGS)
 
 
 class Values(Enum):

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli import placeflags
+from pilotage.cli.flags import places
 from pilotage.cli.help import examples
 
 
@@ -42,7 +42,7 @@ def _add(commands: Any, name: str, summary: str, description: str, *lines: str) 
 
 
 def _add_storage(command: argparse.ArgumentParser) -> None:
-    command.add_argument("storage", metavar="URL", help=placeflags.STORAGES)
+    command.add_argument("storage", metavar="URL", help=places.STORAGES)
 
 
 def _add_backup(commands: Any) -> None:
@@ -80,7 +80,7 @@ def _add_check(commands: Any) -> None:
         "pilotage store check sqlite:demo.db",
     )
     _add_storage(command)
-    placeflags.add_encryption_keys(command)
+    places.add_encryption_keys(command)
 
 
 def _add_export(commands: Any) -> None:
@@ -93,8 +93,8 @@ def _add_export(commands: Any) -> None:
         "pilotage store export sqlite:demo.db > objects.yaml",
     )
     _add_storage(command)
-    placeflags.add_tenant(command, default="default")
-    placeflags.add_encryption_keys(command)
+    places.add_tenant(command, default="default")
+    places.add_encryption_keys(command)
     command.add_argument("-n", "--namespace", default="", metavar="NAME", help="only objects of this namespace")
     command.add_argument(
         "--skip-damaged",
@@ -114,8 +114,8 @@ def _add_import(commands: Any) -> None:
     )
     _add_storage(command)
     command.add_argument("files", type=Path, nargs="+", metavar="FILE", help="files or folders; - is standard input")
-    placeflags.add_tenant(command, default="default")
-    placeflags.add_encryption_keys(command)
+    places.add_tenant(command, default="default")
+    places.add_encryption_keys(command)
 
 
 def _add_shrink(commands: Any) -> None:
@@ -140,7 +140,7 @@ def _add_rotate_keys(commands: Any) -> None:
         "pilotage store rotate-keys sqlite:demo.db --encryption-keys keys",
     )
     _add_storage(command)
-    placeflags.add_encryption_keys(command, required=True)
+    places.add_encryption_keys(command, required=True)
 
 
 def _run(name: str, options: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from pilotage.server.registry import Registry
 from pilotage.server.tenants import prefix_of
 from pilotage.storage.encryption import MARK
 from pilotage.storage.interface import Put, Storage
-from pilotage.storage.limits import MAX_COMMIT_OPERATIONS
+from pilotage.storage.keys import MAX_COMMIT_OPERATIONS
 from pilotage.storage.memory import MemoryStorage
 from pilotage.storage.sqlite.salvage import Salvaged
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ssl
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from pilotage.client.config import Config
 from pilotage.client.credentials.credentials import REREAD_SECONDS, ClientCertificate, read_file
 from pilotage.errors import NoCredentials
-from pilotage.http.tls import client_context
+from pilotage.http.tls import client_context, load_pair
 from pilotage.telemetry.logs import logger
 
 _Sources = tuple[bytes, bytes, bytes]
@@ -75,7 +73,7 @@ class Trust:
             context = client_context(ca_data=ca.decode("ascii"), verify=not self._config.insecure_skip_tls_verify)
         if certificate is not None and cert:
             with _about_pair(certificate):
-                _load(context, cert, key)
+                load_pair(context, cert, key)
         return context
 
     @contextmanager
@@ -110,17 +108,3 @@ def _about_pair(certificate: ClientCertificate) -> Iterator[None]:
             f"the client certificate and its key ({named}) cannot be used: {error}; both must be PEM, and the key must "
             "be the certificate's"
         ) from error
-
-
-def _load(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
-    # The standard library reads certificates from files only: they exist for a moment, readable by this user alone.
-    with tempfile.TemporaryDirectory(prefix="pilotage-") as folder:
-        cert_file, key_file = Path(folder) / "client.crt", Path(folder) / "client.key"
-        for path, data in ((cert_file, cert), (key_file, key)):
-            path.touch(mode=0o600)
-            path.write_bytes(data)
-        context.load_cert_chain(cert_file, key_file, _no_password)
-
-
-def _no_password() -> str:
-    raise ValueError("the client key is encrypted, and its password cannot be entered here: decrypt it")

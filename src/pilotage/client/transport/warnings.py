@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.values import Value
-
-if TYPE_CHECKING:
-    from pilotage.telemetry.logs import Logger
 
 _KEPT = 1000
 
@@ -43,19 +40,13 @@ class LoggedOnce:
     of remembered warnings is bounded.
     """
 
-    def __init__(self, log: Logger | None = None) -> None:
-        self._log = log
-        self._seen: dict[tuple[GroupVersionKind, str], None] = {}
+    def __init__(self) -> None:
+        self._seen: Recent[tuple[GroupVersionKind, str], None] = Recent(_KEPT)
 
     def __call__(self, warning: ServerWarning) -> None:
         key = (warning.gvk, warning.text)
-        if key in self._seen:
-            return
-        if len(self._seen) >= _KEPT:
-            del self._seen[next(iter(self._seen))]
-        self._seen[key] = None
-        if self._log is None:
+        if key not in self._seen:
             from pilotage.telemetry.logs import logger  # hardly any program is warned
 
-            self._log = logger("pilotage.client")
-        self._log.warning(str(warning))
+            self._seen[key] = None
+            logger("pilotage.client").warning(str(warning))

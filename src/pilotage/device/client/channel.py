@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from pilotage.device import extra
 from pilotage.errors import InvalidDefinition
 from pilotage.grpc.rpc import Channel
+from pilotage.version import installed_version
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -39,13 +39,9 @@ def new_channel(config: Config) -> Channel:
 
 def default_user_agent() -> str:
     """`nvidia-device-api/0.1.0 (linux/amd64)`, as NVIDIA's SDK sends it, with Go's names of system and machine."""
-    try:
-        release = version("pilotage")
-    except PackageNotFoundError:  # run from a source tree that is not installed
-        release = "devel"
     machine = platform.machine().lower()
     architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine or "unknown")
-    return f"nvidia-device-api/{release} ({platform.system().lower() or 'unknown'}/{architecture})"
+    return f"nvidia-device-api/{installed_version('devel')} ({platform.system().lower() or 'unknown'}/{architecture})"
 
 
 def _ssl(config: Config) -> SSLContext:

@@ -5,35 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from typing import TypeVar
 
 from pilotage.errors import ConnectionLost
 from pilotage.grpc.rpc import Channel, Incoming, Reply
-from pilotage.meta.backoff import backoff
+from pilotage.meta.bounds.backoff import backoff
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class WaitOptions:
-    """How long to wait for a listening server, and the interval of retries, in seconds."""
-
-    total: float = 1.0
-    """How long to wait."""
-    first: float = 0.02
-    """The first interval; each further one is twice as long."""
-    longest: float = 0.1
-    """The longest interval."""
+_WAIT_SECONDS = 1.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.1
 
 
 class WaitingChannel:
     """A channel that waits for a server to listen. A call that was sent, even in part, is not retried: the server may
     have handled it."""
 
-    def __init__(self, inner: Channel, options: WaitOptions | None = None) -> None:
+    def __init__(self, inner: Channel) -> None:
         self._inner = inner
-        self._options = options or WaitOptions()
         self._closed = False
 
     async def unary(
@@ -59,9 +47,9 @@ class WaitingChannel:
 
     async def _retry_until_sent(self, attempt: Callable[[], Awaitable[T]]) -> T:
         time = asyncio.get_running_loop().time
-        until, failures = time() + self._options.total, 0
+        until, failures = time() + _WAIT_SECONDS, 0
         while True:
-            pause = backoff(failures, self._options.first, self._options.longest)
+            pause = backoff(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
             try:
                 return await attempt()
             except ConnectionLost as error:

@@ -84,9 +84,9 @@ def load(path: str | Path) -> Recording:
         raise DecodeError(f"{path} is not a recording of NVML: {error}") from error
 
 
-def shipped(name: str = "h200") -> Recording:
-    """A recording that ships with Pilotage: `h200` is an NVIDIA H200 at rest, under load and at rest again."""
-    data = (resources.files("pilotage.device.providers") / "recordings" / f"{name}.json").read_bytes()
+def shipped() -> Recording:
+    """The recording that ships with Pilotage: an NVIDIA H200 at rest, under load and at rest again."""
+    data = (resources.files("pilotage.device.providers") / "recordings" / "h200.json").read_bytes()
     return msgspec.json.decode(data, type=Recording)
 
 

@@ -20,19 +20,11 @@ class ReplayLibrary:
     """
 
     def __init__(
-        self,
-        recording: Recording,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-        loop: bool = False,
-        speed: float = 1.0,
+        self, recording: Recording, *, clock: Callable[[], float] = time.monotonic, loop: bool = False
     ) -> None:
-        self._sleep = sleep
         self._recording = recording
         self._clock = clock
         self._loop = loop and recording.seconds > 0
-        self._speed = speed
         self._start: float | None = None
         self._opened = False
         self._next = 0
@@ -63,7 +55,7 @@ class ReplayLibrary:
     def wait(self, seconds: float) -> DeviceEvent | None:
         event = self._take_event()
         if event is None and seconds > 0:
-            self._sleep(seconds)
+            time.sleep(seconds)
             event = self._take_event()
         return event
 
@@ -88,7 +80,7 @@ class ReplayLibrary:
         return found.result()
 
     def _elapsed(self) -> float:
-        return 0.0 if self._start is None else (self._clock() - self._start) * self._speed
+        return 0.0 if self._start is None else self._clock() - self._start
 
 
 def replay_provider(
@@ -96,11 +88,10 @@ def replay_provider(
     options: NVMLOptions | None = None,
     *,
     loop: bool = False,
-    speed: float = 1.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> NVMLProvider:
-    """The NVML provider with a recording, or the file of one. `speed` 2 is twice as fast."""
+    """The NVML provider with a recording, or the file of one."""
     if not isinstance(recording, Recording):
         recording = load(recording)
-    library = ReplayLibrary(recording, clock=clock, loop=loop, speed=speed)
+    library = ReplayLibrary(recording, clock=clock, loop=loop)
     return NVMLProvider(options, worker=lambda: Inline(library), name="replay")

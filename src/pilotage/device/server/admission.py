@@ -12,6 +12,7 @@ from pilotage.device.server import merging
 from pilotage.device.server.storageversion import GPUS
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import BadRequest, Cause, RequestTooLarge
+from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.causes import duplicate, invalid, invalid_error, required, too_many
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars import times
@@ -155,7 +156,7 @@ class ConditionConflicts:
     passed in."""
 
     def __init__(self) -> None:
-        self._logged_at: dict[tuple[str, str, str], float] = {}
+        self._logged_at: Recent[tuple[str, str, str], float] = Recent(_KEPT)
 
     def warnings(self, name: str, provider: str, ignored: Sequence[tuple[str, str]], now: float) -> tuple[str, ...]:
         """The warnings for conditions that were not written; `ignored` has their types and owners."""
@@ -174,9 +175,7 @@ class ConditionConflicts:
         )
 
     def _is_due(self, key: tuple[str, str, str], now: float) -> bool:
-        last = self._logged_at.pop(key, None)
+        last = self._logged_at.get(key)
         fresh = last is None or now - last >= REPEAT_SECONDS
         self._logged_at[key] = now if last is None or fresh else last
-        if len(self._logged_at) > _KEPT:
-            del self._logged_at[next(iter(self._logged_at))]
         return fresh

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
 
@@ -16,6 +15,7 @@ from pilotage.http.server import Server, serve
 from pilotage.net.sockets import parse_bind_address
 from pilotage.telemetry import process
 from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY, Registry
+from pilotage.version import installed_version
 
 _LIMITS = HTTPLimits(connections=64, body_bytes=64 * 1024, grace_seconds=1.0)
 _METRICS = ("/metrics", "/version")
@@ -76,11 +76,7 @@ def handler(health: HealthService, paths: Iterable[str], registry: Registry = RE
 
 def build() -> dict[str, str]:
     """Name and version of the server."""
-    try:
-        own = version("pilotage")
-    except PackageNotFoundError:  # run from a source tree
-        own = "0"
-    return {"name": "pilotage", "version": own}
+    return {"name": "pilotage", "version": installed_version("0")}
 
 
 def _text(status: int, text: str) -> HTTPResponse:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Sequence
 
 from pilotage.client.client import Client
@@ -51,9 +50,8 @@ class LocalProviders:
     A failed provider sends no heartbeats, so its conditions become Unknown unless it is restarted in time.
     """
 
-    def __init__(self, registry: DeviceRegistry, chance: random.Random | None = None) -> None:
+    def __init__(self, registry: DeviceRegistry) -> None:
         self._registry = registry
-        self._random = chance or random.SystemRandom()
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, providers: Sequence[Provider]) -> None:
@@ -67,7 +65,7 @@ class LocalProviders:
 
     async def _run(self, provider: Provider) -> None:
         access = LocalAccess(self._registry, provider.name)
-        backoff = BackoffManager(BACKOFF, self._random)
+        backoff = BackoffManager(BACKOFF)
         while True:
             try:
                 await provider.run(access)

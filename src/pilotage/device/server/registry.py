@@ -104,12 +104,7 @@ class DeviceRegistry:
     """
 
     def __init__(
-        self,
-        storage: Storage,
-        options: RegistryOptions | None = None,
-        *,
-        clock: times.Clock = times.system_clock,
-        chance: random.Random | None = None,
+        self, storage: Storage, options: RegistryOptions | None = None, *, clock: times.Clock = times.system_clock
     ) -> None:
         self.options = options or RegistryOptions()
         admission = GPUAdmission(self.options.limits, clock)
@@ -117,7 +112,7 @@ class DeviceRegistry:
             storage,
             tenant="devices",
             clock=clock,
-            chance=chance or random.SystemRandom(),
+            chance=random.SystemRandom(),
             admission=Admission(mutating=(admission.mutate,), validating=(admission.validate,)),
             strategies={GPUS.group_resource: GPUStrategy},
             authorization=False,  # roles are those of uids and gids

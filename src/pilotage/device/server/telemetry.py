@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pilotage.device.telemetry import Telemetry
+from pilotage.meta.bounds.recent import Recent
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class LatestTelemetry:
 
     def __init__(self, options: TelemetryOptions | None = None) -> None:
         self._options = options or TelemetryOptions()
-        self._kept: dict[str, _Kept] = {}
+        self._kept: Recent[str, _Kept] = Recent(self._options.most)
         self._providers: dict[str, ReadingProvider] = {}
         self._reported = asyncio.Event()
 
@@ -62,10 +63,7 @@ class LatestTelemetry:
         """Replace the readings of these GPUs."""
         now = asyncio.get_running_loop().time()
         for item in items:
-            self._kept.pop(item.name, None)  # the first is the one with the oldest report
             self._kept[item.name] = _Kept(replace(item, provider=provider), provider, now)
-        while len(self._kept) > self._options.most:
-            del self._kept[next(iter(self._kept))]
         if provider in self._providers:
             self._providers[provider].reported_at = now
             self._providers[provider].wanted.clear()

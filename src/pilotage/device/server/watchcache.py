@@ -16,17 +16,10 @@ from dataclasses import dataclass
 from pilotage.device.server import metrics
 from pilotage.device.server.cachewatcher import CacheWatcher, encoding_error
 from pilotage.device.server.eventlog import EventLog, LoggedEvent
-from pilotage.device.server.ratelimiter import CallerRateLimiter
 from pilotage.device.server.storageversion import public
-from pilotage.errors import (
-    Compacted,
-    Gone,
-    ServiceUnavailable,
-    StatusDetails,
-    StorageError,
-    TooManyRequests,
-)
+from pilotage.errors import Compacted, Gone, ServiceUnavailable, StatusDetails, StorageError, TooManyRequests
 from pilotage.grpc.rpc import Outgoing, RPCError, frame
+from pilotage.meta.bounds.tokenbucket import TokenBuckets
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server import records
@@ -87,7 +80,7 @@ class WatchCache:
         self._subscriptions: dict[CacheWatcher, None] = {}
         self._live: dict[CacheWatcher, None] = {}
         self._callers: Counter[str] = Counter()
-        self._rate_limiter = CallerRateLimiter(self.options.subscriptions_per_second, self.options.subscription_burst)
+        self._rate_limiter = TokenBuckets(self.options.subscriptions_per_second, self.options.subscription_burst)
         self._history: deque[tuple[int, int]] = deque()
         self._history_bytes = 0
         self._closed = False
@@ -183,7 +176,7 @@ class WatchCache:
         share = max(options.subscribers * 3 // 4, 1)
         if self._callers[caller] >= share:
             raise _refused(f"the limit of {share} open watches for one caller is reached")
-        if not self._rate_limiter.allows(caller, asyncio.get_running_loop().time()):
+        if not self._rate_limiter.try_take(caller, asyncio.get_running_loop().time()):
             raise _refused(
                 f"the limit of {options.subscriptions_per_second:g} new watches a second for one caller is reached"
             )

@@ -8,7 +8,6 @@ from pilotage.device.wire.generation import method_path
 from pilotage.device.wire.messages import GRPC, classes, parsed
 
 _PACKAGE = "grpc.health.v1"
-SERVICE = f"{_PACKAGE}.Health"
 CHECK = method_path("Check", _PACKAGE, "Health")
 WATCH = method_path("Watch", _PACKAGE, "Health")
 """A stream: the status now, and each time it changes."""
@@ -23,12 +22,6 @@ class ServingStatus(enum.IntEnum):
     SERVICE_UNKNOWN = 3
 
 
-def encode_request(service: str = "") -> bytes:
-    """Encode a request for a service; the empty name is the server."""
-    data: bytes = classes(GRPC)[f"{_PACKAGE}.HealthCheckRequest"](service=service).SerializeToString()
-    return data
-
-
 def decode_request(message: bytes) -> str:
     """Decode the service name of a request. Raises DecodeError."""
     service: str = parsed(classes(GRPC)[f"{_PACKAGE}.HealthCheckRequest"], message).service
@@ -39,9 +32,3 @@ def encode_response(status: ServingStatus) -> bytes:
     """Encode a response."""
     data: bytes = classes(GRPC)[f"{_PACKAGE}.HealthCheckResponse"](status=status.value).SerializeToString()
     return data
-
-
-def decode_response(message: bytes) -> ServingStatus:
-    """Decode a response; UNKNOWN for an unknown status. Raises DecodeError."""
-    status: int = parsed(classes(GRPC)[f"{_PACKAGE}.HealthCheckResponse"], message).status
-    return ServingStatus(status) if status in list(ServingStatus) else ServingStatus.UNKNOWN

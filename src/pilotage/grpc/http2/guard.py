@@ -58,7 +58,7 @@ class Abuse(Exception):
 class Guard:
     """Counts by kind. Counting is a subtraction: the clock is read only when an allowance is used up.
 
-    `meta.tokenbucket` would read it at each count, for frames that cost little more than that.
+    `meta.bounds.tokenbucket` would read it at each count, for frames that cost little more than that.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

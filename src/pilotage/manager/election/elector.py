@@ -33,7 +33,7 @@ from pilotage.manager.errors import LeaderElectionLost
 from pilotage.meta.scalars.times import Clock, MicroTime, system_clock
 from pilotage.rest import Fence
 from pilotage.rest.refusal import MissingPermission
-from pilotage.tasks import cancel_all
+from pilotage.tasks import cancel_all, loop_time
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import REGISTRY
 
@@ -113,7 +113,7 @@ class LeaderElector:
         self._timings = timings or LeaseTimings()
         clocks = clocks or ElectorClocks()
         self._clock = clocks.clock
-        self._now = clocks.now or _loop_time
+        self._now = clocks.now or loop_time
         self._callbacks = callbacks or LeaderCallbacks()
         self._random = clocks.chooser or random.Random()  # noqa: S311 - spreads attempts, not for security
         self._observed: LeaderElectionRecord | None = None
@@ -450,10 +450,6 @@ class _Try(Enum):
     HELD = "held"
     TAKEN = "taken"
     FAILED = "failed"
-
-
-def _loop_time() -> float:
-    return asyncio.get_running_loop().time()
 
 
 def new_identity() -> str:

@@ -10,13 +10,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.http.messages import Handler
 from pilotage.manager.endpoints.readiness import readiness
-from pilotage.manager.endpoints.server import (
-    METRICS_LOGGER,
-    Routes,
-    Server,
-    ServingCertificate,
-    metrics_handler,
-)
+from pilotage.manager.endpoints.server import METRICS_LOGGER, Routes, Server, ServingCertificate, metrics_handler
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.permissions import Permissions

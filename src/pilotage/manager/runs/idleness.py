@@ -15,6 +15,7 @@ from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.runnables import GroupMember
 from pilotage.manager.work import WorkTracker
+from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.kinds import GroupResource
 from pilotage.telemetry.logs import logged_fields
 
@@ -54,7 +55,7 @@ class Idleness:
         self._limits: set[asyncio.Timeout] = set()  # of the pauses
         self._waits = 0  # calls of `wait` in progress
         self._stop_observing: Callable[[], None] = _nothing
-        self._last_writes: dict[tuple[object, object, object], tuple[GroupResource, PendingWrite]] = {}
+        self._last_writes: Recent[tuple[object, ...], tuple[GroupResource, PendingWrite]] = Recent(_REMEMBERED)
 
     def idle(self, horizon: float = 0) -> bool:
         """Whether nothing is left to do."""
@@ -167,10 +168,7 @@ class Idleness:
     def _note(self, resource: GroupResource, write: PendingWrite) -> None:
         fields = logged_fields()
         key = (fields.get("controller"), fields.get("namespace"), fields.get("name"))
-        self._last_writes.pop(key, None)
         self._last_writes[key] = resource, write._replace(data=b"")
-        if len(self._last_writes) > _REMEMBERED:
-            del self._last_writes[next(iter(self._last_writes))]
 
     def _repeated(self, one: Repeated) -> str:
         last = self._last_writes.get((one.controller, one.namespace, one.name))

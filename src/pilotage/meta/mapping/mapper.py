@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilotage.errors import NoMatch
-from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapping.versions import version_priority
+from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource, version_priority
 from pilotage.meta.values import Value
 
 

@@ -16,13 +16,7 @@ from pilotage.meta.models import Model
 from pilotage.meta.patches.json_patch import Pointer, pointer_text
 from pilotage.meta.patches.lookup import MergeSchema, schema_of
 from pilotage.meta.patches.ordering import identity
-from pilotage.meta.patches.strategic import (
-    DELETE_FROM_PRIMITIVE_LIST,
-    PATCH,
-    RETAIN_KEYS,
-    SET_ELEMENT_ORDER,
-    ListMerge,
-)
+from pilotage.meta.patches.strategic import DELETE_FROM_PRIMITIVE_LIST, PATCH, RETAIN_KEYS, SET_ELEMENT_ORDER, ListMerge
 
 
 def merge_diff(before: Any, after: Any) -> Any:

@@ -207,7 +207,7 @@ def finalizers_causes(finalizers: Sequence[Any], field: str = "metadata.finalize
     return found
 
 
-def owner_references_causes(references: Sequence[Any], field: str = "metadata.ownerReferences") -> list[Cause]:
+def _owner_references_causes(references: Sequence[Any], field: str) -> list[Cause]:
     """What is wrong with owner references. As in Kubernetes, the path does not have the index of the reference."""
     found: list[Cause] = []
     controller = ""
@@ -309,7 +309,7 @@ def _attached_causes(metadata: Mapping[str, Any]) -> list[Cause]:
     if annotations := metadata.get("annotations"):
         found += annotations_causes(annotations)
     if references := metadata.get("ownerReferences"):
-        found += owner_references_causes(references)
+        found += _owner_references_causes(references, "metadata.ownerReferences")
     return found
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
-from pilotage.meta.protobuf.wire import write_varint
+from pilotage.meta.protobuf.wire import read_varint, write_varint
 
 Fields: TypeAlias = list[tuple[int, int, int | bytes]]
 
@@ -331,14 +331,14 @@ def _read(message: bytes) -> Fields:
     while position < end:
         key, position = message[position], position + 1
         if key > 127:
-            key, position = _varint(message, position - 1)
+            key, position = read_varint(message, position - 1, end)
         kind = key & 7
         if kind in _FIXED_LENGTHS:
             length = _FIXED_LENGTHS[kind]
         else:
             length, position = message[position], position + 1
             if length > 127:
-                length, position = _varint(message, position - 1)
+                length, position = read_varint(message, position - 1, end)
             if kind == 0:
                 fields.append((key >> 3, kind, length))
                 continue
@@ -356,17 +356,6 @@ def _write(fields: Fields) -> bytes:
         else:
             parts += [write_varint(len(value)), value] if kind == 2 else [value]
     return b"".join(parts)
-
-
-def _varint(message: bytes, position: int) -> tuple[int, int]:
-    result = shift = 0
-    while True:
-        byte = message[position]
-        position += 1
-        result |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return result, position
 
 
 _NULL = _write([(_CONSTANT, 2, _write([(1, 0, 0)]))])

@@ -14,13 +14,7 @@ from typing import Any, TypeAlias
 from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel.admission.constructions import constructed_type, construction_problems
 from pilotage.schema.cel.ast import read_expr
-from pilotage.schema.cel.expression import (
-    CompileError,
-    check,
-    compares_mixed_numbers,
-    compiled,
-    compiled_strictly,
-)
+from pilotage.schema.cel.expression import CompileError, check, compares_mixed_numbers, compiled, compiled_strictly
 from pilotage.schema.cel.literals import mixed_literals
 from pilotage.schema.cel.source import blanked
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pilotage.schema.compatibility.schemas import Finding, breaks, mapping, mappings, schema_changes, values, warns
+from pilotage.meta.paths import items, part
+from pilotage.schema.compatibility.schemas import Finding, breaks, mappings, schema_changes, warns
 
 _NAMES = (("shortNames", "short name"), ("categories", "category"))
 
@@ -56,7 +57,7 @@ def _match(old: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]]) -> M
 
 
 def _findings(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    before, after = mapping(old, "spec"), mapping(new, "spec")
+    before, after = part(old, "spec"), part(new, "spec")
     yield from _identity(before, after)
     old_versions = {str(version.get("name")): version for version in mappings(before, "versions")}
     new_versions = {str(version.get("name")): version for version in mappings(after, "versions")}
@@ -70,7 +71,7 @@ def _findings(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Findin
 
 
 def _identity(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Finding]:
-    old_names, new_names = mapping(before, "names"), mapping(after, "names")
+    old_names, new_names = part(before, "names"), part(after, "names")
     for path, old, new in (
         ("spec.scope", before.get("scope"), after.get("scope")),
         ("spec.names.kind", old_names.get("kind"), new_names.get("kind")),
@@ -81,7 +82,7 @@ def _identity(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[F
                 path, f"changed from {old} to {new}: API servers reject the update; it needs a new CRD and new objects"
             )
     for key, word in _NAMES:
-        for removed in [name for name in values(old_names, key) if name not in values(new_names, key)]:
+        for removed in [name for name in items(old_names, key) if name not in items(new_names, key)]:
             yield warns(
                 f"spec.names.{key}", f"the {word} {removed!r} was removed: commands and scripts that use it fail"
             )
@@ -91,7 +92,7 @@ def _stored(
     old: Mapping[str, Any], before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[Finding]:
     """What happens to objects that are stored in the old versions."""
-    for name in values(mapping(old, "status"), "storedVersions"):
+    for name in items(old, "status", "storedVersions"):
         if name not in after:
             yield breaks(f"status.storedVersions[{name}]", "the version was removed, but objects may be stored in it")
     was = next((name for name, version in before.items() if version.get("storage")), None)
@@ -116,7 +117,7 @@ def _version(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
         yield breaks(f"{path}.served", "the version is no longer served: clients that use it fail")
     if after.get("deprecated") and not before.get("deprecated"):
         yield warns(f"{path}.deprecated", "the version is now deprecated: its clients receive a warning")
-    yield from _subresources(path, mapping(before, "subresources"), mapping(after, "subresources"))
+    yield from _subresources(path, part(before, "subresources"), part(after, "subresources"))
     kept = [field.get("jsonPath") for field in mappings(after, "selectableFields")]
     for field in mappings(before, "selectableFields"):
         if field.get("jsonPath") not in kept:
@@ -146,13 +147,13 @@ def _subresources(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> 
 
 
 def _schema(version: Mapping[str, Any]) -> Mapping[str, Any]:
-    return mapping(mapping(version, "schema"), "openAPIV3Schema")
+    return part(version, "schema", "openAPIV3Schema")
 
 
 def _name(document: Mapping[str, Any]) -> str:
-    return str(mapping(document, "metadata").get("name", ""))
+    return str(part(document, "metadata").get("name", ""))
 
 
 def _kind(document: Mapping[str, Any]) -> tuple[Any, Any]:
-    spec = mapping(document, "spec")
-    return spec.get("group"), mapping(spec, "names").get("kind")
+    spec = part(document, "spec")
+    return spec.get("group"), part(spec, "names").get("kind")

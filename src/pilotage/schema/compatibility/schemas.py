@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from pilotage.meta.paths import items, part
+
 Schema = Mapping[str, Any]
 
 _LOWER = {
@@ -46,21 +48,9 @@ def warns(path: str, message: str) -> Finding:
     return Finding(path, message, "warning")
 
 
-def mapping(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The value of `key` if it is a mapping, else an empty one. The file that is compared may contain anything."""
-    value = parent.get(key)
-    return value if isinstance(value, Mapping) else {}
-
-
 def mappings(parent: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     """The mappings in the list at `key`."""
-    return [value for value in values(parent, key) if isinstance(value, Mapping)]
-
-
-def values(parent: Mapping[str, Any], key: str) -> list[Any]:
-    """The list at `key`; empty if there is none."""
-    value = parent.get(key)
-    return value if isinstance(value, list) else []
+    return [value for value in items(parent, key) if isinstance(value, Mapping)]
 
 
 def schema_changes(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
@@ -110,7 +100,7 @@ def _limits(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
             yield breaks(path, f"{key} changed from {_shown(old.get(key))} to {_shown(new[key])}: {_REJECTED}")
     yield from _format(path, old.get("format"), new.get("format"))
     if new.get("enum") is not None:
-        yield from _enumeration(path, values(old, "enum") if old.get("enum") is not None else None, values(new, "enum"))
+        yield from _enumeration(path, items(old, "enum") if old.get("enum") is not None else None, items(new, "enum"))
     if old.get("nullable") and not new.get("nullable"):
         yield breaks(path, "null is no longer allowed: stored nulls are removed or become the default")
 
@@ -164,11 +154,11 @@ def _rules(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 
 
 def _fields(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
-    before, after = mapping(old, "properties"), mapping(new, "properties")
+    before, after = part(old, "properties"), part(new, "properties")
     base = path.rstrip(".")
     for name in before:
         if name in after:
-            yield from schema_changes(f"{base}.{name}", mapping(before, name), mapping(after, name))
+            yield from schema_changes(f"{base}.{name}", part(before, name), part(after, name))
         elif new.get(_PRESERVE):
             yield warns(
                 f"{base}.{name}", "the field no longer has a schema: its values are preserved without validation"
@@ -185,15 +175,15 @@ def _fields(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 
 def _required(base: str, old: Schema, new: Schema) -> Iterator[Finding]:
     def required(schema: Schema) -> set[str]:
-        properties = mapping(schema, "properties")
-        return {str(name) for name in values(schema, "required") if "default" not in mapping(properties, str(name))}
+        properties = part(schema, "properties")
+        return {str(name) for name in items(schema, "required") if "default" not in part(properties, str(name))}
 
     for name in sorted(required(new) - required(old)):
         yield breaks(f"{base}.{name}", "the field is now required and has no default: objects without it are rejected")
 
 
 def _keys(schema: Schema) -> str:
-    return ", ".join(map(str, values(schema, "x-kubernetes-list-map-keys"))) or "none"
+    return ", ".join(map(str, items(schema, "x-kubernetes-list-map-keys"))) or "none"
 
 
 def _number(value: Any) -> int | float | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
+from pilotage.meta.paths import items
 from pilotage.schema.patterns import compile_cost
 from pilotage.schema.structural import StructuralSchema
 
@@ -135,11 +136,5 @@ def _size_causes(definition: dict[str, Any]) -> list[Cause]:
     if sum(map(compile_cost, patterns)) > MAXIMUM_PATTERN_COST:
         text = f"compiling the {len(patterns)} patterns takes too long: use fewer or shorter ones"
         return [causes.forbidden("spec.versions", text)]
-    return _version_count_causes(definition.get("spec"))
-
-
-def _version_count_causes(spec: Any) -> list[Cause]:
-    versions = spec.get("versions") if isinstance(spec, dict) else None
-    if isinstance(versions, list) and len(versions) > MAXIMUM_VERSIONS:
-        return [causes.too_many("spec.versions", len(versions), MAXIMUM_VERSIONS)]
-    return []
+    versions = items(definition, "spec", "versions")
+    return [causes.too_many("spec.versions", len(versions), MAXIMUM_VERSIONS)] * (len(versions) > MAXIMUM_VERSIONS)

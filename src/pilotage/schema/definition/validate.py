@@ -12,7 +12,7 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.meta.documents import is_condition_true
+from pilotage.meta.paths import is_condition_true, value_at
 from pilotage.meta.validation.names import dns_1123_subdomain
 from pilotage.schema.definition.approval import approval_causes
 from pilotage.schema.definition.conversion import ca_bundle_causes, conversion_causes
@@ -61,16 +61,14 @@ def apply_definition_defaults(definition: dict[str, Any]) -> None:
             names.setdefault("singular", kind.lower())
             names.setdefault("listKind", f"{kind}List")
     conversion = spec.setdefault("conversion", {"strategy": "None"})
-    webhook = conversion.get("webhook") if isinstance(conversion, dict) else None
-    client = webhook.get("clientConfig") if isinstance(webhook, dict) else None
-    service = client.get("service") if isinstance(client, dict) else None
+    service = value_at(conversion, ("webhook", "clientConfig", "service"))
     if isinstance(service, dict):
         service.setdefault("port", 443)
     _default_stored_versions(definition)
 
 
 def _default_stored_versions(definition: dict[str, Any]) -> None:
-    versions = _at(definition, ("spec", "versions"))
+    versions = value_at(definition, ("spec", "versions"))
     status = definition.setdefault("status", {})
     if isinstance(status, dict) and isinstance(versions, list) and not status.get("storedVersions"):
         stored = [one.get("name") or "" for one in versions if isinstance(one, dict) and one.get("storage") is True]
@@ -132,15 +130,15 @@ def definition_update_causes(definition: Any, old: Any) -> list[Cause]:
     if is_condition_true(old, "Established"):
         immutable = [("scope",), ("names", "kind"), *immutable]
     for path in immutable:
-        value = _at(spec, path) or ""
-        if value != (_at(before, path) or ""):
+        value = value_at(spec, path) or ""
+        if value != (value_at(before, path) or ""):
             found.append(causes.invalid(".".join(("spec", *path)), value, "field is immutable"))
     return [*found, *stored_version_causes(definition)]
 
 
 def _name_causes(definition: Mapping[str, Any]) -> Iterator[Cause]:
     spec, metadata = definition.get("spec") or {}, definition.get("metadata") or {}
-    group, plural = spec.get("group") or "", _at(spec, ("names", "plural")) or ""
+    group, plural = spec.get("group") or "", value_at(spec, ("names", "plural")) or ""
     wanted, detail = f"{plural}.{group}", 'must be spec.names.plural+"."+spec.group'
     for key in ("generateName", "name"):
         if (name := metadata.get(key)) and name != wanted:
@@ -149,7 +147,7 @@ def _name_causes(definition: Mapping[str, Any]) -> Iterator[Cause]:
 
 def _preserve_unknown_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
     if spec.get("preserveUnknownFields") is True:
-        strategy = _at(spec, ("conversion", "strategy")) or "None"
+        strategy = value_at(spec, ("conversion", "strategy")) or "None"
         if any(_has_default(version.get("schema")) for version in spec.get("versions") or ()):
             text = "must be false in order to use defaults in the schema"
             yield causes.invalid("spec.preserveUnknownFields", True, text)
@@ -289,16 +287,10 @@ def _around(at: str) -> Iterator[str]:
 
 def _schemas(definition: Any) -> dict[str, Any]:
     """The schemas of a definition, by version."""
-    versions = _at(definition, ("spec", "versions")) or []
-    return {version.get("name"): _at(version, ("schema", "openAPIV3Schema")) for version in versions}
+    versions = value_at(definition, ("spec", "versions")) or []
+    return {version.get("name"): value_at(version, ("schema", "openAPIV3Schema")) for version in versions}
 
 
 def _needs_ca_bundle(old: Any) -> bool:
     """Whether a definition that replaces `old` must have a CA bundle that can be loaded."""
     return is_condition_true(old, "Established") and not list(ca_bundle_causes(old.get("spec") or {}))
-
-
-def _at(document: Any, path: tuple[str, ...]) -> Any:
-    for step in path:
-        document = document.get(step) if isinstance(document, Mapping) else None
-    return document

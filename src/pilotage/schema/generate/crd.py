@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from pilotage.errors import Cause, InvalidDefinition, MissingExtra
-from pilotage.meta.kinds import GroupKind
-from pilotage.meta.mapping.versions import version_priority
+from pilotage.meta.kinds import GroupKind, version_priority
 from pilotage.meta.models import Resource, ResourceDefinition
 from pilotage.schema.generate import names
 from pilotage.schema.generate.description import ObjectOf, TypeDescription, inside, invalid

@@ -68,13 +68,7 @@ class ModelField:
 
 
 def member_of(
-    name: str,
-    schema: Schema,
-    required: bool,
-    path: tuple[str, ...],
-    models: Models,
-    taken: set[str],
-    resource: bool,
+    name: str, schema: Schema, required: bool, path: tuple[str, ...], models: Models, taken: set[str], resource: bool
 ) -> ModelField:
     """The field for a property. `taken` are the attributes above it; `resource`: it is one of a whole object."""
     if any(character in '"\\' or character < " " for character in name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pilotage.meta.mapping.versions import version_priority
+from pilotage.meta.kinds import version_priority
 from pilotage.schema.source.hints import ALIASES
 from pilotage.schema.source.models import Models
 from pilotage.schema.source.names import class_name

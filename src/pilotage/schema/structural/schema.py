@@ -135,12 +135,7 @@ class StructuralSchema:
             self._default(document, DefaultBudget(limit))
 
     def validate(
-        self,
-        document: Any,
-        old: Any = None,
-        *,
-        metadata: Sequence[Cause] = (),
-        tolerated: list[Cause] | None = None,
+        self, document: Any, old: Any = None, *, metadata: Sequence[Cause] = (), tolerated: list[Cause] | None = None
     ) -> list[Cause]:
         """What is wrong with a document. With `old`, problems in parts that the update does not change are tolerated
         (ratcheting).
@@ -188,12 +183,7 @@ class StructuralSchema:
         return self._rules.validate(default, default, ratchet=False) or self._rules.validate(default)
 
     def validate_status(
-        self,
-        document: Any,
-        old: Any = None,
-        *,
-        metadata: Sequence[Cause] = (),
-        tolerated: list[Cause] | None = None,
+        self, document: Any, old: Any = None, *, metadata: Sequence[Cause] = (), tolerated: list[Cause] | None = None
     ) -> list[Cause]:
         """As `validate`, for a write to the status subresource: of the schema only `status` is checked."""
         status = document.get("status", _ABSENT) if isinstance(document, dict) else _ABSENT

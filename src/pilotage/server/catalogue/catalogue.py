@@ -11,6 +11,7 @@ from functools import cache
 
 from msgspec.structs import replace
 
+from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.server.catalogue import routes
@@ -62,7 +63,8 @@ class Catalogue:
         self._storage = storage
         self._prefix = prefix
         self._strategies = strategies or {}
-        self._compiled: dict[str, tuple[int, dict[GroupVersionResource, ResourceInfo]]] = {}
+        # The most recent: it has those of deleted definitions, too.
+        self._compiled: Recent[str, tuple[int, dict[GroupVersionResource, ResourceInfo]]] = Recent(_MAX_COMPILED)
 
     def builtin(self, gvr: GroupVersionResource) -> ResourceInfo | None:
         """A built-in resource; None if it is not one."""
@@ -104,8 +106,6 @@ class Catalogue:
         if compiled is None or compiled[0] != entry.revision:
             compiled = (entry.revision, {info.gvr: info for info in self._compile(entry)})
             self._compiled[entry.key] = compiled
-            if len(self._compiled) > _MAX_COMPILED:  # also of definitions that were deleted
-                del self._compiled[next(iter(self._compiled))]
         return compiled[1]
 
     def _compile(self, entry: Entry) -> list[ResourceInfo]:

@@ -8,10 +8,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.mapping.versions import version_priority
+from pilotage.meta.kinds import GroupVersionKind, version_priority
+from pilotage.meta.paths import is_condition_true
 from pilotage.schema.structural import StructuralSchema
-from pilotage.server.definitions import is_established, mapping_of
+from pilotage.server.definitions import mapping_of
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.apiextensions import versions_of
 from pilotage.server.strategies.custom import CustomResourceStrategy
@@ -27,7 +27,7 @@ def resources_of(
     strategy: type[CustomResourceStrategy] = CustomResourceStrategy,
 ) -> Iterator[ResourceInfo]:
     """The resources of an established definition of `size` bytes, one for each served version."""
-    if not is_established(definition):
+    if not is_condition_true(definition, "Established"):
         return
     versions: dict[str, ResourceInfo] = {}
     storage: ResourceInfo | None = None

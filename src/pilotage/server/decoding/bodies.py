@@ -9,10 +9,7 @@ from typing import Annotated, Any, cast
 
 import msgspec
 
-from pilotage.errors import (
-    DecodeError,
-    UnsupportedMediaType,
-)
+from pilotage.errors import DecodeError, UnsupportedMediaType
 from pilotage.meta import objects
 from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
 from pilotage.meta.documents import Document
@@ -20,13 +17,13 @@ from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
 from pilotage.meta.text import gojson, jsontext
 from pilotage.meta.validation.objectmeta import is_plain
-from pilotage.rest.negotiation import PROTOBUF, YAML
-from pilotage.rest.request import APIRequest, Verb
+from pilotage.rest.negotiation import JSON, PROTOBUF, YAML
+from pilotage.rest.request import APIRequest, PatchType, Verb
+from pilotage.server.codec import verbatim
 from pilotage.server.codec.gonames import SCHEME, TYPE_META
 from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.decoding.embedded import normalize_embedded
 from pilotage.server.decoding.fieldproblems import MAX_UNKNOWN, FieldProblems, duplicate_fields
-from pilotage.server.decoding.freeform import keep_sent_texts
 from pilotage.server.decoding.parts import check_parts
 from pilotage.server.decoding.refusals import (
     NO_KIND,
@@ -44,6 +41,8 @@ from pilotage.types import builtin
 ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"
 VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PATCH: "PatchOptions"}
+_BY_KEYS = (YAML, PatchType.STRATEGIC.value, PatchType.APPLY.value)
+"""Media types of bodies that kube-apiserver decodes into maps, which it writes with their keys in order."""
 _METADATA_FIELDS = frozenset(shapes(ObjectMeta))
 _INTEGERS = ("generation", "deletionGracePeriodSeconds")
 """Fields of metadata that a custom resource may have as a whole float."""
@@ -146,7 +145,7 @@ def fit(
         if codec is None:
             normalize_embedded(document, info)
             return document
-        keep_sent_texts(document, info, request)
+        _keep_sent_texts(document, info, request)
         internal = codec.decode(document, unknown)
     except Mismatch as mismatch:
         raise undecodable(info, request, str(mismatch)) from None
@@ -155,6 +154,18 @@ def fit(
     if entries is not None:
         document["metadata"]["managedFields"] = internal["metadata"]["managedFields"] = entries
     return internal
+
+
+def _keep_sent_texts(document: Document, info: ResourceInfo, request: APIRequest) -> None:
+    """Set the text of free-form values of immutable fields, in place: the text that was sent, or as Go writes it."""
+    paths = verbatim.paths_of(info.api_version, info.gvk.kind)
+    if not paths:
+        return
+    media = request.content_type or JSON
+    if request.verb is not Verb.PATCH and media == JSON:
+        verbatim.keep_texts(document, paths, request.body)
+    else:
+        verbatim.write_texts(document, paths, ordered=media in _BY_KEYS)
 
 
 def _take_entries(document: Document, *, stored: bool) -> list[Document] | None:

@@ -6,13 +6,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from types import TracebackType
 
-from pilotage.errors import (
-    ApiError,
-    BadRequest,
-    Cause,
-    Invalid,
-    StatusDetails,
-)
+from pilotage.errors import ApiError, BadRequest, Cause, Invalid, StatusDetails
 from pilotage.meta.text.jsontext import WRONG_TYPE
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.resources import ResourceInfo

@@ -7,9 +7,8 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
+from pilotage.meta.kinds import GroupVersion, GroupVersionKind, GroupVersionResource, version_priority
 from pilotage.meta.mapping.mapper import RESTMapping
-from pilotage.meta.mapping.versions import version_priority
 from pilotage.server.strategies.scaling import SCALE
 from pilotage.types import builtin
 from pilotage.types.builtin import Subresource

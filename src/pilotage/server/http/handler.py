@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from importlib import metadata
 
 import msgspec
 from msgspec import structs
@@ -50,7 +48,9 @@ from pilotage.server.http.watches import chunks, over_websocket
 from pilotage.server.offload import offload
 from pilotage.server.registry import Registry, body_too_large
 from pilotage.server.resources import ResourceInfo
+from pilotage.tasks import loop_time
 from pilotage.telemetry.logs import logger
+from pilotage.version import installed_version
 
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
 """Paths that need no authentication for GET."""
@@ -105,7 +105,7 @@ class HTTPHandler:
         self._health = {path: HealthHandler(path, partial(dict, found)) for path, found in checks.items()}
         own_paths = [*checks, *_STORAGE_CHECKS, *(f"{path}/{name}" for path, found in checks.items() for name in found)]
         self._documents = DocumentHandler(registry, version(), flags or {}, own_paths)
-        self._flows = Flows(registry.context.storage, registry.context.prefix, _loop_time)
+        self._flows = Flows(registry.context.storage, registry.context.prefix, loop_time)
         self._metrics = ServerMetrics(registry.context)
         self._impersonation = Impersonation(registry.context.authorizer)
 
@@ -293,10 +293,6 @@ def _complete(
     return [("audit-id", audit_id), *cached, *headers, *flow]
 
 
-def _loop_time() -> float:
-    return asyncio.get_running_loop().time()
-
-
 def _printed(asked: ResponseFormat, info: ResourceInfo, request: APIRequest) -> ResourceInfo:
     """The resource that is read for a Table or metadata: the stored version. Other versions may have more fields, or
     another order."""
@@ -323,10 +319,7 @@ def _takes_gzip(headers: http.Headers) -> bool:
 
 def version() -> dict[str, str]:
     """The answer of `/version`: the Kubernetes that the API is modelled on, and the version of this server."""
-    try:
-        own = metadata.version("pilotage")
-    except metadata.PackageNotFoundError:  # run from its sources
-        own = "0"
+    own = installed_version("0")
     return {
         "major": "1",
         "minor": "36",

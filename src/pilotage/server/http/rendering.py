@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import msgspec
 
@@ -80,11 +79,7 @@ class Renderer:
         """The body with a list."""
         if self._table is not None:
             return self._written(self._table.collection(page, self._clock()))
-        metadata: dict[str, Any] = {"resourceVersion": page.resource_version} if page.resource_version else {}
-        if page.continue_token:
-            metadata["continue"] = page.continue_token
-        if page.remaining_item_count is not None:
-            metadata["remainingItemCount"] = page.remaining_item_count
+        metadata = page.list_metadata()
         if self._asked.form is Form.METADATA:
             kind, api_version = "PartialObjectMetadataList", f"meta.k8s.io/{self._asked.version}"
         else:

@@ -38,8 +38,8 @@ class BackgroundLoops:
         self._loops: list[LogLoop] = [Terminator(context, note), Protector(context, note), PodRemover(context, note)]
         if context.contents is not None:
             self._loops += [
-                ContentsCreator(context, context.contents),
-                QuotaCounter(context),
+                ContentsCreator(context, note, context.contents),
+                QuotaCounter(context, note),
                 PolicyTypeChecker(context, note),
                 FlowSchemaChecker(context, note),
             ]

@@ -9,7 +9,7 @@ from pilotage.errors import RevisionConflict
 from pilotage.server import records
 from pilotage.server.catalogue.catalogue import NAMESPACES
 from pilotage.server.context import RegistryContext
-from pilotage.server.loops.progress import LogLoop
+from pilotage.server.loops.progress import LogLoop, Note
 from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.storage.interface import Check, Event
 
@@ -19,9 +19,10 @@ class ContentsCreator(LogLoop):
 
     name = "contents"
     work = "the service account of a namespace is being created"
+    collection = "core/"
 
-    def __init__(self, context: RegistryContext, contents: NamespaceContents) -> None:
-        super().__init__(context, "core/")
+    def __init__(self, context: RegistryContext, note: Note, contents: NamespaceContents) -> None:
+        super().__init__(context, note)
         self._contents = contents
         self._namespaces = context.prefix + NAMESPACES
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-from pilotage.errors import Conflict, NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.text.gojson import quoted
-from pilotage.server.context import RegistryContext
-from pilotage.server.loops.progress import LogLoop, Note
-from pilotage.server.loops.statuses import apply_status
+from pilotage.server.loops.progress import LogLoop
 
 GROUP = "flowcontrol.apiserver.k8s.io"
 SCHEMAS = GroupVersionResource(GROUP, "v1", "flowschemas")
@@ -23,10 +18,7 @@ class FlowSchemaChecker(LogLoop):
 
     name = "flows"
     work = "the conditions of flow schemas are being written"
-
-    def __init__(self, context: RegistryContext, note: Note) -> None:
-        super().__init__(context, f"{GROUP}/")
-        self._note = note
+    collection = f"{GROUP}/"
 
     async def _run(self) -> None:
         await self._reader.existing()
@@ -41,8 +33,7 @@ class FlowSchemaChecker(LogLoop):
             wanted = condition(name, exists=name in levels)
             if not any(wanted.items() <= one.items() for one in (schema.get("status") or {}).get("conditions") or ()):
                 status = {"conditions": [wanted | {"lastTransitionTime": self._context.now()}]}
-                with suppress(NotFound, Conflict):  # it was deleted, or replaced by another one
-                    await apply_status(self._context, self._note, SCHEMAS, schema, FIELD_MANAGER, status)
+                await self._apply_status(SCHEMAS, schema, FIELD_MANAGER, status)
 
 
 def condition(level: str, *, exists: bool) -> Document:

@@ -23,7 +23,6 @@ from pilotage.telemetry.logs import logger
 
 _log = logger("pilotage.server")
 _PODS = GroupVersionResource("", "v1", "pods")
-_PREFIX = "core/pods/"
 
 
 class PodRemover(LogLoop):
@@ -34,10 +33,10 @@ class PodRemover(LogLoop):
 
     name = "pods"
     work = "a terminating Pod is being removed"
+    collection = "core/pods/"
 
     def __init__(self, context: RegistryContext, note: Note) -> None:
-        super().__init__(context, _PREFIX)
-        self._note = note
+        super().__init__(context, note)
         self._deleter = Deleter(context)
         self._ends: dict[str, datetime] = {}  # of the grace periods of terminating Pods
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import ClassVar
 
+import msgspec
+
+from pilotage.errors import Conflict, NotFound
 from pilotage.meta.documents import Document
-from pilotage.rest.request import APIRequest
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.storage.interface import Entry, Event, Storage, Watch
@@ -68,11 +73,13 @@ class LogLoop(ABC):
     name: ClassVar[str]
     work: ClassVar[str]
     """Its work while it is not idle, as a sentence."""
+    collection: ClassVar[str] = ""
+    """The part of the log that it reads, such as `core/pods/`; all of it if that is empty."""
 
-    def __init__(self, context: RegistryContext, collection: str = "") -> None:
-        """`collection` is the part of the log that it reads, such as `core/pods/`; all of it if that is empty."""
+    def __init__(self, context: RegistryContext, note: Note) -> None:
         self._context = context
-        self._reader = LogReader(context.storage, context.prefix + collection)
+        self._note = note
+        self._reader = LogReader(context.storage, context.prefix + self.collection)
 
     @property
     def idle(self) -> bool:
@@ -101,3 +108,30 @@ class LogLoop(ABC):
         """The stored objects of a collection."""
         snapshot = await self._context.storage.list(self._context.prefix + collection)
         return [records.decode(entry.value) for entry in snapshot.entries]
+
+    async def _apply_status(
+        self, resource: GroupVersionResource, found: Document, manager: str, status: Document
+    ) -> None:
+        """Apply a status to a cluster-scoped object that was found, as a controller does. If it was deleted or replaced
+        by another one since then, nothing is written."""
+        from pilotage.server.verbs.apply import Applier
+
+        metadata = found["metadata"]
+        configuration = {
+            "apiVersion": found["apiVersion"],
+            "kind": found["kind"],
+            "metadata": {"name": metadata["name"], "uid": metadata["uid"]},
+            "status": status,
+        }
+        request = APIRequest(
+            Verb.PATCH,
+            resource,
+            name=metadata["name"],
+            subresource="status",
+            body=msgspec.json.encode(configuration),
+            content_type=PatchType.APPLY.value,
+            write=WriteOptions(field_manager=manager, force=True),
+        )
+        info = await self._context.catalogue.find(resource)
+        with suppress(NotFound, Conflict):
+            self._note(request, (await Applier(self._context).apply(info, request)).body)

@@ -42,8 +42,7 @@ class Protector(LogLoop):
     work = "the deletion of a volume or of a claim is in progress"
 
     def __init__(self, context: RegistryContext, note: Note) -> None:
-        super().__init__(context)
-        self._note = note
+        super().__init__(context, note)
         self._updater = Updater(context)
         self._users = tuple(context.prefix + collection for collection in (_PODS, _CLAIMS, _VOLUMES))
         self._concerned = (*self._users, *(context.prefix + collection for collection in _FINALIZERS))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
-from pilotage.server.loops.progress import LogLoop, LogReader
+from pilotage.server.loops.progress import LogLoop, LogReader, Note
 from pilotage.server.plugins.plugin import QUOTAS, PluginContext
 from pilotage.server.plugins.quotas import QuotaStatus
 from pilotage.storage.interface import Event
@@ -17,9 +17,10 @@ class QuotaCounter(LogLoop):
 
     name = "quotas"
     work = "the usage of a resource quota is being counted"
+    collection = QUOTAS
 
-    def __init__(self, context: RegistryContext) -> None:
-        super().__init__(context, QUOTAS)
+    def __init__(self, context: RegistryContext, note: Note) -> None:
+        super().__init__(context, note)
         self._status = QuotaStatus(PluginContext(context.storage, context.prefix, context.suffix))
         self._all = LogReader(context.storage, context.prefix)
         self._few = self._reader

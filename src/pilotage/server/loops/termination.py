@@ -42,8 +42,7 @@ class Terminator(LogLoop):
     work = "the deletion of a namespace or of a CustomResourceDefinition is in progress"
 
     def __init__(self, context: RegistryContext, note: Note) -> None:
-        super().__init__(context)
-        self._note = note
+        super().__init__(context, note)
         self._deleter = Deleter(context)
         self._namespaces = context.prefix + NAMESPACES
         self._definitions = context.prefix + DEFINITIONS

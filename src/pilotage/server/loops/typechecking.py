@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-from pilotage.errors import Conflict, MissingExtra, NotFound
+from pilotage.errors import MissingExtra
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.server import records
-from pilotage.server.context import RegistryContext
-from pilotage.server.loops.progress import LogLoop, Note
-from pilotage.server.loops.statuses import apply_status
+from pilotage.server.loops.progress import LogLoop
 from pilotage.server.offload import COMPILED, offload
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Entry
@@ -25,10 +21,7 @@ class PolicyTypeChecker(LogLoop):
 
     name = "policies"
     work = "the expressions of an admission policy are being checked"
-
-    def __init__(self, context: RegistryContext, note: Note) -> None:
-        super().__init__(context, f"{POLICIES.group}/{POLICIES.resource}/")
-        self._note = note
+    collection = f"{POLICIES.group}/{POLICIES.resource}/"
 
     async def _run(self) -> None:
         try:
@@ -54,16 +47,12 @@ class PolicyTypeChecker(LogLoop):
         kinds = await kinds_of(spec, catalogue)
         params = await self._params(spec)
         warnings = await offload(len(entry.value) * COMPILED, expression_warnings, spec, kinds, params)
-        with suppress(NotFound, Conflict):  # it was deleted, or replaced by another one
-            status = {"observedGeneration": generation, "typeChecking": _found(warnings)}
-            await apply_status(self._context, self._note, POLICIES, policy, FIELD_MANAGER, status)
+        found = {"expressionWarnings": warnings} if warnings else {}
+        status = {"observedGeneration": generation, "typeChecking": found}
+        await self._apply_status(POLICIES, policy, FIELD_MANAGER, status)
 
     async def _params(self, spec: Document) -> ResourceInfo | None:
         kind = spec.get("paramKind")
         if kind is None:
             return None
         return await self._context.catalogue.of_kind(GroupVersionKind.of(kind["apiVersion"], kind["kind"]))
-
-
-def _found(warnings: list[Document]) -> Document:
-    return {"expressionWarnings": warnings} if warnings else {}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from pilotage.meta.documents import Document
-from pilotage.meta.protobuf.wire import write_varint
+from pilotage.meta.protobuf.wire import delimited, write_varint
 from pilotage.meta.text import yamltext
 
 MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -127,7 +127,7 @@ def _text(number: int, text: str) -> bytes:
 
 
 def _message(number: int, content: bytes) -> bytes:
-    return write_varint(number << 3 | 2) + write_varint(len(content)) + content
+    return write_varint(number << 3 | 2) + delimited(content)
 
 
 def _varint_field(number: int, value: int) -> bytes:

@@ -13,6 +13,7 @@ from pilotage.meta.fields.managers import FieldManager, Managers, Owned
 from pilotage.meta.fields.sets import FieldSet
 from pilotage.meta.fields.tracking import FieldWriter
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.paths import value_at
 from pilotage.rest.request import APIRequest
 from pilotage.server import records
 from pilotage.server.ownership import kinds
@@ -152,12 +153,7 @@ def replicas_path(info: ResourceInfo, entry: Document) -> tuple[str, ...]:
 
 def owns(entry: Document, path: tuple[str, ...]) -> bool:
     """Whether the manager of an entry owns a field."""
-    if not path:
-        return False
-    fields: Any = entry.get("fieldsV1")
-    for name in path:
-        fields = fields.get(f"f:{name}") if isinstance(fields, dict) else None
-    return fields is not None
+    return bool(path) and value_at(entry, ("fieldsV1", *(f"f:{name}" for name in path))) is not None
 
 
 def update_manager(api_version: str, request: APIRequest) -> FieldManager:
@@ -226,11 +222,8 @@ class _Write:
 
 def _without_zero(found: FieldChanges, new: Document, path: tuple[str, ...]) -> FieldChanges:
     """The changes of a Scale. Zero replicas are omitted in a Scale, so they have no owner."""
-    value: Any = new
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
     replicas = sets.from_paths([tuple(f"f:{name}" for name in path)])
-    if value or sets.without(found.written, replicas) == found.written:
+    if value_at(new, path) or sets.without(found.written, replicas) == found.written:
         return found
     return FieldChanges(sets.union(found.removed, replicas), sets.without(found.written, replicas))
 

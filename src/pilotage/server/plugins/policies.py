@@ -144,11 +144,7 @@ class ValidatingAdmissionPolicy(_PolicyPlugin):
             raise _error(attributes, refusals[0])
 
     async def _evaluate(
-        self,
-        application: Application,
-        attributes: Attributes,
-        objects: VersionedObjects,
-        noted: dict[str, list[str]],
+        self, application: Application, attributes: Attributes, objects: VersionedObjects, noted: dict[str, list[str]]
     ) -> list[_Refusal]:
         """Evaluate a policy: returns its refusals. Warnings are added to those of the request, the values of audit
         annotations to `noted`."""

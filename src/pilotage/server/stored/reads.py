@@ -15,10 +15,11 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.meta.models import Resource
+from pilotage.meta.paths import is_condition_true
 from pilotage.meta.scalars import times
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response
-from pilotage.server.definitions import DEFINITIONS, NeedsServer, ShownKind, is_established, is_plain, mapping_of
+from pilotage.server.definitions import DEFINITIONS, NeedsServer, ShownKind, is_plain, mapping_of
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.read import ObjectReader
 from pilotage.storage.interface import Entry, Storage
@@ -67,7 +68,7 @@ class StoredReader:
         custom = [
             mapping_of(definition, version)
             for definition in sorted(definitions, key=lambda definition: str(definition["spec"]["group"]))
-            if is_established(definition)
+            if is_condition_true(definition, "Established")
             for version in definition["spec"]["versions"]
             if version.get("served")
         ]

@@ -8,9 +8,9 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.conditions import with_condition
 from pilotage.meta.documents import Document
-from pilotage.server.definitions import is_established
+from pilotage.meta.paths import is_condition_true, items, mapping
 from pilotage.server.offload import COMPILED
-from pilotage.server.strategies.strategy import Strategy, mapping
+from pilotage.server.strategies.strategy import Strategy
 
 _NO_NAMES = {"plural": "", "kind": ""}
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
@@ -120,7 +120,7 @@ def _in_use(wanted: str | list[str], mine: Any, taken: set[Any]) -> str:
 def _set_conditions(document: Document, conflict: tuple[str, str] | None, now: str) -> None:
     from pilotage.schema.definition.conversion import ca_bundle_causes
 
-    status, established = document["status"], is_established(document)
+    status, established = document["status"], is_condition_true(document, "Established")
     if conflict is None:
         _set_condition(status, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now)
     else:
@@ -151,9 +151,7 @@ def _set_condition(status: Document, kind: str, value: str, reason: str, message
 
 def versions_of(document: Document) -> list[dict[str, Any]]:
     """The versions in a definition, as far as they are objects."""
-    spec = document.get("spec")
-    versions = spec.get("versions") if isinstance(spec, dict) else None
-    return [version for version in versions if isinstance(version, dict)] if isinstance(versions, list) else []
+    return [version for version in items(document, "spec", "versions") if isinstance(version, dict)]
 
 
 def _resource_names(names: Document) -> Iterator[str]:

@@ -16,7 +16,7 @@ from pilotage.server.strategies.apiextensions import DefinitionStrategy
 from pilotage.server.strategies.coordination import LeaseStrategy
 from pilotage.server.strategies.core.namespaces import NamespaceStrategy
 from pilotage.server.strategies.events import CoreEventStrategy, EventStrategy
-from pilotage.server.strategies.flowcontrol import FlowSchemaStrategy, PriorityLevelStrategy
+from pilotage.server.strategies.flowcontrol.flows import FlowSchemaStrategy, PriorityLevelStrategy
 from pilotage.server.strategies.metadatachecks import BOTH, NONE, ONCE, WHOLE, Checks, MetadataChecks
 from pilotage.server.strategies.scaling import REPLICAS, REPLICAS_BY_LABELS
 from pilotage.server.strategies.secrets import ConfigMapStrategy, SecretStrategy
@@ -156,7 +156,7 @@ STRATEGIES: Mapping[str, Strategy] = {
         selectable_fields=paths(**{"status.successful": "status.succeeded"}),
     ),
     "certificatesigningrequests.certificates.k8s.io": _kind(
-        "certificates:CertificateSigningRequestStrategy",
+        "certificates.requests:CertificateSigningRequestStrategy",
         MetadataChecks(Checks(1, 1), Checks(1, 1)),
         name_form="path",
         selectable_fields=paths("spec.signerName"),

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.strategy import Strategy, mapping
+from pilotage.meta.paths import mapping
+from pilotage.server.strategies.strategy import Strategy
 
 
 class LeaseStrategy(Strategy):

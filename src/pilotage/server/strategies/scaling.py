@@ -10,6 +10,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, shown
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.paths import value_at
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.meta.text.gotext import go_type
 
@@ -49,7 +50,7 @@ def scale_of(document: Document, paths: ScalePaths) -> Document:
     """The Scale of an object."""
     metadata = {key: document["metadata"][key] for key in _METADATA if key in document["metadata"]}
     status: Document = {"replicas": _number(document, paths.current)}
-    if selector := _selector_text(_value(document, paths.selector), paths.form):
+    if selector := _selector_text(value_at(document, paths.selector), paths.form):
         status["selector"] = selector
     replicas = _number(document, paths.replicas)
     return {
@@ -63,7 +64,7 @@ def scale_of(document: Document, paths: ScalePaths) -> Document:
 
 def has_replicas(document: Document, paths: ScalePaths) -> bool:
     """Whether an object sets the desired number of replicas."""
-    return _value(document, paths.replicas) is not None
+    return value_at(document, paths.replicas) is not None
 
 
 def scaled(document: Document, paths: ScalePaths, replicas: int) -> Document:
@@ -82,13 +83,13 @@ def validate_scale(document: Document, paths: ScalePaths, *, status: bool) -> It
     if not status:
         yield from _validate_count(document, paths.replicas)
     yield from _validate_count(document, paths.current)
-    selector = _value(document, paths.selector)
+    selector = value_at(document, paths.selector)
     if paths.selector and selector is not None and not isinstance(selector, str):
         yield invalid(_shown(paths.selector), "", f"{_shown(paths.selector)} accessor error: it is not a string")
 
 
 def _validate_count(document: Document, path: tuple[str, ...]) -> Iterator[Cause]:
-    value, parent = _value(document, path), _value(document, path[:-1])
+    value, parent = value_at(document, path), value_at(document, path[:-1])
     if parent is not None and not isinstance(parent, dict):
         yield invalid(_shown(path), 0, f"{_shown(path)} accessor error: {_shown(path[:-1])} is not an object")
         return
@@ -121,15 +122,8 @@ def shown_replicas_path(paths: ScalePaths) -> str:
     return _shown(paths.replicas)
 
 
-def _value(document: Document, path: Sequence[str]) -> Any:
-    value: Any = document if path else None
-    for step in path:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
-
-
 def _number(document: Document, path: Sequence[str]) -> int:
-    value = _value(document, path)
+    value = value_at(document, path)
     # As in Go, of a number that does not fit into 32 bits the rest is lost.
     return (value + 2**31) % 2**32 - 2**31 if isinstance(value, int) else 0
 

@@ -11,10 +11,11 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document
+from pilotage.meta.paths import mapping
 from pilotage.meta.text import gojson
 from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.server.strategies.checks.texts import config_key
-from pilotage.server.strategies.strategy import Strategy, mapping
+from pilotage.server.strategies.strategy import Strategy
 
 MAX_DATA = 1024 * 1024
 """Bytes that all values together may have."""

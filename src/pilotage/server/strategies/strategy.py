@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document, same
+from pilotage.meta.paths import mapping
 from pilotage.meta.validation.names import NameForm
 from pilotage.rest.request import PatchType, User
 from pilotage.server.strategies.metadatachecks import MetadataChecks
@@ -222,11 +223,6 @@ def default_empty(document: Document, key: str, value: Any) -> None:
     """Set a field that is absent or empty, in place."""
     if not document.get(key):
         document[key] = value
-
-
-def mapping(value: Any) -> Document:
-    """The value if it is a mapping, else an empty one."""
-    return value if isinstance(value, dict) else {}
 
 
 def paths(*names: str, **renamed: str) -> Mapping[str, tuple[str, ...]]:

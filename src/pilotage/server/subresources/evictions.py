@@ -6,8 +6,9 @@ from msgspec.structs import replace
 
 from pilotage.errors import ApiError, Cause, Forbidden, Status, StatusDetails, TooManyRequests
 from pilotage.meta.conditions import with_condition
-from pilotage.meta.documents import Document, is_condition_true
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.paths import is_condition_true
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.rest.request import APIRequest, DeleteOptions, Verb, WriteOptions
 from pilotage.server import records

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from pilotage.meta.paths import items
 from pilotage.meta.scalars import times
 
 TYPE_CHECKING = False  # a command that prints a table loads this, and no typing
 if TYPE_CHECKING:
-    from typing import Any
-
     from pilotage.meta.documents import Document
 
 Cell = str | int | float | bool | None
@@ -24,26 +23,6 @@ UNKNOWN = "<unknown>"
 
 def name(document: Document) -> str:
     return str(document["metadata"].get("name", ""))
-
-
-def part(document: Document, *path: str) -> Document:
-    """The mapping at a path, or an empty one."""
-    value = at(document, path)
-    return value if isinstance(value, dict) else {}
-
-
-def at(document: Document, path: Sequence[str]) -> Any:
-    """The value at a path; None if there is none."""
-    value: Any = document
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def items(document: Document, key: str) -> list[Any]:
-    """The list in a field, or an empty one."""
-    value = document.get(key)
-    return value if isinstance(value, list) else []
 
 
 def age(document: Document, now: datetime) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from pilotage.meta.documents import Document
+from pilotage.meta.paths import items, part
 from pilotage.server.tables import cells
-from pilotage.server.tables.cells import NONE, UNKNOWN, Cell, Printer, items, part
+from pilotage.server.tables.cells import NONE, UNKNOWN, Cell, Printer
 from pilotage.server.tables.rows import AGE, NAME, condition, count, flag, row, size, text
 
 _ROLE = "node-role.kubernetes.io/"
@@ -43,7 +44,7 @@ def _roles(document: Document) -> str:
 
 
 def _node_address(document: Document, kind: str) -> str:
-    for address in items(part(document, "status"), "addresses"):
+    for address in items(document, "status", "addresses"):
         if address.get("type") == kind:
             return str(address.get("address", ""))
     return NONE

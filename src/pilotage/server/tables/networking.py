@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pilotage.meta.documents import Document
+from pilotage.meta.paths import items, part, value_at
 from pilotage.net.sockets import address_text
 from pilotage.server.tables import cells
-from pilotage.server.tables.cells import NONE, UNKNOWN, UNSET, Printer, at, items, part
+from pilotage.server.tables.cells import NONE, UNKNOWN, UNSET, Printer
 from pilotage.server.tables.rows import AGE, NAME, joined, row, text
 
 _DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
@@ -31,12 +32,12 @@ def _external_addresses(document: Document) -> str:
 
 
 def _load_balancer(document: Document) -> list[str]:
-    points = items(part(document, "status", "loadBalancer"), "ingress")
+    points = items(document, "status", "loadBalancer", "ingress")
     return list(filter(None, (point.get("ip") or point.get("hostname") for point in points)))
 
 
 def _service_ports(document: Document) -> str:
-    return ",".join(map(_service_port, items(part(document, "spec"), "ports"))) or NONE
+    return ",".join(map(_service_port, items(document, "spec", "ports"))) or NONE
 
 
 def _service_port(port: Document) -> str:
@@ -69,7 +70,7 @@ def _slice_addresses(document: Document) -> str:
 
 
 def _hosts(document: Document) -> str:
-    rules = items(part(document, "spec"), "rules")
+    rules = items(document, "spec", "rules")
     return cells.shortened([rule["host"] for rule in rules if rule.get("host")]) or "*"
 
 
@@ -102,12 +103,12 @@ PRINTERS: dict[str, Printer] = {
         text("spec.ingressClassName"),
         _hosts,
         lambda document: ",".join(_load_balancer(document)),
-        lambda document: "80, 443" if at(document, ("spec", "tls")) else "80",
+        lambda document: "80, 443" if value_at(document, ("spec", "tls")) else "80",
         AGE,
     ),
     "ipaddresses.networking.k8s.io": row(NAME, _address_parent, AGE),
     "networkpolicies.networking.k8s.io": row(
-        NAME, lambda document: cells.selector(at(document, ("spec", "podSelector"))), AGE
+        NAME, lambda document: cells.selector(value_at(document, ("spec", "podSelector"))), AGE
     ),
     "servicecidrs.networking.k8s.io": row(NAME, joined("spec.cidrs"), AGE),
     "services": row(
@@ -117,6 +118,6 @@ PRINTERS: dict[str, Printer] = {
         _external_addresses,
         _service_ports,
         AGE,
-        lambda document: cells.labels(at(document, ("spec", "selector"))),
+        lambda document: cells.labels(value_at(document, ("spec", "selector"))),
     ),
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pilotage.meta.documents import Document, is_condition_true
+from pilotage.meta.documents import Document
+from pilotage.meta.paths import is_condition_true, items, part
 from pilotage.meta.scalars import times
 from pilotage.server.tables import cells
-from pilotage.server.tables.cells import Cell, Printer, items, part, text
+from pilotage.server.tables.cells import Cell, Printer, text
 
 _FINISHED_PHASES = ("Succeeded", "Failed")
 _NODE_LOST = "NodeLost"

@@ -6,8 +6,9 @@ Also those of resource.k8s.io, which are short.
 from __future__ import annotations
 
 from pilotage.meta.documents import Document
+from pilotage.meta.paths import items, part
 from pilotage.meta.scalars import times
-from pilotage.server.tables.cells import NONE, UNSET, Printer, items, part
+from pilotage.server.tables.cells import NONE, UNSET, Printer
 from pilotage.server.tables.rows import AGE, NAME, Column, condition, count, pair, row, size, text
 
 

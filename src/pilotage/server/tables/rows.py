@@ -6,8 +6,9 @@ from collections.abc import Callable
 from datetime import datetime
 
 from pilotage.meta.documents import Document
+from pilotage.meta.paths import items, value_at
 from pilotage.server.tables import cells
-from pilotage.server.tables.cells import NONE, Cell, Printer, at
+from pilotage.server.tables.cells import NONE, Cell, Printer
 
 Column = Callable[[Document], Cell]
 NAME = "metadata.name"
@@ -30,7 +31,7 @@ def field(path: str, missing: Cell = "") -> Column:
     steps = path.split(".")
 
     def shown(document: Document) -> Cell:
-        value: Cell = at(document, steps)
+        value: Cell = value_at(document, steps)
         return missing if value is None else value
 
     return shown
@@ -43,33 +44,33 @@ def count(path: str) -> Column:
 
 def flag(path: str) -> Column:
     """Whether the value at a path is true."""
-    return lambda document: bool(at(document, path.split(".")))
+    return lambda document: bool(value_at(document, path.split(".")))
 
 
 def text(path: str, missing: str = NONE) -> Column:
     """The value at a path as text, or the placeholder for a missing or an empty one."""
-    return lambda document: cells.text(at(document, path.split(".")), missing)
+    return lambda document: cells.text(value_at(document, path.split(".")), missing)
 
 
 def size(*paths: str) -> Column:
     """How many entries the lists or maps at these paths have."""
-    return lambda document: sum(len(at(document, path.split(".")) or ()) for path in paths)
+    return lambda document: sum(len(value_at(document, path.split(".")) or ()) for path in paths)
 
 
 def joined(path: str, missing: str = "") -> Column:
     """The texts of a list, with commas between them."""
-    return lambda document: ",".join(at(document, path.split(".")) or ()) or missing
+    return lambda document: ",".join(value_at(document, path.split(".")) or ()) or missing
 
 
 def pair(path: str, *names: str) -> Column:
     """Two fields of the object at a path, with a slash between them."""
-    return lambda document: "/".join(str(at(document, [*path.split("."), name]) or "") for name in names)
+    return lambda document: "/".join(str(value_at(document, [*path.split("."), name]) or "") for name in names)
 
 
 def condition(document: Document, kind: str) -> Document:
     """The condition of this type in the status of an object; the last one, and empty if there is none."""
     found: Document = {}
-    for each in cells.items(cells.part(document, "status"), "conditions"):
+    for each in items(document, "status", "conditions"):
         if each.get("type") == kind:
             found = each
     return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pilotage.meta.documents import Document
+from pilotage.meta.paths import items, part
 from pilotage.server.tables import cells
-from pilotage.server.tables.cells import UNSET, Printer, items, part
+from pilotage.server.tables.cells import UNSET, Printer
 from pilotage.server.tables.rows import AGE, NAME, field, flag, joined, pair, row, size, text
 
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
@@ -54,7 +55,7 @@ def _class_name(document: Document) -> str:
 
 
 def _token_audiences(driver: Document) -> str:
-    requests = items(part(driver, "spec"), "tokenRequests")
+    requests = items(driver, "spec", "tokenRequests")
     return ",".join(request.get("audience", "") for request in requests) if requests else UNSET
 
 

@@ -12,11 +12,12 @@ import msgspec
 from pilotage.errors import BadRequest
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
+from pilotage.meta.paths import part
 from pilotage.meta.values import Value
 from pilotage.rest.response import Bytes, Page, WatchEvent
 from pilotage.server import records
 from pilotage.server.tables import custom
-from pilotage.server.tables.cells import Printer, part
+from pilotage.server.tables.cells import Printer
 from pilotage.types import builtin
 
 if TYPE_CHECKING:
@@ -52,12 +53,7 @@ class TableWriter(Value, frozen=True, dict=True):
     def collection(self, page: Page, now: datetime) -> bytes:
         """The Table of a list. Raises BadRequest."""
         self.check()
-        metadata: dict[str, Any] = {"resourceVersion": page.resource_version} if page.resource_version else {}
-        if page.continue_token:
-            metadata["continue"] = page.continue_token
-        if page.remaining_item_count is not None:
-            metadata["remainingItemCount"] = page.remaining_item_count
-        table = self._table(metadata, self._columns, self._sorted(page.items), now)
+        table = self._table(page.list_metadata(), self._columns, self._sorted(page.items), now)
         if not page.items and any(column["name"] == "Created At" for column in self._columns):
             return table.replace(b'"rows":[]', b'"rows":null')  # as Go's default for kinds without columns of their own
         return table

@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from pilotage.meta.documents import Document
+from pilotage.meta.paths import items, part, value_at
 from pilotage.meta.scalars import times
 from pilotage.server.tables import cells
-from pilotage.server.tables.cells import NONE, UNKNOWN, UNSET, Cell, Printer, at, items, part
+from pilotage.server.tables.cells import NONE, UNKNOWN, UNSET, Cell, Printer
 from pilotage.server.tables.rows import AGE, NAME, count, field, pair, row, text
 
 _SHOWN_METRICS = 2
@@ -23,11 +24,11 @@ def _images(document: Document) -> str:
 
 
 def _selector(document: Document) -> str:
-    return cells.selector(at(document, ("spec", "selector")))
+    return cells.selector(value_at(document, ("spec", "selector")))
 
 
 def _deployment_selector(document: Document) -> str:
-    return _selector(document) if at(document, ("spec", "selector")) is not None else ""  # as in a bookmark
+    return _selector(document) if value_at(document, ("spec", "selector")) is not None else ""  # as in a bookmark
 
 
 def _ready(document: Document) -> str:
@@ -60,7 +61,7 @@ def _job(document: Document, now: datetime) -> list[Cell]:
 def _job_status(document: Document) -> str:
     true = {
         condition.get("type")
-        for condition in items(part(document, "status"), "conditions")
+        for condition in items(document, "status", "conditions")
         if condition.get("status") == "True"
     }
     for kind in ("Complete", "Failed"):
@@ -107,7 +108,7 @@ def _cron_job(document: Document, now: datetime) -> list[Cell]:
 
 def _autoscaler_metrics(document: Document) -> str:
     """Of autoscaling/v2; another version is converted before it is printed."""
-    return _metrics(items(part(document, "spec"), "metrics"), items(part(document, "status"), "currentMetrics"))
+    return _metrics(items(document, "spec", "metrics"), items(document, "status", "currentMetrics"))
 
 
 def _metrics(metrics: list[Document], current: list[Document]) -> str:
@@ -172,7 +173,7 @@ PRINTERS: dict[str, Printer] = {
         count("status.numberReady"),
         count("status.updatedNumberScheduled"),
         count("status.numberAvailable"),
-        lambda document: cells.labels(at(document, ("spec", "template", "spec", "nodeSelector"))),
+        lambda document: cells.labels(value_at(document, ("spec", "template", "spec", "nodeSelector"))),
         AGE,
         _containers,
         _images,
@@ -207,7 +208,7 @@ PRINTERS: dict[str, Printer] = {
     ),
     "replicasets.apps": row(*_REPLICAS, _containers, _images, _selector),
     "replicationcontrollers": row(
-        *_REPLICAS, _containers, _images, lambda document: cells.labels(at(document, ("spec", "selector")))
+        *_REPLICAS, _containers, _images, lambda document: cells.labels(value_at(document, ("spec", "selector")))
     ),
     "statefulsets.apps": row(NAME, _ready, AGE, _containers, _images),
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pilotage.errors import BadRequest
+from pilotage.meta.paths import value_at
 from pilotage.meta.selectors.selectors import FieldSelector, Selector
 from pilotage.rest.request import ListOptions
 from pilotage.storage.interface import Entry
@@ -119,21 +120,13 @@ class _FieldsOf(Mapping[str, str]):
             return self._known[field]
         if self._decoded is None:
             self._decoded = _document(self._entry.value)
-        return _text(_at(self._decoded, self._selectable[field])) or _ZEROS.get(field, "")
+        return _text(value_at(self._decoded, self._selectable[field])) or _ZEROS.get(field, "")
 
     def __iter__(self) -> Any:
         return iter((*self._known, *self._selectable))
 
     def __len__(self) -> int:
         return len(self._known) + len(self._selectable)
-
-
-def _at(document: Any, path: tuple[str, ...]) -> Any:
-    for step in path:
-        if not isinstance(document, dict):
-            return None
-        document = document.get(step)
-    return document
 
 
 def _text(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
-from pilotage.server.strategies.strategy import mapping
+from pilotage.meta.paths import mapping
 
 PODS = GroupResource("", "pods")
 JOBS = GroupResource("batch", "jobs")

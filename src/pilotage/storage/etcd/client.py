@@ -14,7 +14,7 @@ from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.options import ChannelOptions
 from pilotage.grpc.outgoingcall import OutgoingCall
 from pilotage.grpc.rpc import Code, RPCError
-from pilotage.meta.backoff import backoff
+from pilotage.meta.bounds.backoff import backoff
 
 from .address import EtcdAddress
 from .errors import (

@@ -28,6 +28,15 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _MAGIC = b"PILOTLK1"
+_STATES = {
+    "D": "is waiting for the disk",
+    "R": "is running",
+    "S": "is sleeping",
+    "T": "is stopped",
+    "t": "is stopped by a debugger",
+    "Z": "has ended, and its parent has not noticed",
+}
+"""What another process does, by the letter that /proc has for it."""
 SIZE = 4096
 """The bytes of the lock and its numbers. Behind them is the space that is kept for deletes."""
 _REACHED, _DURABLE, _HOLDER, _FULL = 1, 2, 3, 4  # in words of eight bytes; the magic is word 0
@@ -143,8 +152,6 @@ class LockFile:
         return True
 
     def _give_up(self) -> NoReturn:
-        from ..process import describe
-
         holder = int.from_bytes(os.pread(self.descriptor, 8, 8 * _HOLDER), "little")
         self._stuck = f"{self.path}: {describe(holder)} has held the lock of the storage for over {LOCK_TIMEOUT:.0f} s"
         raise StorageBusy(self._stuck)
@@ -156,3 +163,18 @@ class LockFile:
                 f"{self.path} is not a lock file of this Pilotage (it begins with {start!r});"
                 " if no process uses the storage, remove it; it is created again"
             )
+
+
+def describe(process: int) -> str:
+    """The subject of a sentence, such as `process 4242 (python3), which is waiting for the disk,`."""
+    if not process:
+        return "another process"
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+            head, _, rest = file.read().rpartition(")")
+    except OSError:  # not Linux, or a process of another container
+        return f"process {process}"
+    state = rest.split()[0]
+    name = head.partition("(")[2]
+    text = f"process {process} ({name}), which {_STATES.get(state, f'is in state {state}')}"
+    return f'{text} (continue it with "kill -CONT {process}", or end it),' if state == "T" else f"{text},"

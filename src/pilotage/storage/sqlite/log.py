@@ -9,7 +9,7 @@ import apsw
 
 from pilotage.errors import StorageBroken, StorageFull
 
-from ..limits import MAX_COMMIT_OPERATIONS
+from ..keys import MAX_COMMIT_OPERATIONS
 from .errors import damaged, translate
 from .file import connect, meta_checksum
 from .rows import Row, StoredRow, first_id, newest

@@ -8,7 +8,7 @@ from pilotage.errors import StorageBroken
 
 from ..entry import Entry
 from ..interface import Event
-from ..limits import MAX_COMMIT_OPERATIONS
+from ..keys import MAX_COMMIT_OPERATIONS
 from ..transaction import Commit
 from .rows import Row, checksum, verify
 

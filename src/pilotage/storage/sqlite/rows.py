@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from pilotage.errors import StorageBroken
 
-from ..limits import MAX_COMMIT_OPERATIONS
+from ..keys import MAX_COMMIT_OPERATIONS
 
 Row = tuple[int, str, bytes | None, int, int]
 """id, key, value (None: deleted), created, checksum."""

@@ -14,7 +14,7 @@ import apsw
 from pilotage.errors import StorageBroken, StorageReadOnly
 
 from ..entry import Entry
-from ..limits import MAX_COMMIT_OPERATIONS
+from ..keys import MAX_COMMIT_OPERATIONS
 from .file import refuse_foreign, resolve
 from .readonly import ReadOnlyLockFile, ReadOnlyLog, connect_read_only
 from .rows import Row, verify

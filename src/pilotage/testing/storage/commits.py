@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from pilotage.errors import RevisionConflict, StorageError
 from pilotage.storage.interface import Check, Delete, Put, Storage
-from pilotage.testing.storage.checks import (
-    check,
-    conflict,
-    found,
-    read_events,
-)
+from pilotage.testing.storage.checks import check, conflict, found, read_events
 
 
 @check

@@ -6,15 +6,7 @@ import asyncio
 
 from pilotage.errors import FutureRevision, RevisionConflict, StorageError
 from pilotage.storage.interface import Delete, Put, Storage
-from pilotage.testing.storage.checks import (
-    TIMEOUT,
-    check,
-    found,
-    next_batch,
-    raises,
-    state,
-    yield_to_tasks,
-)
+from pilotage.testing.storage.checks import TIMEOUT, check, found, next_batch, raises, state, yield_to_tasks
 
 
 @check

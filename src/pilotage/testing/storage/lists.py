@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from pilotage.errors import Compacted, FutureRevision
 from pilotage.storage.interface import Delete, Put, Storage
-from pilotage.testing.storage.checks import (
-    all_entries,
-    check,
-    found,
-    keys_of,
-    raises,
-    state,
-)
+from pilotage.testing.storage.checks import all_entries, check, found, keys_of, raises, state
 
 
 @check

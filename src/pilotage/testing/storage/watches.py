@@ -6,15 +6,7 @@ import asyncio
 
 from pilotage.errors import Compacted
 from pilotage.storage.interface import Delete, Event, Put, Storage
-from pilotage.testing.storage.checks import (
-    TIMEOUT,
-    check,
-    found,
-    next_batch,
-    raises,
-    read_events,
-    yield_to_tasks,
-)
+from pilotage.testing.storage.checks import TIMEOUT, check, found, next_batch, raises, read_events, yield_to_tasks
 
 
 @check

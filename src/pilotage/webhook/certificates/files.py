@@ -55,7 +55,7 @@ class CertificateFiles:
         READS.labels().inc()
         try:
             self._certificate, self._bundle = self._read()
-        except (OSError, ssl.SSLError) as error:
+        except (OSError, ValueError) as error:
             ERRORS.labels().inc()
             cert, key, _ = self._names
             raise NoCredentials(
@@ -84,7 +84,7 @@ class CertificateFiles:
         READS.labels().inc()
         try:
             found = self._read()
-        except (OSError, ssl.SSLError) as error:
+        except (OSError, ValueError) as error:
             ERRORS.labels().inc()
             if not self._failing:
                 log.warning("Certificate cannot be read; using the last one", path=str(self.directory), error=error)

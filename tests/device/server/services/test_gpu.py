@@ -36,6 +36,7 @@ from pilotage.grpc.rpc import Call, Code, Handlers, Peer, Reply, RPCError
 from pilotage.rest import APIRequest, ListOptions, PatchType, Response, Verb
 from pilotage.telemetry.lines import LogEvent
 
+from ...healthchecks import health_request, health_status
 from ..fakes import Out, api, condition, gpu, registry, status
 
 SECOND = PACKAGES[1]
@@ -309,11 +310,11 @@ async def test_health_is_serving_once_readers_are_let_in_and_no_more_at_the_end(
     async with serving(gate_seconds=30) as here:
 
         async def checked(name: str = "") -> ServingStatus:
-            return health.decode_response((await here.unary(health.CHECK, health.encode_request(name))).message)
+            return health_status((await here.unary(health.CHECK, health_request(name))).message)
 
         out = Out()
         told = asyncio.ensure_future(
-            here.handlers.stream[health.WATCH](Call(health.WATCH), health.encode_request(f"{SECOND}.GpuService"), out)
+            here.handlers.stream[health.WATCH](Call(health.WATCH), health_request(f"{SECOND}.GpuService"), out)
         )
         assert await checked() is ServingStatus.NOT_SERVING
         assert await checked(LIVENESS) is ServingStatus.SERVING
@@ -324,7 +325,7 @@ async def test_health_is_serving_once_readers_are_let_in_and_no_more_at_the_end(
         here.health.serve()
         assert await checked() is ServingStatus.NOT_SERVING
         await told
-        statuses = [health.decode_response(frame[5:]) for frame in out.frames]
+        statuses = [health_status(frame[5:]) for frame in out.frames]
         assert statuses[-1] is ServingStatus.NOT_SERVING
         with pytest.raises(RPCError) as raised:
             await checked("another.Service")
@@ -335,8 +336,8 @@ async def test_the_health_of_an_unknown_service_can_be_watched() -> None:
     async with serving() as here:
         out = Out()
         call = Call(health.WATCH)
-        told = asyncio.ensure_future(here.handlers.stream[health.WATCH](call, health.encode_request("x.Y"), out))
+        told = asyncio.ensure_future(here.handlers.stream[health.WATCH](call, health_request("x.Y"), out))
         await asyncio.sleep(0)
         here.health.shut_down()
         await told
-        assert [health.decode_response(frame[5:]) for frame in out.frames] == [ServingStatus.SERVICE_UNKNOWN]
+        assert [health_status(frame[5:]) for frame in out.frames] == [ServingStatus.SERVICE_UNKNOWN]

@@ -7,9 +7,9 @@ import os
 import re
 from collections.abc import Callable, Iterable
 
+from pilotage.cli.flags.places import suggest
 from pilotage.cli.help import examples
 from pilotage.cli.parsing import CommandParser, add_command, unrecognized
-from pilotage.cli.placeflags import suggest
 from pilotage.errors import Record
 
 TYPE_CHECKING = False

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from pilotage.cli.flagtypes import count
+from pilotage.cli.flags.places import suggest
+from pilotage.cli.flags.types import count
 from pilotage.cli.kit.arguments import flags
 from pilotage.cli.kit.arguments.flags import Command, duration
-from pilotage.cli.placeflags import suggest
 
 
 def add_get(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from pilotage.cli.kit.commands.get import chosen_by, listed
 from pilotage.cli.kit.commands.until import timed_out, wait_until
 from pilotage.cli.kit.commands.written import DRY_RUN
 from pilotage.cli.kit.exits import raise_all
-from pilotage.cli.kit.naming import kind_of
+from pilotage.cli.kit.printers.documents import kind_of
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.terminal import GREEN

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from pilotage.cli.errors import UsageError
 from pilotage.cli.kit.exits import raise_all
-from pilotage.cli.kit.naming import kind_of
+from pilotage.cli.kit.printers.documents import kind_of
 from pilotage.cli.kit.printers.output import is_table, printer_of
 from pilotage.cli.kit.printers.table import KindTables, printed
 from pilotage.cli.kit.selection import SelectedObjects, selected

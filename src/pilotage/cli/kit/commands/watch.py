@@ -7,8 +7,7 @@ from itertools import chain
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.get import list_options, scope
-from pilotage.cli.kit.naming import kind_of
-from pilotage.cli.kit.printers.documents import without_managed_fields
+from pilotage.cli.kit.printers.documents import kind_of, without_managed_fields
 from pilotage.cli.kit.printers.output import is_table, printer_of
 from pilotage.cli.kit.printers.table import TableOptions, TablePrinter
 from pilotage.cli.kit.printers.template import value_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pilotage.cli.kit.naming import UNNAMED
+from pilotage.cli.kit.printers.documents import UNNAMED
 from pilotage.cli.kit.session import CommandSession, name_of
 from pilotage.cli.terminal import GREEN
 from pilotage.meta.documents import Document

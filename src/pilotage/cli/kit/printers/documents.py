@@ -10,7 +10,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pilotage.meta.documents import Document
+    from pilotage.meta.kinds import GroupVersionKind
+    from pilotage.server.stored.plain import PlainResource
 
+UNNAMED = "<unknown>"
+"""In place of a name that the server would generate."""
 _HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -43,3 +47,18 @@ def without_managed_fields(document: Document) -> Document:
     if not isinstance(metadata, dict) or "managedFields" not in metadata:
         return document
     return {**document, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
+
+
+def kind_of(kind: GroupVersionKind | PlainResource) -> str:
+    """A kind in front of a name: `deployment.apps`, `pod`."""
+    return _kind(kind.group, kind.kind)
+
+
+def name_with_kind(document: Document) -> str:
+    """The name of an object: `deployment.apps/web`."""
+    group = (document.get("apiVersion") or "").rpartition("/")[0]
+    return f"{_kind(group, document.get('kind') or '')}/{document['metadata'].get('name') or UNNAMED}"
+
+
+def _kind(group: str, kind: str) -> str:
+    return f"{kind.lower()}.{group}" if group else kind.lower()

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.naming import name_with_kind
-from pilotage.cli.kit.printers.documents import as_json, as_yaml, list_of, without_managed_fields
+from pilotage.cli.kit.printers.documents import as_json, as_yaml, list_of, name_with_kind, without_managed_fields
 from pilotage.meta.jsonpath import UnfitValueError
 
 TYPE_CHECKING = False

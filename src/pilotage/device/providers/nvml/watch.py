@@ -25,7 +25,7 @@ from pilotage.device.providers.nvml.readings import Reading, read
 from pilotage.device.providers.nvml.worker import DriverHangs, NVMLWorker
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import ApiError, ConnectionLost, MissingExtra
-from pilotage.meta.backoff import backoff
+from pilotage.meta.bounds.backoff import backoff
 from pilotage.meta.scalars import times
 from pilotage.telemetry.logs import logger
 

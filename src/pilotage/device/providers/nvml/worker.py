@@ -15,6 +15,8 @@ from pilotage.errors import PilotageError
 T = TypeVar("T")
 
 CLOSE_SECONDS = 3.0
+GRACE_SECONDS = 5.0
+"""How much longer than its timeout a wait for an event may take."""
 
 
 class DriverHangs(PilotageError):
@@ -37,9 +39,8 @@ class NVMLWorker(Protocol):
 class WorkerThread:
     """Calls the library in a daemon thread, which ends with the process even if the driver hangs."""
 
-    def __init__(self, library: Library, *, grace: float = 5.0) -> None:
+    def __init__(self, library: Library) -> None:
         self._library = library
-        self._grace = grace
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._last: asyncio.Future[Any] | None = None
@@ -49,7 +50,7 @@ class WorkerThread:
         return await self._call(work, timeout)
 
     async def wait(self, seconds: float) -> DeviceEvent | None:
-        return await self.run(lambda library: library.wait(seconds), timeout=seconds + self._grace)
+        return await self.run(lambda library: library.wait(seconds), timeout=seconds + GRACE_SECONDS)
 
     async def close(self) -> None:
         if self._thread is None:

@@ -29,8 +29,8 @@ from pilotage.server.loops.garbage.references import (
     is_relevant,
     metadata_of,
 )
+from pilotage.server.loops.garbage.retries import FailedKeys
 from pilotage.server.loops.progress import LogLoop, Note
-from pilotage.server.loops.retries import FailedKeys
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.update import Updater
@@ -53,8 +53,7 @@ class Collector(LogLoop):
     work = "garbage collection is in progress"
 
     def __init__(self, context: RegistryContext, note: Note) -> None:
-        super().__init__(context)
-        self._note = note
+        super().__init__(context, note)
         self._deleter = Deleter(context)
         self._updater = Updater(context)
         self._definitions = context.prefix + DEFINITIONS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilotage.meta.bounds.recent import Recent
 from pilotage.server.loops.garbage.references import Metadata, OwnerIndex, OwnerReference, is_relevant, metadata_of
 from pilotage.storage.interface import Event
 
@@ -18,7 +19,7 @@ class OwnerGraph:
         self._queue: dict[str, None] = {}
         self._foreground: dict[str, str] = {}  # owners that wait for their dependents: from uid to key
         self._foreground_keys: set[str] = set()
-        self._absent: dict[str, None] = {}  # uids of deleted owners: their kind may not be served any more
+        self._absent: Recent[str, None] = Recent(_ABSENT_OWNERS)  # uids; their kind may not be served now
 
     def read(self, event: Event) -> None:
         """Process one change."""
@@ -76,8 +77,6 @@ class OwnerGraph:
         self._end_foreground(uid)
         if dependents := self._index.dependents(uid):
             self._absent[uid] = None
-            if len(self._absent) > _ABSENT_OWNERS:
-                del self._absent[next(iter(self._absent))]
             self.queue(dependents)
 
     def _begin_foreground(self, key: str, metadata: Metadata) -> None:

@@ -12,10 +12,7 @@ from pilotage.meta.validation.names import dns_1035_label, dns_1123_subdomain, q
 from pilotage.schema.cel.admission.expressions import AdmissionCompiler
 from pilotage.schema.cel.source import is_identifier
 from pilotage.server.offload import COMPILED
-from pilotage.server.strategies.admissionregistration.conditions import (
-    expression_cause,
-    validate_match_conditions,
-)
+from pilotage.server.strategies.admissionregistration.conditions import expression_cause, validate_match_conditions
 from pilotage.server.strategies.admissionregistration.rules import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,

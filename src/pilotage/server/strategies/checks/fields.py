@@ -21,11 +21,7 @@ def validate_needed(document: Document, path: str, *names: str) -> Iterator[Caus
 
 
 def validate_given(
-    value: Any,
-    path: str,
-    check: Callable[Concatenate[Any, str, P], Iterable[Cause]],
-    *args: P.args,
-    **kwargs: P.kwargs,
+    value: Any, path: str, check: Callable[Concatenate[Any, str, P], Iterable[Cause]], *args: P.args, **kwargs: P.kwargs
 ) -> Iterator[Cause]:
     """What a check finds in a value, unless it is absent."""
     if value is not None:

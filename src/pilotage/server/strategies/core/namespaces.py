@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
+from pilotage.meta.paths import mapping
 from pilotage.meta.validation.objectmeta import finalizers_causes
 from pilotage.server.strategies.metadata import UNQUALIFIED, is_qualified
-from pilotage.server.strategies.strategy import Strategy, default_empty, mapping
+from pilotage.server.strategies.strategy import Strategy, default_empty
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _PROTECTED = ("default", "kube-system", "kube-public")

@@ -30,11 +30,7 @@ from pilotage.server.strategies.pods.hosts import (
     validate_host_labels,
     validate_host_names,
 )
-from pilotage.server.strategies.pods.scheduling import (
-    validate_gates,
-    validate_tolerations,
-    validate_topology_spread,
-)
+from pilotage.server.strategies.pods.scheduling import validate_gates, validate_tolerations, validate_topology_spread
 from pilotage.server.strategies.pods.surroundings import Surroundings, containers_of
 from pilotage.server.strategies.pods.volumes.volumes import validate_volumes
 from pilotage.server.strategies.pods.windows import validate_host_processes, validate_system

@@ -10,11 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.checks.resourcenames import is_extended
-from pilotage.server.strategies.resource.devices import (
-    MAX_CONFIGURATIONS,
-    validate_configuration,
-    validate_selectors,
-)
+from pilotage.server.strategies.resource.devices import MAX_CONFIGURATIONS, validate_configuration, validate_selectors
 from pilotage.server.strategies.strategy import Strategy
 
 

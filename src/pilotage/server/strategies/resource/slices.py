@@ -13,12 +13,7 @@ from pilotage.server.strategies.checks.texts import validate_driver_name, valida
 from pilotage.server.strategies.pods.affinity import validate_node_selector
 from pilotage.server.strategies.resource.devices import validate_set
 from pilotage.server.strategies.resource.names import validate_pool_name
-from pilotage.server.strategies.resource.slicedevices import (
-    LISTS,
-    NodeSelection,
-    validate_counters,
-    validate_device,
-)
+from pilotage.server.strategies.resource.slicedevices import LISTS, NodeSelection, validate_counters, validate_device
 from pilotage.server.strategies.strategy import Strategy
 
 _MAX_DEVICES = 128

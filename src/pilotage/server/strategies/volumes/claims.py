@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
@@ -22,7 +22,7 @@ from pilotage.server.strategies.checks.texts import validate_optional_text
 from pilotage.server.strategies.pods.containers.resources import default_quantities
 from pilotage.server.strategies.strategy import default_empty
 
-ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
 _SNAPSHOTS = "snapshot.storage.k8s.io"
 _NOT_IN_TEMPLATE = tuple(name for name in METADATA_FIELDS if name not in ("labels", "annotations"))
@@ -75,16 +75,21 @@ def claim_spec_warnings(spec: Document, path: str) -> Iterator[str]:
             yield f'{where}: fractional byte value "{size}" is invalid, must be an integer'
 
 
+def validate_access_modes(modes: Sequence[str], path: str) -> Iterator[Cause]:
+    """Known access modes, one of which excludes the others."""
+    for mode in modes:
+        yield from validate_choice(mode, path, _ACCESS_MODES)
+    if "ReadWriteOncePod" in modes and any(mode != "ReadWriteOncePod" and mode in _ACCESS_MODES for mode in modes):
+        yield forbidden(path, "may not use ReadWriteOncePod with other access modes")
+
+
 def validate_claim_spec(spec: Document, path: str, *, any_group: bool = False) -> Iterator[Cause]:
     """What is wrong with the spec of a claim. With `any_group`, data sources may be of groups without a valid name."""
     modes = spec.get("accessModes") or []
     if not modes:
         yield required(f"{path}.accessModes", "at least 1 access mode is required")
     yield from validate_label_selector(spec.get("selector"), f"{path}.selector")
-    for mode in modes:
-        yield from validate_choice(mode, f"{path}.accessModes", ACCESS_MODES)
-    if "ReadWriteOncePod" in modes and any(mode != "ReadWriteOncePod" and mode in ACCESS_MODES for mode in modes):
-        yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
+    yield from validate_access_modes(modes, f"{path}.accessModes")
     size = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     if size is None:
         yield required(f"{path}.resources[storage]")

@@ -25,7 +25,6 @@ _SECRETS = (
     "nodePublishSecretRef",
     "nodeExpandSecretRef",
 )
-_MAX_PORTAL = 64
 
 
 def validate_volume_source(spec: Document, path: str, name: str) -> Iterator[Cause]:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.fields import validate_choice, validate_given, validate_optional_choice
+from pilotage.server.strategies.checks.fields import validate_given, validate_optional_choice
 from pilotage.server.strategies.checks.quantities import quantity, validate_positive_quantity
 from pilotage.server.strategies.checks.texts import validate_optional_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
-from pilotage.server.strategies.volumes.claims import ACCESS_MODES, VOLUME_MODES
+from pilotage.server.strategies.volumes.claims import VOLUME_MODES, validate_access_modes
 from pilotage.server.strategies.volumes.sources import validate_volume_source
 
 _RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
@@ -64,10 +64,7 @@ def _validate_access_modes(spec: Document, path: str) -> Iterator[Cause]:
     modes = spec.get("accessModes") or []
     if not modes:
         yield required(f"{path}.accessModes")
-    for mode in modes:
-        yield from validate_choice(mode, f"{path}.accessModes", ACCESS_MODES)
-    if "ReadWriteOncePod" in modes and any(mode != "ReadWriteOncePod" and mode in ACCESS_MODES for mode in modes):
-        yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
+    yield from validate_access_modes(modes, f"{path}.accessModes")
 
 
 def _validate_capacity(capacity: Document, path: str) -> Iterator[Cause]:

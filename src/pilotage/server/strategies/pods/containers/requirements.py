@@ -18,12 +18,7 @@ from pilotage.server.strategies.checks.resourcenames import (
     validate_resource_name,
 )
 from pilotage.server.strategies.checks.texts import validate_optional_text
-from pilotage.server.strategies.pods.containers.resources import (
-    Amounts,
-    amounts,
-    of_pods,
-    total,
-)
+from pilotage.server.strategies.pods.containers.resources import Amounts, amounts, of_pods, total
 
 NameCheck = Callable[[str, str], Iterator[Cause]]
 _POD = ("cpu", HUGE_PAGES, "memory")

@@ -15,7 +15,7 @@ from pilotage.meta.scalars import times
 from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
 from pilotage.rest.request import User
 from pilotage.rest.users import user_info
-from pilotage.server.strategies import der, pem
+from pilotage.server.strategies.certificates import der, pem
 from pilotage.server.strategies.checks.fields import validate_choice, validate_required_choice
 from pilotage.server.strategies.checks.items import validate_each, validate_unique
 from pilotage.server.strategies.strategy import Strategy, copy_field

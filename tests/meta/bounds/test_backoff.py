@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from pilotage.meta.backoff import backoff, spread
+from pilotage.meta.bounds.backoff import backoff, spread
 
 
 def test_each_wait_is_longer_until_the_longest() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.meta.tokenbucket import TokenBucket
+from pilotage.meta.bounds.tokenbucket import TokenBucket, TokenBuckets
 
 
 @given(st.integers(1, 100), st.integers(1, 100), st.lists(st.floats(0, 10), max_size=100))
@@ -91,3 +91,17 @@ def test_a_large_call_takes_the_turns_of_several() -> None:
     bucket = TokenBucket(10.0, 2, now=0.0)
     assert bucket.take(0.0, max_wait=1.0, number=4) == pytest.approx(0.2)
     assert bucket.take(0.0, max_wait=1.0) == pytest.approx(0.3)
+
+
+def test_one_keys_greed_is_not_anothers_loss() -> None:
+    rates = TokenBuckets(1, 2)
+    assert [rates.try_take("a", 0) for _ in range(3)] == [True, True, False]
+    assert rates.try_take("b", 0)
+
+
+def test_keys_are_forgotten_when_there_are_too_many() -> None:
+    rates = TokenBuckets(1, 1, keys=2)
+    for key in ("a", "b", "c"):
+        assert rates.try_take(key, 0)
+    assert rates.try_take("a", 0)
+    assert not rates.try_take("c", 0)

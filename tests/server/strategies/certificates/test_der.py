@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pilotage.server.strategies.der import sequences_problem
+from pilotage.server.strategies.certificates.der import sequences_problem
 
 NAMES = ("certificateRequest", "tbsCertificateRequest")
 

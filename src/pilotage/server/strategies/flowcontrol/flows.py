@@ -9,12 +9,13 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
+from pilotage.meta.paths import mapping
 from pilotage.meta.validation.names import RULES, dns_1123_label
-from pilotage.server.strategies import mandatoryflows
 from pilotage.server.strategies.checks.fields import validate_needed
 from pilotage.server.strategies.checks.numbers import validate_in_range
 from pilotage.server.strategies.checks.texts import validate_text
-from pilotage.server.strategies.strategy import Strategy, default_empty, mapping
+from pilotage.server.strategies.flowcontrol import mandatory
+from pilotage.server.strategies.strategy import Strategy, default_empty
 
 _MAX_PRECEDENCE = 10000
 _MAX_QUEUES = 10_000_000
@@ -35,7 +36,7 @@ class FlowSchemaStrategy(Strategy):
 
     def validate(self, document: Document) -> list[Cause]:
         spec, name = mapping(document.get("spec")), document["metadata"].get("name", "")
-        return [*_validate_schema(spec, name), *mandatoryflows.schema_causes(name, spec)]
+        return [*_validate_schema(spec, name), *mandatory.schema_causes(name, spec)]
 
     def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         return _validate_conditions(document)
@@ -66,7 +67,7 @@ class PriorityLevelStrategy(Strategy):
 
     def validate(self, document: Document) -> list[Cause]:
         spec, name = mapping(document.get("spec")), document["metadata"].get("name", "")
-        return [*_validate_level(spec, name), *mandatoryflows.level_causes(name, spec)]
+        return [*_validate_level(spec, name), *mandatory.level_causes(name, spec)]
 
     def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         return _validate_conditions(document)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.server.strategies import pem
+from pilotage.server.strategies.certificates import pem
 
 PLAIN = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n(.*?)-----END \1-----", re.DOTALL)
 """The definition of a block, as a regular expression that takes quadratic time."""

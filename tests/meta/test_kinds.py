@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pilotage.meta.mapping.versions import version_priority
+from pilotage.meta.kinds import version_priority
 
 
 def test_stable_goes_before_beta_before_alpha_before_others() -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from pilotage.meta.documents import Document
 from pilotage.rest.request import User
-from pilotage.server.strategies.certificates import CertificateSigningRequestStrategy
+from pilotage.server.strategies.certificates.requests import CertificateSigningRequestStrategy
 
-from .writes import created, fields, status_written, updated
+from ..writes import created, fields, status_written, updated
 
 STRATEGY = CertificateSigningRequestStrategy(name_form="path", subresources=("status", "approval"))
 

@@ -7,7 +7,7 @@ import pytest
 
 from pilotage.meta.documents import Document
 from pilotage.server import bootstrap
-from pilotage.server.strategies.flowcontrol import FlowSchemaStrategy, PriorityLevelStrategy
+from pilotage.server.strategies.flowcontrol.flows import FlowSchemaStrategy, PriorityLevelStrategy
 
 ROWS = json.loads((Path(bootstrap.__file__).parent / "data" / "cluster.json").read_text())
 STRATEGIES = {"FlowSchema": FlowSchemaStrategy(), "PriorityLevelConfiguration": PriorityLevelStrategy()}

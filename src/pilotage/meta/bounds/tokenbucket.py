@@ -1,4 +1,4 @@
-"""The token bucket of rate limits: an average rate per second, and a burst after a pause. Time is passed in.
+"""Token buckets for rate limits: an average rate per second, and a burst after a pause. Time is passed in.
 
 `grpc.http2.guard` has a bucket of its own: it counts every frame, and must not read the clock for that.
 """
@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
+
+from pilotage.meta.bounds.recent import Recent
 
 
 class TokenBucket:
@@ -53,3 +56,17 @@ class TokenBucket:
         # A wall clock may be set back. That gains nothing, and time is counted from the new reading.
         self._tokens = min(self._tokens + max(0.0, now - self._at) * self._rate, self._burst)
         self._at = now
+
+
+class TokenBuckets:
+    """A bucket for each key. Those of the least recent keys are forgotten."""
+
+    def __init__(self, rate: float, burst: float, keys: int = 1024) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._buckets: Recent[Hashable, TokenBucket] = Recent(keys)
+
+    def try_take(self, key: Hashable, now: float) -> bool:
+        """Take one token of a key if there is one."""
+        bucket = self._buckets[key] = self._buckets.get(key) or TokenBucket(self._rate, self._burst, now)
+        return bucket.try_take(now)

@@ -1,0 +1,1 @@
+"""CertificateSigningRequests, and the certificates in them."""

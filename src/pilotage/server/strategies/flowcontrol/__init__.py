@@ -1,0 +1,1 @@
+"""FlowSchemas and PriorityLevelConfigurations, and those that every server has."""
