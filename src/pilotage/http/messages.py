@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Protocol
 
+from pilotage.meta.values import Value
+
 _SECRET_NAMES = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie", "sec-websocket-protocol"))
 
 
@@ -70,27 +72,29 @@ class Peer:
     """The verified client certificate, as `ssl.SSLObject.getpeercert` returns it; None without one."""
 
 
-@dataclass(frozen=True, slots=True)
-class HTTPRequest:
+class HTTPRequest(Value, frozen=True):
     """A request with its complete body. `target` is the raw path and query, not decoded."""
+
+    __unshown__ = frozenset({"body"})
 
     method: str
     target: str
-    headers: Headers = field(default_factory=Headers)
-    body: bytes = field(default=b"", repr=False)
-    peer: Peer = field(default_factory=Peer)
+    headers: Headers = Headers()
+    body: bytes = b""
+    peer: Peer = Peer()
     too_large: bool = False
     """The body is larger than the limit of the server; it was not read, and `body` is empty. Only a handler that is
     served with `answers_too_large` gets such a request."""
 
 
-@dataclass(frozen=True, slots=True)
-class HTTPResponse:
+class HTTPResponse(Value, frozen=True):
     """A response with its complete body. The server adds the headers that frame it; a handler must not."""
+
+    __unshown__ = frozenset({"body"})
 
     status: int
     headers: Sequence[tuple[str, str]] = ()
-    body: bytes = field(default=b"", repr=False)
+    body: bytes = b""
 
 
 class Upgraded(Protocol):
@@ -122,13 +126,14 @@ class StreamingResponse:
     """With status 101: the connection has another protocol from here on, and `chunks` are written as they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientResponse:
+class ClientResponse(Value, frozen=True):
     """A response with its complete body, as the client received it."""
 
+    __unshown__ = frozenset({"body"})
+
     status: int
-    headers: Headers = field(default_factory=Headers)
-    body: bytes = field(default=b"", repr=False)
+    headers: Headers = Headers()
+    body: bytes = b""
 
 
 Authenticate = Callable[[Headers, Peer], bool]

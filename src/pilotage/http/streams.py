@@ -113,16 +113,17 @@ _MANY = 4096  # tiny pieces are joined from time to time: their overhead would b
 
 async def read_whole(connection: ClientConnection, max_bytes: int, what: str) -> bytes:
     """Read a complete body. Raises DecodeError above `max_bytes`."""
-    pieces = await connection.read()
-    if connection.complete and len(pieces) == 1 and len(pieces[0]) <= max_bytes:
-        return pieces[0]
-    body = bytearray()
-    while pieces:
-        for piece in pieces:
-            body += piece
-        if len(body) > max_bytes:
+    body: list[bytes] = []
+    size = 0
+    while pieces := await connection.read():
+        size += sum(map(len, pieces))
+        if size > max_bytes:
             raise DecodeError(
                 f"{what}: the response is larger than {max_bytes} bytes; request it in smaller parts (limit)"
             )
-        pieces = await connection.read()
-    return bytes(body)
+        body += pieces
+        if len(body) > _MANY:
+            body = [b"".join(body)]
+        elif connection.complete:
+            break
+    return body[0] if len(body) == 1 else b"".join(body)

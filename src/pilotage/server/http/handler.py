@@ -171,8 +171,8 @@ class HTTPHandler:
                 raise NotFound(routes.NO_PAGE)
             method = "HEAD" if incoming.method == "HEAD" else "GET"
             if route in _STORAGE_CHECKS:
-                return await self._health["/readyz"](replace(incoming, method=method, target="/readyz/etcd"))
-            return await health(replace(incoming, method=method))
+                return await self._health["/readyz"](structs.replace(incoming, method=method, target="/readyz/etcd"))
+            return await health(structs.replace(incoming, method=method))
         if attributes.path == "/metrics":
             await self._authorizer.check(attributes)
             return await self._metrics.page()
@@ -205,7 +205,8 @@ class HTTPHandler:
     ) -> http.HTTPResponse | http.StreamingResponse:
         """The answer to a request for a resource."""
         asked = format_of(incoming.headers, incoming.target, info, request)
-        request = structs.replace(request, form=_registry_form(asked, request))
+        if (form := _registry_form(asked, request)) is not request.form:
+            request = structs.replace(request, form=form)
         info = _printed(asked, info, request)
         renderer = Renderer(asked, info, request, self._registry.context.clock)
         if request.verb is Verb.WATCH:
@@ -213,7 +214,7 @@ class HTTPHandler:
         if request.verb in (Verb.LIST, Verb.DELETE_COLLECTION):
             check_shape(asked, info, collection=True)
             page = await self._registry.list(request, info)
-            body = await offload(sum(map(len, page.items)), renderer.page, page)
+            body = await offload(renderer.effort(*page.items), renderer.page, page)
             if audit is not None and audit.level is Level.REQUEST_RESPONSE:
                 shown = body if asked.media == JSON else renderer.plain().page(page)
                 await offload(len(shown), note_object, audit, shown, 200)
@@ -222,7 +223,7 @@ class HTTPHandler:
         if result.code == 204:
             return http.HTTPResponse(204, [], b"")
         check_shape(asked, info, collection=False)
-        body = await offload(len(result.body), renderer.object, result.body)
+        body = await offload(renderer.effort(result.body), renderer.object, result.body)
         if audit is not None:
             shown = body if asked.media == JSON else renderer.plain().object(result.body)
             await offload(len(shown), note_object, audit, shown, result.code)
