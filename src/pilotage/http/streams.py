@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
+from io import BytesIO
 
 from pilotage.errors import DecodeError
 from pilotage.http.exchange import ClientConnection
@@ -113,17 +114,15 @@ _MANY = 4096  # tiny pieces are joined from time to time: their overhead would b
 
 async def read_whole(connection: ClientConnection, max_bytes: int, what: str) -> bytes:
     """Read a complete body. Raises DecodeError above `max_bytes`."""
-    body: list[bytes] = []
-    size = 0
-    while pieces := await connection.read():
-        size += sum(map(len, pieces))
-        if size > max_bytes:
+    pieces = await connection.read()
+    if connection.complete and len(pieces) == 1 and len(pieces[0]) <= max_bytes:
+        return pieces[0]
+    body = BytesIO()  # unlike a bytearray, it returns its bytes without a copy
+    while pieces:
+        body.writelines(pieces)
+        if body.tell() > max_bytes:
             raise DecodeError(
                 f"{what}: the response is larger than {max_bytes} bytes; request it in smaller parts (limit)"
             )
-        body += pieces
-        if len(body) > _MANY:
-            body = [b"".join(body)]
-        elif connection.complete:
-            break
-    return body[0] if len(body) == 1 else b"".join(body)
+        pieces = await connection.read()
+    return body.getvalue()
