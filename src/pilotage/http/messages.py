@@ -5,28 +5,30 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pilotage.meta.values import Value
 
+R = TypeVar("R")
 _SECRET_NAMES = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie", "sec-websocket-protocol"))
 
 
 class Headers:
     """An immutable multi-map of header lines in their order; names in lower case."""
 
-    __slots__ = ("_first", "_pairs")
+    __slots__ = ("_derived", "_first", "_pairs")
 
     def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
         self._pairs = tuple((name.lower(), value) for name, value in pairs)
         self._first: dict[str, str] | None = None
+        self._derived: dict[object, Any] | None = None
 
     @classmethod
     def of_lower(cls, pairs: tuple[tuple[str, str], ...]) -> Headers:
         """The same, from pairs whose names are in lower case already."""
         headers = cls.__new__(cls)
         headers._pairs = pairs
-        headers._first = None
+        headers._first = headers._derived = None
         return headers
 
     def get(self, name: str, default: str = "") -> str:
@@ -35,6 +37,16 @@ class Headers:
         if first is None:
             first = self._first = dict(reversed(self._pairs))
         return first.get(name, default)
+
+    def derived(self, function: Callable[[Headers], R]) -> R:
+        """The result of a function of these headers, computed once: most clients send the same ones again and again,
+        and the requests of a connection share them."""
+        if self._derived is None:
+            self._derived = {}
+        if function not in self._derived:
+            self._derived[function] = function(self)
+        found: R = self._derived[function]
+        return found
 
     def all(self, name: str) -> tuple[str, ...]:
         """Every value of `name` (lower case), in order."""

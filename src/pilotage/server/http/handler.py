@@ -253,7 +253,7 @@ class HTTPHandler:
             return attributes_of_path(incoming, ANONYMOUS)
         user = await self._authenticator.user_of(incoming.headers, incoming.peer)
         attributes = attributes_of_path(incoming, user)
-        wanted = impersonated(incoming.headers)
+        wanted = incoming.headers.derived(impersonated)
         if wanted is None:
             return attributes
         acting = await self._impersonation.acting(attributes, wanted)
@@ -289,7 +289,7 @@ def _complete(
 ) -> list[tuple[str, str]]:
     """The headers of an answer, with those that every answer has."""
     audit_id = audit.audit_id if audit is not None else audit_id_of(incoming)
-    cached = () if any(name == "cache-control" for name, _ in headers) else (_NO_CACHE,)
+    cached = () if "cache-control" in [name for name, _ in headers] else (_NO_CACHE,)
     return [("audit-id", audit_id), *cached, *headers, *flow]
 
 

@@ -51,6 +51,7 @@ class Renderer:
 
     def __init__(self, asked: ResponseFormat, info: ResourceInfo, request: APIRequest, clock: Clock) -> None:
         self._asked = asked
+        self._copies = asked.media == JSON and not asked.pretty
         self._info = info
         self._request = request
         self._clock = clock
@@ -68,9 +69,8 @@ class Renderer:
 
     def effort(self, *data: Bytes) -> int:
         """The size of data for `offload`."""
-        size, asked = sum(map(len, data)), self._asked
-        copied = asked.media == JSON and asked.form is Form.OBJECT and not asked.pretty
-        return size // _COPIED if copied else size
+        size = sum(map(len, data))
+        return size // _COPIED if self._copies and self._asked.form is Form.OBJECT else size
 
     def plain(self) -> Renderer:
         """A renderer that writes the same in JSON."""
@@ -156,6 +156,6 @@ class Renderer:
         return data if self._asked.version == "v1" else data.replace(_PARTIAL + b"v1", _PARTIAL + b"v1beta1", 1)
 
     def _written(self, *parts: bytes) -> bytes:
-        if self._asked.media == JSON and not self._asked.pretty:
+        if self._copies:
             return b"".join((*parts, b"\n"))  # a list is large: it is copied only once
         return write(b"".join(parts), self._asked.media, pretty=self._asked.pretty)
