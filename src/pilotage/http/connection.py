@@ -186,7 +186,8 @@ class ServerConnection(asyncio.Protocol):
         """Pass the next request to the task if it is complete; else set the deadline for the rest."""
         try:
             raw = self._reader.take()
-            self._recognize(self._reader.head if raw is None else raw.head, whole=raw is not None)
+            if self._unauthenticated:
+                self._recognize(self._reader.head if raw is None else raw.head, whole=raw is not None)
             self._count(self._reader.held if raw is None else len(raw.body))
         except BodyTooLarge as refusal:
             if not self._shared.answers_too_large:
@@ -226,7 +227,7 @@ class ServerConnection(asyncio.Protocol):
 
     def _recognize(self, head: RequestHead | None, *, whole: bool) -> None:
         """Mark the connection as authenticated; without `authenticate`, after its first complete request."""
-        if not self._unauthenticated or head is None:
+        if head is None:
             return
         authenticate = self._shared.authenticate
         if whole if authenticate is None else authenticate(head.fields.headers, self._peer):
@@ -236,6 +237,8 @@ class ServerConnection(asyncio.Protocol):
 
     def _count(self, held: int) -> None:
         """Account for the body in memory in the budget of all connections."""
+        if held == self._held:
+            return
         shared, limits = self._shared, self._shared.limits
         grown = held - self._held
         if self._unauthenticated and shared.authenticate is not None:

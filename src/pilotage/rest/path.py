@@ -225,7 +225,7 @@ def parse_parts(method: str, target: str, headers: Mapping[str, str], body: byte
 
 def without_watch(path: str) -> str:
     """The path without the `watch` of the old form `/api/v1/watch/…`; any other path is returned unchanged."""
-    old = _WATCH_PATH.fullmatch(path)
+    old = _WATCH_PATH.fullmatch(path) if "/watch/" in path else None
     return old[1] + old[2] if old else path
 
 

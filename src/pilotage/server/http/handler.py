@@ -123,11 +123,11 @@ class HTTPHandler:
         flow: list[tuple[str, str]] = []
         try:
             # Health is answered even if the storage cannot be reached.
-            is_health = self._health_of(incoming) is not None
+            health = self._health_of(incoming)
             seconds = requested_seconds(incoming)
-            async with StorageRequest() if is_health else self._registry.context.request(seconds):
+            async with self._registry.context.request(seconds) if health is None else StorageRequest():
                 try:
-                    answer = await self._answer(incoming, flow, audit, seconds)
+                    answer = await self._answer(incoming, health, flow, audit, seconds)
                 except NotFound as error:
                     if error.status.details is not None or not await self._is_remote(incoming):
                         raise
@@ -157,14 +157,19 @@ class HTTPHandler:
         return self._health.get("/" + incoming.target.partition("?")[0].lstrip("/").partition("/")[0])
 
     async def _answer(
-        self, incoming: http.HTTPRequest, flow: list[tuple[str, str]], audit: Audit | None, seconds: float | None
+        self,
+        incoming: http.HTTPRequest,
+        health: HealthHandler | None,
+        flow: list[tuple[str, str]],
+        audit: Audit | None,
+        seconds: float | None,
     ) -> http.HTTPResponse | http.StreamingResponse:
         """The answer; the headers about its flow schema go into `flow` as soon as they are known."""
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
         attributes = await self._attributes(incoming, route)
         if attributes.subresource not in LONG_RUNNING:
             flow += await self._flows.headers(attributes)
-        if health := self._health_of(incoming):
+        if health is not None:
             if attributes.path not in OPEN or incoming.method != "GET":
                 await self._authorizer.check(attributes)
             if attributes.path == f"{route}/":
