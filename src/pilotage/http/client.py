@@ -17,6 +17,7 @@ from pilotage.http.limits import HTTPLimits, Timeouts
 from pilotage.http.messages import ClientResponse
 from pilotage.http.pool import Pool
 from pilotage.http.streams import Stream, read_whole
+from pilotage.meta.values import Value
 
 HeaderPairs = Sequence[tuple[str, str]]
 
@@ -182,9 +183,10 @@ class HTTPClient:
             return await read_whole(connection, limit, str(call))
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Value, frozen=True):
     """An encoded request."""
+
+    __unshown__ = frozenset({"data"})
 
     method: str
     target: str

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
@@ -113,7 +113,10 @@ def path_of(request: APIRequest) -> str:
         parts.append(request.name)
     if request.subresource:
         parts.append(request.subresource)
-    return "/" + "/".join(quote(part, safe="") for part in parts)
+    return "/" + "/".join(map(_quoted, parts))
+
+
+_quoted = lru_cache(maxsize=1024)(partial(quote, safe=""))
 
 
 def _query(request: APIRequest) -> list[tuple[str, str]]:
