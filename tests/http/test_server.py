@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, suppress
 
 import pytest
 
+from pilotage.http.connection import ServerConnection
 from pilotage.http.dates import DateLine
 from pilotage.http.limits import HTTPLimits
 from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
@@ -307,6 +308,35 @@ async def test_a_stream_is_open_before_its_first_chunk_and_ends_cleanly() -> Non
         expected = b"3\r\none\r\n5\r\nthree\r\n0\r\n\r\n"
         assert await client.reader.readexactly(len(expected)) == expected
         assert (await client.reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+async def test_chunks_that_are_ready_together_are_written_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bytes] = []
+    write = ServerConnection._write
+
+    def record(connection: ServerConnection, data: bytes) -> None:
+        written.append(data)
+        write(connection, data)
+
+    monkeypatch.setattr(ServerConnection, "_write", record)
+    go = asyncio.Event()
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(3):
+            yield b"x"
+        await go.wait()
+        yield b"y"
+        yield b"z"
+
+    async def handler(request: HTTPRequest) -> StreamingResponse:
+        return StreamingResponse(200, (), chunks())
+
+    async with serve(handler) as server, raw.connect(server.port) as client:
+        client.send(GET % b"")
+        await client.reader.readuntil(b"x\r\n" + b"1\r\nx\r\n" * 2)
+        go.set()
+        await client.reader.readuntil(b"0\r\n\r\n")
+    assert written[1:] == [b"1\r\nx\r\n" * 3, b"1\r\ny\r\n1\r\nz\r\n", b"0\r\n\r\n"]
 
 
 async def test_the_iterator_of_a_stream_is_closed_when_the_client_goes_away() -> None:

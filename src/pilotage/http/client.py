@@ -17,6 +17,7 @@ from pilotage.http.limits import HTTPLimits, Timeouts
 from pilotage.http.messages import ClientResponse
 from pilotage.http.pool import Pool
 from pilotage.http.streams import Stream, read_whole
+from pilotage.meta.values import Value
 
 HeaderPairs = Sequence[tuple[str, str]]
 
@@ -139,7 +140,7 @@ class HTTPClient:
         check_request_line(method, target)
         length = b"Content-Length: %d\r\n" % len(body) if body or method in _WITH_BODY else b""
         line = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
-        return b"".join((line, self._host_line, header_lines(tuple(headers)), length, b"\r\n", body))
+        return b"".join((line, self._host_line, header_lines(headers), length, b"\r\n", body))
 
     async def _exchange(self, call: _Call) -> tuple[ClientConnection, ResponseHead]:
         """Send on a pooled connection or a new one; retry on a new one if the pooled one was dead and it is safe."""
@@ -182,9 +183,10 @@ class HTTPClient:
             return await read_whole(connection, limit, str(call))
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Value, frozen=True):
     """An encoded request."""
+
+    __unshown__ = frozenset({"data"})
 
     method: str
     target: str

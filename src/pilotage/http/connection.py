@@ -76,6 +76,8 @@ class ServerConnection(asyncio.Protocol):
         self._unsent = 0  # bytes that waited for the client when the last stall window began
         self._held = 0
         self._unauthenticated = True
+        self._ready: list[bytes] = []  # chunks to be written when the task waits
+        self._ready_bytes = 0
         self._streaming = False
         self._endless = False  # the running stream does not end by itself
         self._interrupted = False  # `finish` has cancelled it: the server closes
@@ -184,7 +186,8 @@ class ServerConnection(asyncio.Protocol):
         """Pass the next request to the task if it is complete; else set the deadline for the rest."""
         try:
             raw = self._reader.take()
-            self._recognize(self._reader.head if raw is None else raw.head, whole=raw is not None)
+            if self._unauthenticated:
+                self._recognize(self._reader.head if raw is None else raw.head, whole=raw is not None)
             self._count(self._reader.held if raw is None else len(raw.body))
         except BodyTooLarge as refusal:
             if not self._shared.answers_too_large:
@@ -224,7 +227,7 @@ class ServerConnection(asyncio.Protocol):
 
     def _recognize(self, head: RequestHead | None, *, whole: bool) -> None:
         """Mark the connection as authenticated; without `authenticate`, after its first complete request."""
-        if not self._unauthenticated or head is None:
+        if head is None:
             return
         authenticate = self._shared.authenticate
         if whole if authenticate is None else authenticate(head.fields.headers, self._peer):
@@ -234,6 +237,8 @@ class ServerConnection(asyncio.Protocol):
 
     def _count(self, held: int) -> None:
         """Account for the body in memory in the budget of all connections."""
+        if held == self._held:
+            return
         shared, limits = self._shared, self._shared.limits
         grown = held - self._held
         if self._unauthenticated and shared.authenticate is not None:
@@ -274,8 +279,10 @@ class ServerConnection(asyncio.Protocol):
             begun = True
             if isinstance(response, StreamingResponse):
                 await self._write_stream(response, planned)
+            elif planned.has_body and len(response.body) > _PART:
+                await self._write_parts(planned.head, response.body)
             else:
-                self._write_whole(planned.head, response.body if planned.has_body else b"")
+                self._write(planned.head + response.body if planned.has_body else planned.head)
             if self._drained is not None:
                 await self._drained
         except asyncio.CancelledError:
@@ -293,12 +300,14 @@ class ServerConnection(asyncio.Protocol):
         else:
             self._go_on(planned.keep_alive)
 
-    def _write_whole(self, head: bytes, body: bytes) -> None:
-        if len(body) <= _JOINED:
-            self._write(head + body)
-        else:
-            self._write(head)
-            self._write(body)
+    async def _write_parts(self, head: bytes, body: bytes) -> None:
+        """Write a large body as the client reads it: written at once, it would be in memory several times over."""
+        self._write(head)
+        view = memoryview(body)
+        for start in range(0, len(body), _PART):
+            if self._drained is not None:
+                await self._drained
+            self._write(view[start : start + _PART])
 
     async def _write_stream(self, response: StreamingResponse, planned: ResponsePlan) -> None:
         chunks = response.chunks
@@ -353,19 +362,37 @@ class ServerConnection(asyncio.Protocol):
             self._end_chunks(chunked)
             return
         turn = 0
-        async for data in chunks:
-            if data:
-                self._write(chunk_bytes(data) if chunked else data)
-                turn += 1
-            if self._drained is not None:
-                await self._drained
-            elif turn >= _TURN:
-                # Chunks that never wait must not starve other tasks, nor hide that the client has disconnected.
-                turn = 0
-                await asyncio.sleep(0)
+        try:
+            async for data in chunks:
+                if data:
+                    self._write_soon(chunk_bytes(data) if chunked else data)
+                    turn += 1
+                if self._drained is not None:
+                    await self._drained
+                elif turn >= _TURN:
+                    # Chunks that never wait must not starve other tasks, nor hide that the client has disconnected.
+                    turn = 0
+                    await asyncio.sleep(0)
+        finally:
+            self._write_ready()
         self._write_last(chunked)
 
-    def _write(self, data: bytes) -> None:
+    def _write_soon(self, data: bytes) -> None:
+        """Write when this task waits, with all that is ready by then: one system call, and not one for each event."""
+        if not self._ready:
+            self._loop.call_soon(self._write_ready)
+        self._ready.append(data)
+        self._ready_bytes += len(data)
+        if self._ready_bytes > _PART:
+            self._write_ready()
+
+    def _write_ready(self) -> None:
+        if self._ready:
+            self._write(b"".join(self._ready))
+            self._ready.clear()
+            self._ready_bytes = 0
+
+    def _write(self, data: bytes | memoryview) -> None:
         if self._transport is not None:
             self._transport.write(data)
 
@@ -447,7 +474,7 @@ class ServerConnection(asyncio.Protocol):
 
 
 _TURN = 32
-_JOINED = 64 * 1024  # a smaller body is sent with its head, in one system call
+_PART = 64 * 1024  # bytes of a body that are written at once; a smaller body with its head, in one system call
 
 
 def _peer(transport: asyncio.Transport) -> Peer:

@@ -7,7 +7,7 @@ The block up to the empty line is matched as a whole, then split into lines, for
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -101,19 +101,21 @@ def parse_response_head(block: str, method: str, limits: HTTPLimits) -> Response
     return ResponseHead(status, Headers.of_lower(pairs), length, not close)
 
 
-@lru_cache(maxsize=256)
-def header_lines(headers: tuple[tuple[str, str], ...]) -> bytes:
+def header_lines(headers: Iterable[tuple[str, str]]) -> bytes:
     """The bytes of header lines. Raises ValueError for what would break the message or contradict its framing."""
-    lines = []
-    for name, value in headers:
-        if _NAME.fullmatch(name) is None:
-            raise ValueError(f"not a valid header: the name {name[:60]!r} has a character that a name cannot have")
-        if not is_header_value(value):  # the value is not in the error: it may be a token
-            raise ValueError(f"not a valid header: the value of {name} has {_UNSENDABLE}")
-        if name.lower() in _FRAMING_NAMES:
-            raise ValueError(f"the header {name} must not be set: it frames the message, and is set by the sender")
-        lines.append(f"{name}: {value}\r\n")
-    return "".join(lines).encode()
+    return b"".join([_header_line(name, value) for name, value in headers])
+
+
+@lru_cache(maxsize=512)
+def _header_line(name: str, value: str) -> bytes:
+    # Each line is kept by itself: most are the same in every message, and some, as `audit-id`, in none.
+    if _NAME.fullmatch(name) is None:
+        raise ValueError(f"not a valid header: the name {name[:60]!r} has a character that a name cannot have")
+    if not is_header_value(value):  # the value is not in the error: it may be a token
+        raise ValueError(f"not a valid header: the value of {name} has {_UNSENDABLE}")
+    if name.lower() in _FRAMING_NAMES:
+        raise ValueError(f"the header {name} must not be set: it frames the message, and is set by the sender")
+    return f"{name}: {value}\r\n".encode()
 
 
 def is_header_value(text: str) -> bool:

@@ -78,8 +78,9 @@ class HTTPLimits:
     response_bytes: int = 256 * MEBIBYTE
     """Client: the body of a response that is read completely. Request large lists in pages."""
 
-    pool_connections: int = 32
-    """Client: idle connections; above it the longest idle one is closed."""
+    pool_connections: int = 64
+    """Client: idle connections; above it the longest idle one is closed, and the next burst of requests pays for a TLS
+    handshake."""
 
     concurrent_requests: int = 128
     """Client: concurrent requests; further ones wait. Streams do not count, because they are open for long."""

@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from pilotage.meta.values import Value
+
+R = TypeVar("R")
 _SECRET_NAMES = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie", "sec-websocket-protocol"))
 
 
 class Headers:
     """An immutable multi-map of header lines in their order; names in lower case."""
 
-    __slots__ = ("_first", "_pairs")
+    __slots__ = ("_derived", "_first", "_pairs")
 
     def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
         self._pairs = tuple((name.lower(), value) for name, value in pairs)
         self._first: dict[str, str] | None = None
+        self._derived: dict[object, Any] | None = None
 
     @classmethod
     def of_lower(cls, pairs: tuple[tuple[str, str], ...]) -> Headers:
         """The same, from pairs whose names are in lower case already."""
         headers = cls.__new__(cls)
         headers._pairs = pairs
-        headers._first = None
+        headers._first = headers._derived = None
         return headers
 
     def get(self, name: str, default: str = "") -> str:
@@ -33,6 +37,16 @@ class Headers:
         if first is None:
             first = self._first = dict(reversed(self._pairs))
         return first.get(name, default)
+
+    def derived(self, function: Callable[[Headers], R]) -> R:
+        """The result of a function of these headers, computed once: most clients send the same ones again and again,
+        and the requests of a connection share them."""
+        if self._derived is None:
+            self._derived = {}
+        if function not in self._derived:
+            self._derived[function] = function(self)
+        found: R = self._derived[function]
+        return found
 
     def all(self, name: str) -> tuple[str, ...]:
         """Every value of `name` (lower case), in order."""
@@ -70,27 +84,29 @@ class Peer:
     """The verified client certificate, as `ssl.SSLObject.getpeercert` returns it; None without one."""
 
 
-@dataclass(frozen=True, slots=True)
-class HTTPRequest:
+class HTTPRequest(Value, frozen=True):
     """A request with its complete body. `target` is the raw path and query, not decoded."""
+
+    __unshown__ = frozenset({"body"})
 
     method: str
     target: str
-    headers: Headers = field(default_factory=Headers)
-    body: bytes = field(default=b"", repr=False)
-    peer: Peer = field(default_factory=Peer)
+    headers: Headers = Headers()
+    body: bytes = b""
+    peer: Peer = Peer()
     too_large: bool = False
     """The body is larger than the limit of the server; it was not read, and `body` is empty. Only a handler that is
     served with `answers_too_large` gets such a request."""
 
 
-@dataclass(frozen=True, slots=True)
-class HTTPResponse:
+class HTTPResponse(Value, frozen=True):
     """A response with its complete body. The server adds the headers that frame it; a handler must not."""
+
+    __unshown__ = frozenset({"body"})
 
     status: int
     headers: Sequence[tuple[str, str]] = ()
-    body: bytes = field(default=b"", repr=False)
+    body: bytes = b""
 
 
 class Upgraded(Protocol):
@@ -122,13 +138,14 @@ class StreamingResponse:
     """With status 101: the connection has another protocol from here on, and `chunks` are written as they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientResponse:
+class ClientResponse(Value, frozen=True):
     """A response with its complete body, as the client received it."""
 
+    __unshown__ = frozenset({"body"})
+
     status: int
-    headers: Headers = field(default_factory=Headers)
-    body: bytes = field(default=b"", repr=False)
+    headers: Headers = Headers()
+    body: bytes = b""
 
 
 Authenticate = Callable[[Headers, Peer], bool]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilotage.http.heads import Refusal, RequestHead, header_lines, status_line
 from pilotage.http.messages import HTTPResponse, StreamingResponse, reason_phrase
+from pilotage.meta.values import Value
 
 LAST_CHUNK = b"0\r\n\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class ResponsePlan:
+class ResponsePlan(Value, frozen=True):
     """How a response is written: decided before the first byte."""
 
     head: bytes
@@ -43,7 +41,7 @@ def plan(
         connection = b"Connection: close\r\n"
     else:
         connection = b"" if request.fields.modern else b"Connection: keep-alive\r\n"
-    lines = header_lines(tuple(response.headers))
+    lines = header_lines(response.headers)
     head = b"".join((status_line(response.status), lines, framing, connection, date_line, b"\r\n"))
     return ResponsePlan(head, not bodiless and request.method != "HEAD", chunked, keep_alive)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
+from io import BytesIO
 
 from pilotage.errors import DecodeError
 from pilotage.http.exchange import ClientConnection
@@ -116,13 +117,12 @@ async def read_whole(connection: ClientConnection, max_bytes: int, what: str) ->
     pieces = await connection.read()
     if connection.complete and len(pieces) == 1 and len(pieces[0]) <= max_bytes:
         return pieces[0]
-    body = bytearray()
+    body = BytesIO()  # unlike a bytearray, it returns its bytes without a copy
     while pieces:
-        for piece in pieces:
-            body += piece
-        if len(body) > max_bytes:
+        body.writelines(pieces)
+        if body.tell() > max_bytes:
             raise DecodeError(
                 f"{what}: the response is larger than {max_bytes} bytes; request it in smaller parts (limit)"
             )
         pieces = await connection.read()
-    return bytes(body)
+    return body.getvalue()

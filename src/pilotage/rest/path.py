@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
@@ -27,6 +28,7 @@ from pilotage.rest.request import (
     DeleteOptions,
     Form,
     ListOptions,
+    User,
     Verb,
     WriteOptions,
     no_method,
@@ -54,6 +56,7 @@ _CONNECTIONS = ("attach", "exec", "log", "portforward")
 _NO_DELETE_OPTIONS = {"kind": "DeleteOptions", "apiVersion": "v1"}
 _DELETE_OPTIONS = GroupVersionKind("", "v1", "DeleteOptions")
 _READS = (Verb.GET, Verb.LIST, Verb.WATCH, Verb.DELETE_COLLECTION)
+_NO_USER, _NO_WRITE, _NO_DELETE = User(), WriteOptions(), DeleteOptions()
 _WRITES = (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
 
 
@@ -103,7 +106,10 @@ def path_of(request: APIRequest) -> str:
         parts.append(request.name)
     if request.subresource:
         parts.append(request.subresource)
-    return "/" + "/".join(quote(part, safe="") for part in parts)
+    return "/" + "/".join(map(_quoted, parts))
+
+
+_quoted = lru_cache(maxsize=1024)(partial(quote, safe=""))
 
 
 def _query(request: APIRequest) -> list[tuple[str, str]]:
@@ -174,17 +180,21 @@ def delete_body(options: DeleteOptions) -> bytes:
 
 def parse(http: EncodedRequest) -> APIRequest:
     """The request value of an HTTP request. Raises ApiError if there is none."""
-    path, _, text = http.target.partition("?")
-    headers = {name.lower(): value for name, value in http.headers}
+    return parse_parts(http.method, http.target, {name.lower(): value for name, value in http.headers}, http.body)
+
+
+def parse_parts(method: str, target: str, headers: Mapping[str, str], body: bytes, user: User = _NO_USER) -> APIRequest:
+    """The same for the parts of an HTTP request of a user; the names of its headers are in lower case."""
+    path, _, text = target.partition("?")
     query = queries.parse(text)
     resource, namespace, name, subresource = split(listed := without_watch(path))
     if listed != path:
-        query = _watch_query(name, subresource, query, http.method)
+        query = _watch_query(name, subresource, query, method)
         name = ""
     if name in _NO_NAMES:
         raise BadRequest(f"Name parameter invalid: \"{name}\": may not be '{name}'")
-    watch = queries.boolean(query, "watch") and http.method in ("GET", "HEAD") and not name
-    verb = _verb(http.method, name, watch)
+    watch = queries.boolean(query, "watch") and method in ("GET", "HEAD") and not name
+    verb = _verb(method, name, watch)
     deleting = verb in (Verb.DELETE, Verb.DELETE_COLLECTION)
     return APIRequest(
         verb=verb,
@@ -194,23 +204,24 @@ def parse(http: EncodedRequest) -> APIRequest:
         subresource=subresource,
         form=requested_form(headers.get("accept", "")) if not deleting else Form.OBJECT,
         options=_options(verb, query, headers),
-        write=_write_options(query, queries.values(text, "dryRun")) if verb in _WRITES else WriteOptions(),
+        write=_write_options(query, queries.values(text, "dryRun")) if verb in _WRITES else _NO_WRITE,
         delete=_delete_options(
-            query, queries.values(text, "dryRun"), http.body, _media(headers.get("content-type", ""), verb)
+            query, queries.values(text, "dryRun"), body, _media(headers.get("content-type", ""), verb)
         )
         if deleting
-        else DeleteOptions(),
-        body=b"" if deleting else http.body,
+        else _NO_DELETE,
+        body=b"" if deleting else body,
         content_type=_media(headers.get("content-type", ""), verb) if verb in _WRITES else "",
         user_agent=headers.get("user-agent", ""),
         parameters=query if subresource in _CONNECTIONS else {},
+        user=user,
         fences=fence.parse_header(headers[fence.HEADER]) if fence.HEADER in headers else (),
     )
 
 
 def without_watch(path: str) -> str:
     """The path without the `watch` of the old form `/api/v1/watch/…`; any other path is returned unchanged."""
-    old = _WATCH_PATH.fullmatch(path)
+    old = _WATCH_PATH.fullmatch(path) if "/watch/" in path else None
     return old[1] + old[2] if old else path
 
 
@@ -229,6 +240,7 @@ def _watch_query(name: str, subresource: str, query: Mapping[str, str], method: 
     return {**query, "watch": "true", "fieldSelector": given}
 
 
+@lru_cache(maxsize=256)
 def split(path: str) -> tuple[GroupVersionResource, str, str, str]:
     """Split a path into resource, namespace, name and all that follows it. Raises NotFound for any other path."""
     text = unquote(path.strip("/"))  # a byte that is not UTF-8 becomes U+FFFD, which no name has

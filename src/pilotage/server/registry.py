@@ -226,13 +226,15 @@ class Registry:
         async with self._watcher.open(info, request) as events:
             yield events
 
-    async def describe(self, request: APIRequest, attributes: AccessAttributes | None = None) -> ResourceInfo:
+    def describe(
+        self, request: APIRequest, attributes: AccessAttributes | None = None
+    ) -> Coroutine[Any, Any, ResourceInfo]:
         """The resource that a request is about. Raises what the request itself would raise for its path.
 
         `attributes` are what is authorized, if that does not follow from the request: a watch of a namespace by its
         path.
         """
-        return await self._resolve(request, attributes)
+        return self._resolve(request, attributes)
 
     async def resources(self) -> Sequence[RESTMapping]:
         """Everything that is served: built-in resources in the order of a kube-apiserver, then others by group."""

@@ -20,6 +20,7 @@ from pilotage.server.decoding.fieldproblems import FieldProblems
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.offload import LARGE
 from pilotage.server.resources import ResourceInfo
+from tests.counting import counted_lines
 
 from ..registries import CONFIG_MAPS, Api, opened
 
@@ -100,6 +101,41 @@ async def test_a_user_may_do_what_a_binding_allows_and_nothing_else() -> None:
             'configmaps is forbidden: User "alice" cannot list resource "configmaps" in API group "" '
             'in the namespace "default"'
         )
+
+
+async def test_a_change_of_a_binding_or_of_its_role_counts_for_the_next_request() -> None:
+    async with opened() as api:
+        ask, target = Asking(api), "/api/v1/namespaces/default/configmaps/x"
+
+        async def codes() -> list[int]:
+            return [(await ask(user, target))[0] for user in ("alice", "bob")]
+
+        assert await codes() == [403, 403]
+        await grant(api, "alice", rule("get", "configmaps"))
+        assert await codes() == [404, 403]
+        await api.update(BINDINGS, binding("alices", "alices", "bob"), "default")
+        assert await codes() == [403, 404]
+        await api.update(ROLES, role("alices", rule("list", "configmaps")), "default")
+        assert await codes() == [403, 403]
+        await api.update(ROLES, role("alices", rule("get", "configmaps")), "default")
+        assert await codes() == [403, 404]
+        await api.delete(BINDINGS, "alices", "default")
+        assert await codes() == [403, 403]
+
+
+async def test_bindings_of_other_users_cost_a_request_little() -> None:
+    async with opened() as api:
+        await grant(api, "alice", rule("get", "configmaps"))
+        ask, target = Asking(api), "/api/v1/namespaces/default/configmaps/x"
+        counts = []
+        for bindings in (0, 50):
+            for number in range(bindings):
+                await api.create(BINDINGS, binding(f"other-{number}", "alices", f"user-{number}"), "default")
+            await ask("alice", target)
+            with counted_lines() as lines:
+                await ask("alice", target)
+            counts.append(lines.count)
+        assert counts[1] < counts[0] + 2 * 50  # the storage lists them
 
 
 async def test_what_is_forbidden_is_named_as_a_cluster_names_it() -> None:

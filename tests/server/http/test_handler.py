@@ -16,6 +16,7 @@ from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.server.http import handler as handlers
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage.sqlite import SqliteStorage
+from tests.counting import counted_lines
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, definition, opened, widget
 
@@ -360,3 +361,21 @@ async def test_a_failure_inside_is_a_500_that_is_logged(caplog: pytest.LogCaptur
         answer = await ask(HTTPHandler(api.registry, "secret"), "/api/v1/configmaps?limit=1")
         assert (answer.status, document(answer)["reason"]) == (500, "InternalError")
         assert "method=GET path=/api/v1/configmaps" in caplog.text
+
+
+async def test_a_get_takes_few_steps_and_an_object_of_a_list_almost_none() -> None:
+    async with opened() as api:
+        handler = HTTPHandler(api.registry, "secret")
+        target = "/api/v1/namespaces/default/configmaps"
+        for number in range(100):
+            await api.create(CONFIG_MAPS, {"metadata": {"name": f"c{number}"}}, "default")
+        headers = Headers([("authorization", "Bearer secret"), ("accept", "application/json")])
+        counts = {}
+        for path in (f"{target}/c0", f"{target}?limit=1", target):
+            request = HTTPRequest("GET", path, headers)  # the requests of a connection share their headers
+            await handler(request)
+            with counted_lines() as lines:
+                await handler(request)
+            counts[path] = lines.count
+        assert counts[f"{target}/c0"] < 400
+        assert counts[target] < counts[f"{target}?limit=1"] + 100 * 20

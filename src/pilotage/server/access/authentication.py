@@ -42,19 +42,21 @@ class Authenticator:
         `http.Authenticate`."""
         if peer.certificate is not None:
             return True
-        token = _bearer_token(headers)
+        token, digest = headers.derived(_credentials)
         if not token:
             return False
         signed = self._service_accounts is not None and self._service_accounts.claims(token) is not None
-        return _digest(token) in self._users or signed
+        return digest in self._users or signed
 
     def has_token(self, headers: Headers) -> bool:
         """Whether a request has a bearer token, valid or not."""
-        return bool(_bearer_token(headers))
+        return bool(headers.derived(_credentials)[0])
 
     async def user_of(self, headers: Headers, peer: Peer) -> User:
         """The user of a request. Raises Unauthorized."""
-        token = _bearer_token(headers)
+        token, digest = headers.derived(_credentials)
+        if (known := self._users.get(digest)) is not None:
+            return known
         if token:
             try:
                 found = await self.user_of_token(token, (ISSUER,))
@@ -79,6 +81,12 @@ class Authenticator:
         if user is not None:
             return (user, [ISSUER]) if ISSUER in audiences else None
         return await self._service_accounts.user_of(token, audiences) if self._service_accounts is not None else None
+
+
+def _credentials(headers: Headers) -> tuple[str, bytes]:
+    """The bearer token of a request, and its digest; empty without a token."""
+    token = _bearer_token(headers)
+    return token, _digest(token) if token else b""
 
 
 def _bearer_token(headers: Headers) -> str:

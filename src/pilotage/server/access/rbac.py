@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from pilotage.errors import Forbidden, StatusDetails
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
+from pilotage.meta.values import Value
 from pilotage.rest.request import APIRequest, User, Verb
 from pilotage.server import records
 from pilotage.server.access.rules import AccessAttributes, allows
@@ -24,8 +25,7 @@ _KINDS = {"Role": "roles", "ClusterRole": "clusterroles"}
 _SELECTED_NAME = re.compile(r"metadata\.name={1,2}([^=,]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Value, frozen=True):
     """Whether a request is allowed, and why."""
 
     allowed: bool
@@ -34,8 +34,7 @@ class Decision:
     """Errors of bindings whose role could not be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Value, frozen=True):
     """A rule that applies to a user, and the binding that it comes from."""
 
     rule: Document
@@ -51,6 +50,9 @@ class Grants:
     """Kind and name of roles that bindings name, but that do not exist."""
 
 
+_ALLOWED = Decision(True)
+
+
 class Authorizer:
     """Decides by the roles and bindings of one tenant, as they are in the storage at this moment."""
 
@@ -58,11 +60,12 @@ class Authorizer:
         self._storage = storage
         self._prefix = f"{prefix}{GROUP}/"
         self._decoded: dict[str, tuple[int, Document]] = {}
+        self._indexes: dict[str, _Bindings] = {}
 
     async def authorize(self, attributes: AccessAttributes) -> Decision:
         """Whether the user may do what the attributes describe."""
         if MASTERS in attributes.user.groups:
-            return Decision(True)
+            return _ALLOWED
         grants = Grants()
         async for grant in self._grants(attributes.user, attributes.namespace, grants):
             if allows(grant.rule, attributes):
@@ -95,20 +98,25 @@ class Authorizer:
         if namespace:
             places.append((f"rolebindings/{namespace}/", namespace))
         for prefix, place in places:
-            snapshot = await self._storage.list(self._prefix + prefix)
-            for entry in snapshot.entries:
-                binding = self._decode(entry)
-                subject = _subject(binding, user, place)
-                if subject is None:
-                    continue
+            for binding in await self._bindings(prefix, place, user):
                 reference = binding["roleRef"]
                 rules = await self.role_rules(reference, place)
                 if rules is None:
                     grants.missing.append((reference.get("kind", ""), reference.get("name", "")))
                     continue
-                described = _described(binding, place, subject)
+                described = _described(binding, place, user)
                 for rule in rules:
                     yield Grant(rule, described)
+
+    async def _bindings(self, prefix: str, namespace: str, user: User) -> list[Document]:
+        """The bindings under a prefix that name a user or one of its groups."""
+        entries = (await self._storage.list(self._prefix + prefix)).entries
+        known = self._indexes.get(prefix)
+        if known is None or known.entries != entries:  # cheap: the storage returns the same entry until it is written
+            if len(self._indexes) > 1000:  # also of namespaces that were deleted
+                self._indexes.clear()
+            known = self._indexes[prefix] = _Bindings(entries, namespace)
+        return known.of(user)
 
     def _decode(self, entry: Entry) -> Document:
         """The object of an entry, decoded once for each version of it."""
@@ -121,25 +129,47 @@ class Authorizer:
         return known[1]
 
 
-def _subject(binding: Document, user: User, namespace: str) -> Document | None:
-    """The first subject of a binding that matches the user."""
-    for subject in binding.get("subjects") or ():
-        match subject.get("kind"):
-            case "User":
-                found = subject.get("name") == user.name
-            case "Group":
-                found = subject.get("name") in user.groups
-            case "ServiceAccount":
-                place = subject.get("namespace") or namespace
-                found = bool(place) and user.name == f"system:serviceaccount:{place}:{subject.get('name')}"
-            case _:
-                found = False
-        if found:
-            return dict(subject)
-    return None
+class _Bindings:
+    """Bindings by the users and groups that they name."""
+
+    def __init__(self, entries: Sequence[Entry], namespace: str) -> None:
+        self.entries = list(entries)
+        self._documents = [records.decode(entry.value) for entry in entries]
+        self._numbers: dict[_Named, list[int]] = {}
+        for number, binding in enumerate(self._documents):
+            for subject in binding.get("subjects") or ():
+                self._numbers.setdefault(_named(subject, namespace), []).append(number)
+
+    def of(self, user: User) -> list[Document]:
+        """The bindings that name a user or one of its groups, in the order of their names."""
+        found = {number for name in _names(user) for number in self._numbers.get(name, ())}
+        return [self._documents[number] for number in sorted(found)]
 
 
-def _described(binding: Document, namespace: str, subject: Document) -> str:
+_Named = tuple[bool, object]
+"""Whether a name is that of a group, and the name; an unknown kind of subject has no name."""
+
+
+def _names(user: User) -> list[_Named]:
+    return [(False, user.name), *((True, group) for group in user.groups)]
+
+
+def _named(subject: Document, namespace: str) -> _Named:
+    """The user or the group that a subject is."""
+    match subject.get("kind"):
+        case "User":
+            return False, subject.get("name")
+        case "Group":
+            return True, subject.get("name")
+        case "ServiceAccount" if place := subject.get("namespace") or namespace:
+            return False, f"system:serviceaccount:{place}:{subject.get('name')}"
+    return False, None
+
+
+def _described(binding: Document, namespace: str, user: User) -> str:
+    """A binding and the first of its subjects that matches a user."""
+    names = _names(user)
+    subject = next(each for each in binding["subjects"] if _named(each, namespace) in names)
     metadata, role = binding["metadata"], binding["roleRef"]
     place = f"/{namespace}" if namespace else ""
     kind = "RoleBinding" if namespace else "ClusterRoleBinding"

@@ -16,6 +16,7 @@ from pilotage.rest.users import AUTHENTICATED, SERVICE_ACCOUNT, implied_groups
 if TYPE_CHECKING:
     from pilotage.http.messages import Headers
 
+_IMPERSONATE = "impersonate-"
 _EXTRA = "impersonate-extra-"
 
 
@@ -36,10 +37,13 @@ class BadImpersonation(BadRequest):
 
 def impersonated(headers: Headers) -> User | None:
     """The user in the impersonation headers of a request; None without them. Raises BadRequest."""
+    given = [pair for pair in headers if pair[0].startswith(_IMPERSONATE)]
+    if not given:
+        return None
     name, uid = headers.get("impersonate-user"), headers.get("impersonate-uid")
-    groups = tuple(headers.all("impersonate-group"))
+    groups = headers.all("impersonate-group")
     extra: dict[str, tuple[str, ...]] = {}
-    for key, value in headers:
+    for key, value in given:
         if key.startswith(_EXTRA):
             field = unquote(key.removeprefix(_EXTRA))
             extra[field] = (*extra.get(field, ()), value)

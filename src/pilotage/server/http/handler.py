@@ -123,11 +123,11 @@ class HTTPHandler:
         flow: list[tuple[str, str]] = []
         try:
             # Health is answered even if the storage cannot be reached.
-            is_health = self._health_of(incoming) is not None
+            health = self._health_of(incoming)
             seconds = requested_seconds(incoming)
-            async with StorageRequest() if is_health else self._registry.context.request(seconds):
+            async with self._registry.context.request(seconds) if health is None else StorageRequest():
                 try:
-                    answer = await self._answer(incoming, flow, audit, seconds)
+                    answer = await self._answer(incoming, health, flow, audit, seconds)
                 except NotFound as error:
                     if error.status.details is not None or not await self._is_remote(incoming):
                         raise
@@ -157,22 +157,27 @@ class HTTPHandler:
         return self._health.get("/" + incoming.target.partition("?")[0].lstrip("/").partition("/")[0])
 
     async def _answer(
-        self, incoming: http.HTTPRequest, flow: list[tuple[str, str]], audit: Audit | None, seconds: float | None
+        self,
+        incoming: http.HTTPRequest,
+        health: HealthHandler | None,
+        flow: list[tuple[str, str]],
+        audit: Audit | None,
+        seconds: float | None,
     ) -> http.HTTPResponse | http.StreamingResponse:
         """The answer; the headers about its flow schema go into `flow` as soon as they are known."""
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
         attributes = await self._attributes(incoming, route)
         if attributes.subresource not in LONG_RUNNING:
             flow += await self._flows.headers(attributes)
-        if health := self._health_of(incoming):
+        if health is not None:
             if attributes.path not in OPEN or incoming.method != "GET":
                 await self._authorizer.check(attributes)
             if attributes.path == f"{route}/":
                 raise NotFound(routes.NO_PAGE)
             method = "HEAD" if incoming.method == "HEAD" else "GET"
             if route in _STORAGE_CHECKS:
-                return await self._health["/readyz"](replace(incoming, method=method, target="/readyz/etcd"))
-            return await health(replace(incoming, method=method))
+                return await self._health["/readyz"](structs.replace(incoming, method=method, target="/readyz/etcd"))
+            return await health(structs.replace(incoming, method=method))
         if attributes.path == "/metrics":
             await self._authorizer.check(attributes)
             return await self._metrics.page()
@@ -205,7 +210,8 @@ class HTTPHandler:
     ) -> http.HTTPResponse | http.StreamingResponse:
         """The answer to a request for a resource."""
         asked = format_of(incoming.headers, incoming.target, info, request)
-        request = structs.replace(request, form=_registry_form(asked, request))
+        if (form := _registry_form(asked, request)) is not request.form:
+            request = structs.replace(request, form=form)
         info = _printed(asked, info, request)
         renderer = Renderer(asked, info, request, self._registry.context.clock)
         if request.verb is Verb.WATCH:
@@ -214,7 +220,7 @@ class HTTPHandler:
             check_shape(asked, info, collection=True)
             page = await self._registry.list(request, info)
             page = structs.replace(page, items=[*page.items])  # made once: their size is needed, and then their bytes
-            body = await offload(sum(map(len, page.items)), renderer.page, page)
+            body = await offload(renderer.effort(*page.items), renderer.page, page)
             if audit is not None and audit.level is Level.REQUEST_RESPONSE:
                 shown = body if asked.media == JSON else renderer.plain().page(page)
                 await offload(len(shown), note_object, audit, shown, 200)
@@ -223,7 +229,7 @@ class HTTPHandler:
         if result.code == 204:
             return http.HTTPResponse(204, [], b"")
         check_shape(asked, info, collection=False)
-        body = await offload(len(result.body), renderer.object, result.body)
+        body = await offload(renderer.effort(result.body), renderer.object, result.body)
         if audit is not None:
             shown = body if asked.media == JSON else renderer.plain().object(result.body)
             await offload(len(shown), note_object, audit, shown, result.code)
@@ -253,7 +259,7 @@ class HTTPHandler:
             return attributes_of_path(incoming, ANONYMOUS)
         user = await self._authenticator.user_of(incoming.headers, incoming.peer)
         attributes = attributes_of_path(incoming, user)
-        wanted = impersonated(incoming.headers)
+        wanted = incoming.headers.derived(impersonated)
         if wanted is None:
             return attributes
         acting = await self._impersonation.acting(attributes, wanted)
@@ -289,7 +295,7 @@ def _complete(
 ) -> list[tuple[str, str]]:
     """The headers of an answer, with those that every answer has."""
     audit_id = audit.audit_id if audit is not None else audit_id_of(incoming)
-    cached = () if any(name == "cache-control" for name, _ in headers) else (_NO_CACHE,)
+    cached = () if "cache-control" in [name for name, _ in headers] else (_NO_CACHE,)
     return [("audit-id", audit_id), *cached, *headers, *flow]
 
 

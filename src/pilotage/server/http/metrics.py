@@ -23,6 +23,8 @@ _VERBS = {
     Verb.DELETE: "DELETE",
     Verb.DELETE_COLLECTION: "DELETECOLLECTION",
 }
+_READ_VERBS = (Verb.GET, Verb.LIST, Verb.WATCH)
+_APPLY = PatchType.APPLY.value
 _SECONDS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
 _LABELS = ("verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component")
 
@@ -41,9 +43,10 @@ class ServerMetrics:
         self._seconds = self._registry.histogram(
             "apiserver_request_duration_seconds", "Response latency in seconds.", _LABELS, buckets=_SECONDS
         )
-        self._in_flight = self._registry.gauge(
+        in_flight = self._registry.gauge(
             "apiserver_current_inflight_requests", "Requests that are served now, by their kind.", ("request_kind",)
         )
+        self._reads, self._writes = in_flight.labels("readOnly"), in_flight.labels("mutating")
         self._objects = self._registry.gauge(
             "apiserver_storage_objects", "Number of stored objects by resource.", ("resource",)
         )
@@ -54,8 +57,7 @@ class ServerMetrics:
         self, request: APIRequest, answer: Awaitable[http.HTTPResponse | http.StreamingResponse]
     ) -> http.HTTPResponse | http.StreamingResponse:
         """Count a request while it is answered."""
-        reads = request.verb in (Verb.GET, Verb.LIST, Verb.WATCH)
-        in_flight = self._in_flight.labels("readOnly" if reads else "mutating")
+        in_flight = self._reads if request.verb in _READ_VERBS else self._writes
         started = time.perf_counter()
         in_flight.inc()
         try:
@@ -70,7 +72,7 @@ class ServerMetrics:
 
     def _observe(self, request: APIRequest, code: int, seconds: float) -> None:
         group, version, resource = request.resource
-        verb = "APPLY" if request.content_type == PatchType.APPLY.value else _VERBS[request.verb]
+        verb = "APPLY" if request.content_type == _APPLY else _VERBS[request.verb]
         scope = "resource" if request.name else "namespace" if request.namespace else "cluster"
         dry_run = "All" if request.write.dry_run or request.delete.dry_run else ""
         subresource = request.subresource.partition("/")[0]

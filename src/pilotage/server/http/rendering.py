@@ -17,6 +17,8 @@ from pilotage.server.resources import ResourceInfo
 from pilotage.server.tables.table import TableWriter
 
 _PARTIAL = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/'
+_COPIED = 64
+"""How much less time a byte takes that is copied than one that is converted."""
 _decode = msgspec.json.Decoder().decode
 
 
@@ -48,6 +50,7 @@ class Renderer:
 
     def __init__(self, asked: ResponseFormat, info: ResourceInfo, request: APIRequest, clock: Clock) -> None:
         self._asked = asked
+        self._copies = asked.media == JSON and not asked.pretty
         self._info = info
         self._request = request
         self._clock = clock
@@ -62,6 +65,11 @@ class Renderer:
     def media(self) -> str:
         """The media type of what is written."""
         return self._asked.media
+
+    def effort(self, *data: Bytes) -> int:
+        """The size of data for `offload`."""
+        size = sum(map(len, data))
+        return size // _COPIED if self._copies and self._asked.form is Form.OBJECT else size
 
     def plain(self) -> Renderer:
         """A renderer that writes the same in JSON."""
@@ -87,10 +95,10 @@ class Renderer:
             if self._info.custom:
                 metadata.setdefault("continue", "")  # an untyped list always has it
         head = msgspec.json.encode({"kind": kind, "apiVersion": api_version, "metadata": metadata})
-        items = b"[%b]" % b",".join(self._item(bytes(item)) for item in page.items)
-        if self._asked.form is Form.METADATA and not page.items:
-            items = b"null"  # as Go writes a slice that nothing was appended to
-        return self._written(b'%b,"items":%b}' % (head[:-1], items))
+        items = [part for item in page.items for part in (b",", self._item(bytes(item)))]
+        if self._asked.form is Form.METADATA and not items:
+            return self._written(head[:-1], b',"items":null}')  # as Go writes a slice that nothing was appended to
+        return self._written(head[:-1], b',"items":[', *items[1:], b"]}")
 
     @property
     def has_events(self) -> bool:
@@ -142,5 +150,7 @@ class Renderer:
             data = records.metadata_only(data, hidden=self._info.strategy.hidden_annotations)
         return data if self._asked.version == "v1" else data.replace(_PARTIAL + b"v1", _PARTIAL + b"v1beta1", 1)
 
-    def _written(self, data: bytes) -> bytes:
-        return write(data, self._asked.media, pretty=self._asked.pretty)
+    def _written(self, *parts: bytes) -> bytes:
+        if self._copies:
+            return b"".join((*parts, b"\n"))  # a list is large: it is copied only once
+        return write(b"".join(parts), self._asked.media, pretty=self._asked.pretty)

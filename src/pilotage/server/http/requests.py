@@ -99,13 +99,14 @@ async def resolve(
     `attributes` are what it does, and for which user; `seconds` is how long the client waits at most.
     """
     user = attributes.user
-    received = path.EncodedRequest(incoming.method, incoming.target, tuple(incoming.headers), incoming.body)
+    headers = incoming.headers.derived(dict)
     try:
-        request = path.parse(received)
+        request = path.parse_parts(incoming.method, incoming.target, headers, incoming.body, user)
     except MethodNotSupported:
-        raise await _no_method(registry, received, user) from None
-    deadline = deadlines.of(request.verb, asyncio.get_running_loop().time(), seconds)
-    request = replace(request, user=user, deadline=deadline)
+        raise await _no_method(registry, incoming, user) from None
+    if seconds is not None:  # else the registry sets a deadline, if the request may have to wait
+        deadline = deadlines.of(request.verb, asyncio.get_running_loop().time(), seconds)
+        request = replace(request, deadline=deadline)
     subresource, _, more = request.subresource.partition("/")
     if more:
         parameters = {"path": f"/{more}"} if subresource == "proxy" else request.parameters
@@ -118,9 +119,9 @@ async def resolve(
     return request, info
 
 
-async def _no_method(registry: Registry, received: path.EncodedRequest, user: User) -> MethodNotSupported:
+async def _no_method(registry: Registry, incoming: http.HTTPRequest, user: User) -> MethodNotSupported:
     """The 405 for a method that no resource has. Raises NotFound if the path does not exist."""
-    route = received.target.partition("?")[0]
+    route = incoming.target.partition("?")[0]
     asked = path.parse(path.EncodedRequest("DELETE", route))
     if user.name:
         await registry.context.authorizer.check(attributes_of_path(http.HTTPRequest("", route), user))

@@ -12,6 +12,8 @@ _EACH = 256
 
 def warning_headers(texts: Sequence[str]) -> list[tuple[str, str]]:
     """Each warning once, cut as kube-apiserver does it: those after the limit is reached are left out."""
+    if not texts:
+        return []
     unique = [text for text in dict.fromkeys(texts) if text and not _has_control_characters(text)]
     if sum(map(len, unique)) > _TOTAL:
         unique = _cut(unique)
