@@ -20,8 +20,9 @@ from .fakes import running
 pytestmark = pytest.mark.virtual_time
 
 
-async def kept(count: int) -> int:
-    """The blocks that are released when a controller has ended, which has reconciled `count` objects twice."""
+async def kept(count: int) -> tuple[int, int]:
+    """How many blocks, and objects that the garbage collector visits, are released when a controller has ended that
+    has reconciled `count` objects twice."""
     names = [f"object-{number}" for number in range(count)]
     steps: list[Step] = [1.0, *(modified(name, 6) for name in names)]  # kept until the end, so they do not count
     source = Scripted([page(*names, version=5)], [steps])
@@ -38,14 +39,16 @@ async def kept(count: int) -> int:
         await asyncio.sleep(2)
         assert reconciled == 2 * count
         gc.collect()
-        full = sys.getallocatedblocks()
+        blocks, tracked = sys.getallocatedblocks(), len(gc.get_objects())
     del made, controller
     await asyncio.sleep(1)
     gc.collect()
-    return full - sys.getallocatedblocks()
+    return blocks - sys.getallocatedblocks(), tracked - len(gc.get_objects())
 
 
 async def test_an_object_takes_its_bytes_and_its_name_and_nothing_else() -> None:
     await kept(10)  # what is made once
     few, many = await kept(500), await kept(1500)
-    assert (many - few) / 1000 < 2.1
+    blocks, tracked = ((more - less) / 1000 for less, more in zip(few, many, strict=True))
+    assert blocks < 2.1
+    assert tracked < 0.1
