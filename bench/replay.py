@@ -1,4 +1,5 @@
-"""A server that replays a list and then a watch, rendered beforehand, so that only the reader's work is measured.
+"""A server that replays a list and then a watch, rendered beforehand, so that only the reader's work is measured. It
+answers discovery too.
 
 Run as a process of its own: `python -m bench.replay OBJECTS EVENTS`; it prints its port. The watch begins to flow when
 `/start` is asked for.
@@ -16,9 +17,20 @@ from bench.objects import Widget, widget
 from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from pilotage.meta import objects
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.mapping.mapper import RESTMapping
+from pilotage.rest.negotiation import AGGREGATED_DISCOVERY
+from pilotage.server.http import discovery
 
 JSON = [("content-type", "application/json")]
 _CHUNK = 64
+_GVK = Widget.__resource__.gvk
+_SERVED = RESTMapping(
+    gvk=_GVK,
+    resource=GroupVersionResource(*_GVK.group_version, Widget.__resource__.plural),
+    namespaced=True,
+    verbs=("list", "watch"),
+)
 
 
 def rendered(number: int, version: int) -> bytes:
@@ -49,6 +61,9 @@ class Replay:
         if request.target.startswith("/start"):
             self._start.set()
             return HTTPResponse(200, JSON, b"{}")
+        if request.target in ("/api", "/apis"):
+            served = discovery.aggregated([_SERVED], core=request.target == "/api")
+            return HTTPResponse(200, [("content-type", AGGREGATED_DISCOVERY)], msgspec.json.encode(served))
         if "sendInitialEvents" in request.target:
             status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422}
             return HTTPResponse(
@@ -73,5 +88,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    assert Widget.__resource__.plural == "widgets"
     asyncio.run(main())

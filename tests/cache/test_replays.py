@@ -91,7 +91,7 @@ def test_no_event_is_lost_or_out_of_order_for_a_late_handler(seed: int) -> None:
                 followers.append(Follower())
                 made.subscribe(followers[-1])
             await asyncio.sleep(30)
-            stored = {name: data for _, name, data in made._store.items()}
+            stored = {item.name: item.data for item in made._store.items()}
             for follower in followers:
                 assert {name: data for name, data in follower.known.items() if data is not None} == stored
             assert made.statistics().handler_failures == 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pilotage.cache.event import InformerEvent
 from pilotage.controller import (
     Enqueue,
     Event,
@@ -20,6 +21,7 @@ from pilotage.controller import (
 from pilotage.controller import pipeline as delivery_module
 from pilotage.controller.pipeline import EventPipeline
 from pilotage.errors import DecodeError
+from pilotage.meta.forms import reader_of
 from pilotage.workqueue import WorkQueue
 
 from .fakes import Widget, owner, widget
@@ -62,6 +64,17 @@ async def test_what_is_nothing_new_has_a_low_priority_with_every_handler(handler
     for event, priority in expected:
         pipeline.event(event)
         assert await priority_of(queue) == priority
+
+
+@pytest.mark.parametrize(
+    ("options", "priority"), [({}, 0), ({"is_in_initial_list": True}, -100), ({"is_resync": True}, -100)]
+)
+async def test_the_request_for_an_object_is_queued_without_decoding_it(options: dict[str, Any], priority: int) -> None:
+    queue: WorkQueue[Request] = WorkQueue()
+    change = InformerEvent[Any]("update", "default", "a", reader_of(Widget), b"not JSON", b"nor this", **options)
+    EventPipeline(queue, enqueue_request_for_object).change(change)
+    async with queue.take() as request:
+        assert (request, queue.priority_of(request)) == (Request("a", "default"), priority)
 
 
 async def test_the_low_priority_can_be_chosen() -> None:

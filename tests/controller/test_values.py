@@ -114,6 +114,8 @@ def test_events_are_about_objects_in_any_form() -> None:
         _ = Event.generic("not an object").header
     assert "str has none" in repr(Event.generic("not an object"))
     assert Event.generic(None).header is None
+    assert (Event.delete(partial).namespace, Event.delete(partial).name) == ("default", "a")
+    assert (Event.generic(None).namespace, Event.generic(None).name) == ("", "")
 
 
 @pytest.mark.parametrize(

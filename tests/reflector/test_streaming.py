@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import aclosing
+
 import pytest
 
 from pilotage.errors import ConnectionLost, Gone, InternalError, Invalid, TooManyRequests
-from pilotage.reflector.change import Listening, Replaced, Undecodable
+from pilotage.reflector.change import Bookmark, Listening, Replaced, Undecodable
 from pilotage.rest.response import WatchEvent
 
 from .scripted import End, Scripted, added, bookmark, deleted, error, modified, page, taken
@@ -32,6 +35,19 @@ async def test_a_streaming_list_is_one_watch_that_goes_on() -> None:
     )
     assert asked.allow_watch_bookmarks
     assert not source.listed
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_objects_are_not_kept_after_they_were_yielded(streaming: bool) -> None:
+    initial = [added("a", 4), bookmark(5, end=True)] if streaming else []
+    source = Scripted([page("a", version=5)], [[*initial, bookmark(6)]], streaming=streaming)
+    async with aclosing(follow(source)) as stream:
+        replaced = await anext(stream)
+        assert isinstance(replaced, Replaced)
+        data = replaced.items[0].data
+        del replaced
+        assert [await anext(stream), await anext(stream)] == [Listening("5"), Bookmark("6")]
+        assert sys.getrefcount(data) == 2, "of this function and of the call: a watch keeps them for hours"
 
 
 @pytest.mark.covers("T101")

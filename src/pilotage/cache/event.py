@@ -45,6 +45,11 @@ class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
         return f"<InformerEvent {self.type} {self.namespace}/{self.name}>"  # without bytes, which may be a Secret's
 
     @property
+    def is_unchanged(self) -> bool:
+        """Whether the object has not changed: it was there before, or it is a replay."""
+        return self.is_in_initial_list or self.is_resync
+
+    @property
     def new(self) -> T | None:
         """The new state; None for a delete."""
         if self._new_object is None and self._new is not None:

@@ -396,7 +396,8 @@ class Informer(Reads[T]):
             for name, data in names.items():
                 if (namespace, name) not in fresh:
                     yield InformerEvent("delete", namespace, name, self._read, data, unknown_final_state=True)
-        for namespace, name, data in change.items:
+        for item in change.items:
+            namespace, name, data = item.namespace, item.name, item.data
             old = before.get(namespace, {}).get(name) if before else None
             if old is None:
                 yield InformerEvent("create", namespace, name, self._read, None, data, is_in_initial_list=first)

@@ -87,7 +87,8 @@ class Replays(Generic[T]):
             self._late.set()
 
     async def _replay(self, due: tuple[Registration, ...]) -> None:
-        for number, (namespace, name, _) in enumerate(self._store.items(), start=1):
+        for number, item in enumerate(self._store.items(), start=1):
+            namespace, name = item.namespace, item.name
             data = self._store.get(namespace, name)
             if data is not None:  # it may have been deleted or changed since the replay began
                 self._listeners.notify(

@@ -130,11 +130,11 @@ class Store:
     def replace(self, items: Iterable[Item]) -> Mapping[str, Mapping[str, bytes]]:
         """Replace all objects at once; returns those that were there before, by namespace and name."""
         before, fresh = self._objects, _Objects()
-        for namespace, name, data in items:
-            names = fresh.get(namespace)
+        for item in items:
+            names = fresh.get(item.namespace)
             if names is None:
-                names = fresh[namespace] = {}
-            names[name] = data
+                names = fresh[item.namespace] = {}
+            names[item.name] = item.data
         indexes = {name: self._built(function, _items(fresh)) for name, function in self._functions.items()}
         with self._lock:
             self._changes += 1
@@ -203,8 +203,8 @@ class Store:
 
     def _read_labels(self) -> _Labels:
         found: _Labels = {}
-        for place, name, data in self.items():
-            found.setdefault(place, {})[name] = objects.header(data).labels
+        for item in self.items():
+            found.setdefault(item.namespace, {})[item.name] = objects.header(item.data).labels
         return found
 
     def _keep_labels(self, labels: _Labels) -> None:
@@ -221,8 +221,9 @@ class Store:
 
     def _built(self, function: BytesIndexFunction, items: Iterable[Item]) -> Index:
         index = Index()
-        for place, name, data in items:
-            index.put((place, name), self._values(function, (place, name), data))
+        for item in items:
+            key = item.namespace, item.name
+            index.put(key, self._values(function, key, item.data))
         return index
 
     def _values_of(self, key: Key, data: bytes) -> dict[str, Iterable[str]]:

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from pilotage.controller.request import Request
 
 STANDSTILL = 1000
@@ -28,8 +30,7 @@ class Unfinished:
         return f"failed {_times(self.tries)}, last with {self.error}"
 
 
-@dataclass(slots=True)
-class Count:
+class Count(msgspec.Struct, gc=False):
     """How often a request was reconciled, and when last."""
 
     reconciles: int = 0

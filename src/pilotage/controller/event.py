@@ -20,6 +20,10 @@ class EventData(Protocol[T_co]):
     @property
     def type(self) -> EventType: ...
     @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
     def old(self) -> T_co | None: ...
     @property
     def new(self) -> T_co | None: ...
@@ -31,10 +35,12 @@ class EventData(Protocol[T_co]):
     def is_in_initial_list(self) -> bool: ...
     @property
     def unknown_final_state(self) -> bool: ...
+    @property
+    def is_unchanged(self) -> bool: ...
 
 
 class Event(Generic[T_co]):
-    """Something happened to an object. The object is decoded on access; its header is cheap.
+    """Something happened to an object. The object is decoded on access; its header is cheap, and its name is known.
 
     Predicates and handlers receive it. Changing its objects does not change the cache. `Event[Pod]` is an event about a
     Pod; `Event` alone is one about any object.
@@ -79,6 +85,16 @@ class Event(Generic[T_co]):
         return self._change.old
 
     @property
+    def name(self) -> str:
+        """The name of `object`; empty where the event has none."""
+        return self._change.name
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace; empty for a cluster-scoped kind."""
+        return self._change.namespace
+
+    @property
     def header(self) -> Header | None:
         """Name, labels and the like of `object`."""
         found = self._change.new_header
@@ -106,20 +122,14 @@ class Event(Generic[T_co]):
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether nothing changed: an object of the initial list, or an update to the same resource version."""
-        if self.type == "create":
-            return self._change.is_in_initial_list
-        if self.type != "update":
-            return False
-        old, new = self._change.old_header, self._change.new_header
-        return old is not None and new is not None and old.resource_version == new.resource_version
+        """Whether nothing changed: an object of the initial list, a replay, or two objects with the same version."""
+        return self._change.is_unchanged
 
     def __repr__(self) -> str:
         try:
-            header = self.header
+            name = "/".join(part for part in (self.namespace, self.name) if part) or "nothing"
         except DecodeError as error:
             return f"<Event {self.type}: {error}>"
-        name = "/".join(part for part in (header.namespace, header.name) if part) if header is not None else "nothing"
         return f"<Event {self.type} {name}>"
 
 
@@ -140,6 +150,25 @@ class _Objects:
     @property
     def new_header(self) -> Header | None:
         return _header(self.new)
+
+    @property
+    def header(self) -> Header | None:
+        return self.new_header or self.old_header
+
+    @property
+    def name(self) -> str:
+        return self.header.name if self.header is not None else ""
+
+    @property
+    def namespace(self) -> str:
+        return self.header.namespace if self.header is not None else ""
+
+    @property
+    def is_unchanged(self) -> bool:
+        if self.type != "update":
+            return self.is_in_initial_list
+        old, new = self.old_header, self.new_header
+        return old is not None and new is not None and old.resource_version == new.resource_version
 
 
 def _header(obj: Any) -> Header | None:

@@ -27,8 +27,8 @@ Handler: TypeAlias = Callable[[Event[T]], Requests | Awaitable[Requests]]
 
 def enqueue_request_for_object(event: Event) -> Requests:
     """The object itself."""
-    header = event.header
-    return (Request(header.name, header.namespace),) if header is not None and header.name else ()
+    name = event.name
+    return (Request(name, event.namespace),) if name else ()
 
 
 def enqueue_request_for_owner(

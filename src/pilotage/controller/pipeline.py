@@ -139,23 +139,24 @@ class EventPipeline:
             self._enqueue(event, await requests if inspect.isawaitable(requests) else requests)
 
     def _enqueue(self, event: Event, requests: Requests) -> None:
-        priority = self._low_priority if event.is_unchanged else 0
+        priority, debouncer = (self._low_priority, None) if event.is_unchanged else (0, self._debouncer)
+        is_traced = tracing.active() is not None
         for item in requests if type(requests) in _PLAIN else _listed(requests):
             request = item.request if isinstance(item, Enqueue) else item
             if not isinstance(request, Request):
                 raise TypeError(
                     f"a handler must return requests, Request(name, namespace), not {type(request).__name__}"
                 )
-            if tracing.active() is not None:
+            if is_traced:
                 TRIGGERS.note(self._queue, request, event)
             if isinstance(item, Enqueue):
                 self._queue.add(
                     request, after=item.after, priority=priority if item.priority is None else item.priority
                 )
-            elif self._debouncer is None or event.is_unchanged:
+            elif debouncer is None:
                 self._queue.add(request, priority=priority)
             else:
-                self._debouncer.add(self._queue, request, priority)
+                debouncer.add(self._queue, request, priority)
 
     def _postpone(self, postponed: _Postponed) -> None:
         if self._closed:

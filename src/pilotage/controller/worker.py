@@ -12,7 +12,7 @@ from pilotage.cache.errors import NamespaceRemoved
 from pilotage.controller.activity import Activity
 from pilotage.controller.gate import Gate
 from pilotage.controller.metrics import ControllerMetrics
-from pilotage.controller.reconcilers.reconciler import Reconcile
+from pilotage.controller.reconcilers.reconciler import Outcome, Reconcile
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result, is_terminal, leaves
 from pilotage.controller.triggers import TRIGGERS
@@ -23,12 +23,12 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.tasks import TaskCancelled
 from pilotage.telemetry import tracing
 from pilotage.telemetry.logs import log_context, logged_fields, logger
+from pilotage.telemetry.tracing import Tracing
 from pilotage.workqueue import QueueShutDown, WorkQueue
 
 log = logger("pilotage.controller")
 
 _DONE = Result()
-_ALWAYS = nullcontext(True)
 _TRANSIENT = (Conflict, StaleCache)
 """Transient: another writer was faster, or the cache is late. Logged without a traceback, which would not help."""
 
@@ -97,16 +97,18 @@ class Worker:
         try:
             while True:
                 async with queue.take() as request:
-                    if tracker is not None:
-                        if tracker.is_full:
-                            await tracker.wait_for_room()
+                    if tracker is not None and not tracker.has_room:
+                        await tracker.wait_for_room()
                         if not tracker.accepting:
                             return
-                    with gate.passing(request) if gate is not None else _ALWAYS as passes:
-                        if passes:
-                            await self._process(request, loop)
-                        else:
-                            self._leave(request)
+                    if gate is None:
+                        await self._process(request, loop)
+                    else:
+                        with gate.passing(request) as passes:
+                            if passes:
+                                await self._process(request, loop)
+                            else:
+                                self._leave(request)
                     if task.cancelling() and not self._job.stopping.is_set():
                         await _ignore_cancellation(task)
         except QueueShutDown:
@@ -121,19 +123,18 @@ class Worker:
             raise
 
     async def _process(self, request: Request, loop: asyncio.AbstractEventLoop) -> None:
-        job = self._job
-        fields = {
-            **self._fields,
-            "namespace": request.namespace,
-            "name": request.name,
-            "reconcileID": _ReconcileID(),
-        }
+        job, traces = self._job, tracing.active()
+        fields = log_context(**self._fields, namespace=request.namespace, name=request.name, reconcileID=_ReconcileID())
         began = loop.time()
         self._is_delayed = False
         job.metrics.active.inc()
         try:
-            with log_context(**fields), self._tracked(request), self._traced(request, fields):
-                await self._reconcile(request)
+            with fields, self._tracked(request):
+                if traces is None:
+                    await self._reconcile(request)
+                else:
+                    with self._span(traces, request):
+                        await self._reconcile(request)
         finally:
             ended = loop.time()
             job.metrics.active.dec()
@@ -149,21 +150,24 @@ class Worker:
         tracker = self._job.tracker
         return tracker.track(RECONCILE, f"{self._job.controller} {request}") if tracker is not None else nullcontext()
 
-    def _traced(self, request: Request, fields: Mapping[str, object]) -> AbstractContextManager[object]:
-        traces = tracing.active()
-        if traces is None:
-            return nullcontext()
-        attributes: dict[str, str | int | bool | list[str]] = {key: str(value) for key, value in fields.items()}
-        attributes["triggers"] = TRIGGERS.take(self._job.queue, request)
+    def _span(self, traces: Tracing, request: Request) -> AbstractContextManager[object]:
+        attributes: dict[str, str | int | bool | list[str]] = {
+            **{key: str(value) for key, value in self._fields.items()},
+            "namespace": request.namespace,
+            "name": request.name,
+            "reconcileID": reconcile_id(),
+            "triggers": TRIGGERS.take(self._job.queue, request),
+        }
         return traces.span(f"Reconcile {self._job.controller}", attributes)
 
     async def _reconcile(self, request: Request) -> None:
+        job = self._job
         try:
-            result = await self._call(request)
+            result = _checked(await (job.reconcile(request) if not job.timeout else self._limited(request)))
         except KeyboardInterrupt:
             raise  # from the user, not from the reconciler
         except asyncio.CancelledError as error:
-            if self._job.stopping.is_set():
+            if job.stopping.is_set():
                 raise
             self._handle_panic(request, error)
         except InvalidResult as error:
@@ -175,14 +179,13 @@ class Worker:
         else:
             self._finish(request, result)
 
-    async def _call(self, request: Request) -> Result:
+    async def _limited(self, request: Request) -> Outcome:
+        """Reconcile within the timeout."""
         job = self._job
-        if not job.timeout:
-            return _checked(await job.reconcile(request))
         limit = asyncio.timeout(job.timeout)
         try:
             async with limit:
-                return _checked(await job.reconcile(request))
+                return await job.reconcile(request)
         except TimeoutError:
             if not limit.expired():
                 raise

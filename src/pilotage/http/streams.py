@@ -73,29 +73,26 @@ class LineCutter:
             if end < 0:
                 self._begin(piece)
             elif end == len(piece) - 1 and not self._begun:
-                self._add(lines, piece[:end])  # the common case: a piece is one line
+                self._add(lines, [piece[:end]])  # the common case: a piece is one line
             else:
                 self._split(lines, piece)
         return lines
 
     def _split(self, lines: list[bytes], piece: bytes) -> None:
-        first, *middle, last = piece.split(b"\n")
+        *ended, last = piece.split(b"\n")
         if self._begun:
-            self._begin(first)
-            first = b"".join(self._begun)
+            self._begin(ended[0])
+            ended[0] = b"".join(self._begun)
             self._begun.clear()
             self._begun_size = 0
-        self._add(lines, first)
-        for line in middle:
-            self._add(lines, line)
+        self._add(lines, ended)
         if last:
             self._begin(last)
 
-    def _add(self, lines: list[bytes], line: bytes) -> None:
-        if len(line) > self._max_line:
+    def _add(self, lines: list[bytes], ended: list[bytes]) -> None:
+        if max(map(len, ended)) > self._max_line:
             raise self._too_long()
-        if line:
-            lines.append(line)
+        lines += filter(None, ended)
 
     def _begin(self, piece: bytes) -> None:
         self._begun_size += len(piece)

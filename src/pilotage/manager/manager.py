@@ -434,10 +434,11 @@ class Manager:
         self._lifecycle.launch()
 
     def _signals(self) -> AbstractContextManager[None]:
+        if not self.options.handle_signals:
+            return nullcontext()
         from pilotage.manager import signals
 
-        handled = signals.handled(self._lifecycle.on_signal, self._lifecycle.on_arrival)
-        return handled if self.options.handle_signals else nullcontext()
+        return signals.handled(self._lifecycle.on_signal, self._lifecycle.on_arrival)
 
     def _fences(self) -> tuple[Fence, ...]:
         """Fencing: refuse writes of a former leader. A process that never led may write, because not all work needs a

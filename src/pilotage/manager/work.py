@@ -87,16 +87,16 @@ class WorkTracker:
             self._wake_one()
 
     @property
-    def is_full(self) -> bool:
-        """Whether the limit is reached. Parts of work that has begun do not count."""
-        return 0 < self._limit <= len(self._active) - self._parts
+    def has_room(self) -> bool:
+        """Whether more work is accepted, and the limit not reached. Parts of work that has begun do not count."""
+        return self._accepting and not 0 < self._limit <= len(self._active) - self._parts
 
     async def wait_for_room(self) -> None:
         """Back-pressure: wait, first come first served, until the limit is not reached, or until a shutdown begins.
 
         Called on one event loop. Work is refused only by a shutdown: work that does not wait here may exceed the limit.
         """
-        while self.is_full and self._accepting:
+        while self._accepting and not self.has_room:
             turn = asyncio.get_running_loop().create_future()
             self._queued.append(turn)
             try:

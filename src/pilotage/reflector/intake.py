@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from asyncio import CancelledError
 from collections.abc import Callable
-from typing import NamedTuple
 
 import msgspec
 
@@ -27,7 +26,7 @@ Transform = Callable[[Unstructured], Unstructured]
 """Changes an object before it is stored, in place or not. Runs once for each version of an object."""
 
 
-class Item(NamedTuple):
+class Item(msgspec.Struct, frozen=True, gc=False):
     """An object of a list: its key and its bytes. Its header is decoded on use."""
 
     namespace: str

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -76,6 +76,7 @@ async def changes(
             yield listing.replaced
             for report in listing.undecodable:
                 yield report
+            del listing  # else objects that have changed since are kept in memory for the whole watch
         try:
             async with aclosing(reflector.watch()) as watch:
                 async for change in watch:
@@ -139,20 +140,18 @@ class _Reflector:
                     deadline.received = True
                     change = self._bookmark(event, deadline) if event.type == "BOOKMARK" else self._change(event)
                     attempt.eventful = True
-                    if initial is not None:
-                        if not isinstance(change, Replaced):
-                            # Buffered: a consumer must never see a part of the collection as the whole of it.
-                            initial.add(change)
-                            continue
-                        change = Replaced([*initial.items.values()], change.resource_version)
+                    if initial is not None and not isinstance(change, Replaced):
+                        # Buffered: a consumer must never see a part of the collection as the whole of it.
+                        initial.add(change)
+                        continue
                     # The time that the consumer takes must not count as the server's silence.
                     deadline.waiting = False
-                    yield change
-                    if initial is not None:
-                        for report in initial.undecodable:
-                            yield report
+                    if initial is None:
+                        yield change
+                    else:
+                        for first in initial.changes(state.version):
+                            yield first
                         initial = None
-                        yield Listening(state.version)
                     deadline.waiting = True
         if initial is not None:
             raise ConnectionLost("the watch ended before its initial events were complete")
@@ -224,14 +223,20 @@ class _InitialEvents:
     """The events with which a streaming watch begins, until the bookmark that marks their end."""
 
     def __init__(self) -> None:
-        self.items: dict[tuple[str, str], Item] = {}
-        self.undecodable: list[Undecodable] = []
+        self._items: dict[tuple[str, str], Item] = {}
+        self._undecodable: list[Undecodable] = []
 
     def add(self, change: Change) -> None:
         match change:
             case Applied(data=data, header=header):
-                self.items[header.namespace, header.name] = Item(sys.intern(header.namespace), header.name, data)
+                self._items[header.namespace, header.name] = Item(sys.intern(header.namespace), header.name, data)
             case Deleted(header=header):
-                self.items.pop((header.namespace, header.name), None)
+                self._items.pop((header.namespace, header.name), None)
             case Undecodable():
-                self.undecodable.append(change)
+                self._undecodable.append(change)
+
+    def changes(self, version: str) -> Iterator[Change]:
+        """The collection that they add up to, at this version; the watch goes on from there."""
+        yield Replaced([*self._items.values()], version)
+        yield from self._undecodable
+        yield Listening(version)

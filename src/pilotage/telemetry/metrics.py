@@ -95,7 +95,8 @@ class GaugeChild:
             self._value += amount
 
     def dec(self, amount: float = 1.0) -> None:
-        self.inc(-amount)
+        with self._lock:
+            self._value -= amount
 
     def set_function(self, function: Callable[[], float]) -> None:
         """Call `function` for the value each time the metrics are read."""

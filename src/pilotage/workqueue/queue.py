@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Coroutine, Hashable, Iterable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -67,7 +67,7 @@ class WorkQueue(Generic[T]):
         self._hands_out = True
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
-        self._clock = time.monotonic
+        self._clock = time.monotonic  # that of the loop once an item was taken
         self._turn_ends = -1.0
         self._turn_items = 0
 
@@ -179,7 +179,7 @@ class WorkQueue(Generic[T]):
     def __bool__(self) -> bool:
         return True  # an empty queue is a queue
 
-    async def _get(self) -> T:
+    async def _take(self, taking: _Taking[T]) -> T:
         loop = self._own_loop()
         now = loop.time()
         self._turn_items += 1
@@ -190,6 +190,7 @@ class WorkQueue(Generic[T]):
             if self._hands_out and (scheduled := self._schedule.take(now)) is not None:
                 if self._workers:
                     self._wake()  # `take` may have made further items ready before the timer fired
+                taking.item = scheduled.item
                 return scheduled.item
             if not self._accepts:
                 raise QueueShutDown(f"the queue {self.name!r} is shut down" if self.name else "the queue is shut down")
@@ -227,7 +228,7 @@ class WorkQueue(Generic[T]):
             raise
 
     def _done(self, item: T) -> None:
-        self._schedule.done(item, self._own_loop().time())
+        self._schedule.done(item, self._clock())
         if self._workers:
             self._wake()
         if self._watchers:
@@ -289,18 +290,17 @@ class WorkQueue(Generic[T]):
 class _Taking(Generic[T]):
     """Holds one item for the length of a block. A class, because it is cheaper than a generator."""
 
-    __slots__ = ("_item", "_queue")
-    _item: T
+    __slots__ = ("_queue", "item")
+    item: T
 
     def __init__(self, queue: WorkQueue[T]) -> None:
         self._queue = queue
 
-    async def __aenter__(self) -> T:
-        self._item = await self._queue._get()
-        return self._item
+    def __aenter__(self) -> Coroutine[None, None, T]:
+        return self._queue._take(self)
 
     async def __aexit__(self, *error: object) -> None:
-        self._queue._done(self._item)
+        self._queue._done(self.item)
 
 
 def _running(queue: weakref.ref[WorkQueue[T]]) -> Callable[[], Iterable[float]]:

@@ -10,6 +10,8 @@ from collections.abc import Hashable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
+import msgspec
+
 from pilotage.workqueue.metrics import QueueObserver
 
 T = TypeVar("T", bound=Hashable)
@@ -17,18 +19,16 @@ T = TypeVar("T", bound=Hashable)
 _SLACK = 64  # outdated records that a heap may have in addition to one for each scheduled item
 
 
-class ScheduledItem(Generic[T]):
+class ScheduledItem(msgspec.Struct, Generic[T], eq=False):
     """An item that waits or is ready; after `take`, one that a worker holds."""
 
-    __slots__ = ("item", "order", "priority", "ready_at", "since", "waiting")
-    order: int
-    ready_at: float
-    since: float  # when it became ready; if it is held, when it was handed out
-
-    def __init__(self, item: T, priority: int) -> None:
-        self.item = item
-        self.priority = priority
-        self.waiting = False
+    item: T
+    priority: int
+    waiting: bool = False
+    order: int = 0
+    ready_at: float = 0.0
+    since: float = 0.0
+    """When it became ready; if it is held, when it was handed out."""
 
 
 class Schedule(Generic[T]):

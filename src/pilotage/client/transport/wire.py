@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, TypeVar, overload
 
 import msgspec
 
 from pilotage.errors import ApiError, DecodeError, Status, StatusDetails, from_status
 from pilotage.meta.redaction import reason_of
 from pilotage.rest import Page, WatchEvent
+from pilotage.rest.response import Bytes
 
 _EXCERPT = 300
 _LONGEST_SECONDS = 9  # digits
@@ -46,7 +47,7 @@ def page(body: bytes, warnings: tuple[str, ...] = ()) -> Page:
     if not found.kind:  # an empty document is not an empty list: every object would seem to be deleted
         raise _unreadable(_NO_LIST, "it has no kind", body)
     return Page(
-        items=[memoryview(item) for item in found.items or []],
+        items=_Slices(found.items or []),
         resource_version=found.metadata.resource_version,
         continue_token=found.metadata.continue_token,
         remaining_item_count=found.metadata.remaining,
@@ -54,6 +55,27 @@ def page(body: bytes, warnings: tuple[str, ...] = ()) -> Page:
         list_kind=found.kind,
         list_api_version=found.api_version,
     )
+
+
+class _Slices(Sequence[Bytes]):
+    """The items of a list. The view of an item is made when it is read: 10,000 of them take 2 MB."""
+
+    def __init__(self, items: list[msgspec.Raw]) -> None:
+        self._items = items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, index: int) -> Bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Bytes]: ...
+    def __getitem__(self, index: int | slice) -> Bytes | Sequence[Bytes]:
+        found = self._items[index]
+        return _Slices(found) if isinstance(found, list) else memoryview(found)
+
+    def __iter__(self) -> Iterator[Bytes]:
+        return map(memoryview, self._items)
 
 
 def watch_event(line: bytes) -> WatchEvent:
