@@ -293,7 +293,7 @@ async def test_a_controller_whose_kind_is_not_served_is_reported() -> None:
         gvk = Absent.__resource__.gvk
         ControllerBuilder(manager).for_(gvk).named("absent").complete(reconcile)
         [busy] = await report(manager, 5)
-    assert "kind source: *v1.Absent (the server does not serve the kind; install its CRD) to sync" in busy
+    assert "kind source: *v1.Absent (the server does not serve Absent of demo.pilotage.dev/v1: install its" in busy
 
 
 @virtual

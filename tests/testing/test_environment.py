@@ -279,6 +279,42 @@ async def test_a_value_that_does_not_come_is_shown_with_the_condition(pilotage_e
         await env.eventually(lambda: env.client.get(ConfigMap, "none", namespace="default"))
 
 
+async def test_an_object_that_is_not_as_expected_is_shown_as_yaml_and_each_lambda_by_its_own_text(
+    pilotage_env: Environment,
+) -> None:
+    env = pilotage_env
+    await env.given(copy(a="1"))
+    with pytest.raises(AssertionError) as raised:
+        await env.eventually(
+            lambda: env.client.get(Copy, "one", namespace="default"), satisfies=lambda c: c.spec is None
+        )
+    shown = str(raised.value)
+    assert 'waiting until `env.client.get(Copy, "one", namespace="default")` satisfies `c.spec is None`;' in shown
+    assert "last value: Copy\n  apiVersion: testing.pilotage.dev/v1\n  kind: Copy\n" in shown
+    assert "  spec:\n    data:\n      a: '1'\nThe manager does not run" in shown
+    assert "managedFields" not in shown
+
+
+NOT_SERVED = "the server does not serve Copy of testing.pilotage.dev/v1: install its CustomResourceDefinition first"
+
+
+async def test_a_kind_that_is_not_installed_is_the_reason_of_the_failure(pilotage_env: Environment) -> None:
+    reconciler(pilotage_env)
+    with pytest.raises(pt.CacheSyncTimeout) as raised:
+        await pilotage_env.run_until_idle()
+    assert f"waiting for kind source: *v1.Copy to sync: {NOT_SERVED} (await cluster.install(" in str(raised.value)
+
+
+async def test_what_a_running_manager_waits_for_is_in_the_failure_of_a_wait(pilotage_env: Environment) -> None:
+    reconciler(pilotage_env)
+    async with pilotage_env.running():
+        with pytest.raises(AssertionError) as raised:
+            await pilotage_env.eventually(lambda: False, timeout=5)
+    assert f"\ncontroller copy: it has not started: it waits for kind source: *v1.Copy ({NOT_SERVED}" in str(
+        raised.value
+    )
+
+
 async def test_an_unexpected_error_of_a_probe_is_raised_at_once(pilotage_env: Environment) -> None:
     with pytest.raises(ZeroDivisionError):
         await pilotage_env.eventually(lambda: 1 // 0)

@@ -293,7 +293,7 @@ class Environment:
     def _hint(self) -> str:
         if not self._launched:
             return "\nThe manager does not run: use `async with env.running():` or `await env.run_until_idle()`"
-        return f"\n{self.report()}" if self._failures else ""
+        return "".join(f"\n{line}" for line in (*self._manager.pending, self.report()) if line)
 
     async def _prepare(self, obj: Resource | Unstructured) -> None:
         from pilotage.types.core.v1 import Namespace
@@ -335,6 +335,11 @@ class _ObservedManager(Manager):
     def is_behind(self) -> bool:
         is_starting = not self._lifecycle.ready and not self.is_stopping
         return is_starting or (self._lag is not None and self._lag.is_behind)
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """Why a running manager is not idle, as sentences."""
+        return () if self.is_stopping or self._idleness.idle() else self._idleness.busy()
 
     @property
     def client(self) -> Client:
