@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -161,10 +161,10 @@ WAITING = "interrupted: waiting until this ends, for "
 CUT = "error: interrupted, and not finished: controller.reconcile task default/a "
 
 
-def stuck(folder: Path, how: str, main: str = MAIN) -> ForkedProcess:
+def stuck(folder: Path, how: str, main: str = MAIN, options: Sequence[str] = ()) -> ForkedProcess:
     """A tool in the middle of a reconcile that does not end."""
     (folder / "stuck.py").write_text(PROGRAM + main)
-    process = ForkedProcess("stuck.py", "create", "task", "a", "--set", f"spec.how={how}", folder=folder)
+    process = ForkedProcess("stuck.py", "create", "task", "a", "--set", f"spec.how={how}", *options, folder=folder)
     while process.stdout.readline() != "begun\n":
         assert process.poll() is None, process.stderr.read()
     return process
@@ -191,6 +191,20 @@ def test_a_process_ends_in_time_with_a_report_whatever_a_reconcile_does(how: str
         _, lines = interrupt_twice(process)
     assert_cut(lines)
     assert process.returncode == 130
+
+
+def test_a_reconcile_that_blocks_the_event_loop_ends_with_the_timeout_and_is_named_with_its_place(
+    tmp_path: Path,
+) -> None:
+    with stuck(tmp_path, "blocks", options=["--reconcile-timeout", "0.1"]) as process:
+        _, errors = process.communicate(100)
+    line = PROGRAM[: PROGRAM.index("time.sleep(3600)")].count("\n") + 1
+    begin = "error: the changes are stored, but not reconciled: task default a blocks the event loop at "
+    (shown,) = [line for line in errors.splitlines() if line != "Reconciling …"]
+    assert shown.startswith(begin), shown
+    assert f"stuck.py:{line} in setup.<locals>.reconcile; await instead" in shown
+    assert "; controller.reconcile task default/a (" in shown
+    assert process.returncode == 5
 
 
 def test_an_application_that_goes_on_after_an_interrupted_command_is_left_alone(tmp_path: Path) -> None:
