@@ -305,6 +305,19 @@ async def test_a_kind_that_is_not_installed_is_the_reason_of_the_failure(pilotag
     assert f"waiting for kind source: *v1.Copy to sync: {NOT_SERVED} (await cluster.install(" in str(raised.value)
 
 
+async def test_a_reconcile_that_does_not_end_is_reported_once_with_its_place(pilotage_env: Environment) -> None:
+    async def reconcile(request: pt.Request) -> None:
+        await asyncio.Event().wait()
+
+    await pilotage_env.given(copy())
+    pt.ControllerBuilder(pilotage_env.manager).for_(Copy).complete(reconcile)
+    with pytest.raises(pt.NotIdle) as raised:  # and the end of the fixture is not a second error
+        await pilotage_env.run_until_idle()
+    assert "controller.reconcile copy default/one has been running for 600.0 s, at " in str(raised.value)
+    line = reconcile.__code__.co_firstlineno + 1
+    assert str(raised.value).endswith(f"{__file__}:{line} in {reconcile.__qualname__}")
+
+
 async def test_what_a_running_manager_waits_for_is_in_the_failure_of_a_wait(pilotage_env: Environment) -> None:
     reconciler(pilotage_env)
     async with pilotage_env.running():

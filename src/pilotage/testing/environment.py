@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -20,7 +20,7 @@ from pilotage.controller.reconcilers.reconciler import AnyReconciler, reconcile_
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result
 from pilotage.errors import AlreadyExists, InvalidDefinition
-from pilotage.manager.errors import ManagerStopped, NotIdle
+from pilotage.manager.errors import ManagerStopped, NotIdle, ShutdownTimeout
 from pilotage.manager.failures import ReconcileFailure
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
@@ -64,6 +64,7 @@ class Environment:
         self._exits = AsyncExitStack()
         self._transport: ReadTransport | None = None
         self._launched = False
+        self._reported = False
         self._failures: list[ReconcileFailure] = []
 
     @cached_property
@@ -119,6 +120,7 @@ class Environment:
             await self.manager.run_until_idle(timeout, horizon)
         except NotIdle as error:
             __tracebackhide__ = True
+            self._reported = True
             cause = self._failures[-1].error if self._failures else None
             raise error.with_traceback(None) from cause  # without the frames of the manager
 
@@ -275,7 +277,8 @@ class Environment:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._exits.__aexit__(kind, error, traceback)
+        with suppress(ShutdownTimeout) if self._reported else nullcontext():  # NotIdle has named what does not end
+            await self._exits.__aexit__(kind, error, traceback)
 
     def _note_failure(self, failure: ReconcileFailure) -> None:
         self._failures.append(failure)
