@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 import pilotage as pt
+from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.testing import Environment
 from pilotage.testing.loop import BEGINNING
 from pilotage.types.coordination.v1 import Lease
@@ -303,6 +304,19 @@ async def test_a_kind_that_is_not_installed_is_the_reason_of_the_failure(pilotag
     with pytest.raises(pt.CacheSyncTimeout) as raised:
         await pilotage_env.run_until_idle()
     assert f"waiting for kind source: *v1.Copy to sync: {NOT_SERVED} (await cluster.install(" in str(raised.value)
+
+
+async def test_the_set_up_of_an_agent_finds_the_gpus_of_the_test(pilotage_env: Environment) -> None:
+    env, seen = pilotage_env, list[str]()
+
+    async def reconcile(request: pt.Request) -> None:
+        seen.append((await env.manager.client.get(GPU, request)).spec.uuid)
+
+    env.manager.add_device_api("unix:///nothing/device-api.sock")
+    pt.ControllerBuilder(env.manager).for_(GPU).complete(reconcile)
+    await env.given(GPU(metadata=pt.ObjectMeta(name="gpu-1"), spec=GPUSpec(uuid="GPU-1")))
+    await env.run_until_idle()
+    assert seen == ["GPU-1"]
 
 
 async def test_a_reconcile_that_does_not_end_is_reported_once_with_its_place(pilotage_env: Environment) -> None:

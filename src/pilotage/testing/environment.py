@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pilotage.client.client import Client
 from pilotage.client.interception import intercept
@@ -35,6 +35,9 @@ from pilotage.testing.calls import Calls, Fault, ObservedTransport, Writes
 from pilotage.testing.changes import Changes, ReadTransport
 from pilotage.testing.loop import VirtualLoop
 from pilotage.testing.waiting import ANY, Check, Expectation, Probe
+
+if TYPE_CHECKING:
+    from pilotage.device.client.clientset import Devices
 
 T = TypeVar("T")
 
@@ -338,6 +341,14 @@ class _ObservedManager(Manager):
     def is_behind(self) -> bool:
         is_starting = not self._lifecycle.ready and not self.is_stopping
         return is_starting or (self._lag is not None and self._lag.is_behind)
+
+    def add_device_api(self, target: str | Devices = "") -> Devices:
+        """In virtual time no socket can be reached: GPUs are objects of the API server, and the target is not used."""
+        if isinstance(target, str) and loop_clock() is not None:
+            from pilotage.device import connect
+
+            return connect(target)
+        return super().add_device_api(target)
 
     @property
     def pending(self) -> tuple[str, ...]:
