@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -100,12 +100,15 @@ def test_a_command_that_was_cut_does_not_say_that_all_is_stored(interrupted: Con
 PROGRAM = """
 import asyncio, signal, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 import pilotage as pt
 from pilotage.cli import kit
 from pilotage.cli.signals import interruption
 from pilotage.cli.signals import deadline
 
 deadline.EXIT_SECONDS = interruption.EXIT_SECONDS = 0.5
+passed = [0.0]
+interruption.time = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
 
 class TaskSpec(pt.Model):
     how: str
@@ -132,6 +135,9 @@ def setup(manager):
                 await asyncio.sleep(3600)
             case "blocks":
                 time.sleep(3600)
+            case "outlasts":
+                passed[0] = 3600.0
+                time.sleep(3601)
             case "to_thread":
                 await asyncio.to_thread(time.sleep, 3600)
             case "executor":
@@ -161,10 +167,10 @@ WAITING = "interrupted: waiting until this ends, for "
 CUT = "error: interrupted, and not finished: controller.reconcile task default/a "
 
 
-def stuck(folder: Path, how: str, main: str = MAIN, options: Sequence[str] = ()) -> ForkedProcess:
+def stuck(folder: Path, how: str, main: str = MAIN) -> ForkedProcess:
     """A tool in the middle of a reconcile that does not end."""
     (folder / "stuck.py").write_text(PROGRAM + main)
-    process = ForkedProcess("stuck.py", "create", "task", "a", "--set", f"spec.how={how}", *options, folder=folder)
+    process = ForkedProcess("stuck.py", "create", "task", "a", "--set", f"spec.how={how}", folder=folder)
     while process.stdout.readline() != "begun\n":
         assert process.poll() is None, process.stderr.read()
     return process
@@ -196,9 +202,9 @@ def test_a_process_ends_in_time_with_a_report_whatever_a_reconcile_does(how: str
 def test_a_reconcile_that_blocks_the_event_loop_ends_with_the_timeout_and_is_named_with_its_place(
     tmp_path: Path,
 ) -> None:
-    with stuck(tmp_path, "blocks", options=["--reconcile-timeout", "0.1"]) as process:
+    with stuck(tmp_path, "outlasts") as process:
         _, errors = process.communicate(100)
-    line = PROGRAM[: PROGRAM.index("time.sleep(3600)")].count("\n") + 1
+    line = PROGRAM[: PROGRAM.index("time.sleep(3601)")].count("\n") + 1
     begin = "error: the changes are stored, but not reconciled: task default a blocks the event loop at "
     (shown,) = [line for line in errors.splitlines() if line != "Reconciling …"]
     assert shown.startswith(begin), shown

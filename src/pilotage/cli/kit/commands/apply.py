@@ -29,7 +29,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     for manifest in manifests:
         try:
             mapping = await placed(session, manifest, options)
-            document, outcome = await _apply(session, options, mapping, manifest)
+            document, outcome = await apply_one(session, options, mapping, manifest)
         except ApiError as error:
             errors.append(with_source(error, "applying", manifest.source))
             continue
@@ -56,7 +56,7 @@ def check(options: argparse.Namespace) -> None:
     manifests_of(options)
 
 
-async def _apply(
+async def apply_one(
     session: CommandSession, options: argparse.Namespace, mapping: RESTMapping, manifest: Manifest
 ) -> tuple[Document, str]:
     """Apply one object; returns the stored object and the outcome."""
