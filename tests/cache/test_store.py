@@ -91,6 +91,14 @@ def check(store: Store, model: dict[tuple[str, str], bytes], *, indexed: bool) -
 
 
 @pytest.mark.covers("T112")
+def test_a_str_of_an_index_function_is_one_value() -> None:
+    store = Store(never)
+    store.add_index("colour", lambda data: "red")
+    data = made("one", "a", [])
+    store.put(data, objects.header(data))
+    assert [*store.index("colour").keys("red")] == [("one", "a")]
+
+
 def test_an_index_has_one_name() -> None:
     store = Store(never)
     store.add_index("colour", colours_in)

@@ -221,7 +221,7 @@ async def test_the_error_names_a_missing_status_subresource(world: World) -> Non
     """Not NotFound: that would mean that the object was deleted."""
     await world.install(GADGETS)
     gadget = await world.client.create(Gadget(metadata=ObjectMeta(name="one", namespace=world.namespace)))
-    with pytest.raises(NoMatch, match=r"Gadget of tests\.pilotage\.dev/v1 has no subresource status"):
+    with pytest.raises(NoMatch, match=r"Gadget of tests\.pilotage\.dev/v1 has no subresource status .*status=True"):
         await world.client.patch_status(gadget, {"status": {"phase": "Up"}})
     config_map = await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace)))
     with pytest.raises(NoMatch, match="ConfigMap of v1 has no subresource status"):

@@ -115,6 +115,35 @@ async def test_files_that_cannot_be_opened_are_named(tmp_path: Path, log: str, p
         await cluster.__aenter__()
 
 
+@pt.resource(group="audit.pilotage.dev", version="v1")
+class Note(pt.Resource):
+    pass
+
+
+def test_a_light_cluster_logs_reads_and_writes(tmp_path: Path) -> None:
+    path, policy = tmp_path / "audit.log", tmp_path / "policy.yaml"
+    policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]\n")
+    url = f"sqlite:{tmp_path}/notes.db"
+    with pt.LightCluster(url, kinds=[Note], audit_log_path=str(path), audit_policy_file=str(policy)) as cluster:
+        client = cluster.client
+        made = cluster.run(client.create(Note(metadata=pt.ObjectMeta(name="a", namespace="default"))))
+        cluster.run(client.get(Note, "a", namespace="default"))
+        cluster.run(client.list(Note, namespace="default"))
+        cluster.run(client.delete(made))
+        with pytest.raises(pt.NotFound):
+            cluster.run(client.get(Note, "a", namespace="default"))
+    logged = [(each["verb"], each["responseStatus"]["code"]) for each in events(path) if "responseStatus" in each]
+    assert logged == [("create", 201), ("get", 200), ("list", 200), ("delete", 200), ("get", 404)]
+    assert {each["user"]["username"] for each in events(path)} == {process_user().name}
+    (listed,) = [each for each in events(path) if each["verb"] == "list" and "responseObject" in each]
+    assert [item["metadata"]["name"] for item in listed["responseObject"]["items"]] == ["a"]
+
+
+def test_a_light_cluster_refuses_a_log_that_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(pt.InvalidDefinition, match="Is a directory"):
+        pt.LightCluster("memory:", audit_log_path=str(tmp_path))
+
+
 def test_a_user_without_a_name_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 4_000_000)
     assert process_user().name == "uid:4000000"

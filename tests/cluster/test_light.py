@@ -9,7 +9,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -153,7 +153,8 @@ def test_a_read_gives_what_the_registry_gives(url: str) -> None:
         calls = [cluster.run(cluster.transport.call(one)) for one in requests]
         pages = [cluster.run(cluster.transport.list(one)) for one in lists]
         assert not loaded_a_server(cluster)
-        server = cluster.transport._server
+        transport: Any = cluster.transport
+        server = transport._server
         assert calls == [cluster.run(server.call(one)) for one in requests]
         assert pages == [cluster.run(server.list(one)) for one in lists]
 

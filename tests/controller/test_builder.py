@@ -77,6 +77,8 @@ def test_what_cannot_work_is_refused_with_what_to_do() -> None:
         new().named("x").owns(Part).complete(recorder)
     with pytest.raises(InvalidDefinition, match="watches nothing"):
         new().named("x").complete(recorder)
+    with pytest.raises(InvalidDefinition, match=r"predicates is a list: predicates=\[generation_changed\]"):
+        new().for_(Widget, predicates=generation_changed)  # type: ignore[arg-type]  # it is the point
     with pytest.raises(InvalidDefinition, match="for_ was called already, with Widget"):
         new().for_(Widget).for_(Part)
     with pytest.raises(InvalidDefinition, match="not a kind"):

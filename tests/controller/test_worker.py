@@ -342,7 +342,10 @@ async def test_a_wrong_result_of_a_reconciler_is_an_error_that_names_it(caplog: 
     async with running(controller("nonsense", script)):
         await asyncio.sleep(1)
     assert script.times == [0.0, 0.005]
-    assert f"{InvalidResult.__name__}: a reconciler must return a Result or None, not int" in caplog.text
+    assert (
+        f"{InvalidResult.__name__}: a reconciler must return a Result or None, not int: to be called again"
+        in caplog.text
+    )
     assert metric("controller_runtime_reconcile_panics_total", controller="nonsense") == 1
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 import pilotage as pt
+from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.testing import Environment
 from pilotage.testing.loop import BEGINNING
 from pilotage.types.coordination.v1 import Lease
@@ -277,6 +278,68 @@ async def test_a_value_that_does_not_come_is_shown_with_the_condition(pilotage_e
     )
     with pytest.raises(AssertionError, match='last value: NotFound: configmaps "none" not found'):
         await env.eventually(lambda: env.client.get(ConfigMap, "none", namespace="default"))
+
+
+async def test_an_object_that_is_not_as_expected_is_shown_as_yaml_and_each_lambda_by_its_own_text(
+    pilotage_env: Environment,
+) -> None:
+    env = pilotage_env
+    await env.given(copy(a="1"))
+    with pytest.raises(AssertionError) as raised:
+        await env.eventually(
+            lambda: env.client.get(Copy, "one", namespace="default"), satisfies=lambda c: c.spec is None
+        )
+    shown = str(raised.value)
+    assert 'waiting until `env.client.get(Copy, "one", namespace="default")` satisfies `c.spec is None`;' in shown
+    assert "last value: Copy\n  apiVersion: testing.pilotage.dev/v1\n  kind: Copy\n" in shown
+    assert "  spec:\n    data:\n      a: '1'\nThe manager does not run" in shown
+    assert "managedFields" not in shown
+
+
+NOT_SERVED = "the server does not serve Copy of testing.pilotage.dev/v1: install its CustomResourceDefinition first"
+
+
+async def test_a_kind_that_is_not_installed_is_the_reason_of_the_failure(pilotage_env: Environment) -> None:
+    reconciler(pilotage_env)
+    with pytest.raises(pt.CacheSyncTimeout) as raised:
+        await pilotage_env.run_until_idle()
+    assert f"waiting for kind source: *v1.Copy to sync: {NOT_SERVED} (await cluster.install(" in str(raised.value)
+
+
+async def test_the_set_up_of_an_agent_finds_the_gpus_of_the_test(pilotage_env: Environment) -> None:
+    env, seen = pilotage_env, list[str]()
+
+    async def reconcile(request: pt.Request) -> None:
+        seen.append((await env.manager.client.get(GPU, request)).spec.uuid)
+
+    env.manager.add_device_api("unix:///nothing/device-api.sock")
+    pt.ControllerBuilder(env.manager).for_(GPU).complete(reconcile)
+    await env.given(GPU(metadata=pt.ObjectMeta(name="gpu-1"), spec=GPUSpec(uuid="GPU-1")))
+    await env.run_until_idle()
+    assert seen == ["GPU-1"]
+
+
+async def test_a_reconcile_that_does_not_end_is_reported_once_with_its_place(pilotage_env: Environment) -> None:
+    async def reconcile(request: pt.Request) -> None:
+        await asyncio.Event().wait()
+
+    await pilotage_env.given(copy())
+    pt.ControllerBuilder(pilotage_env.manager).for_(Copy).complete(reconcile)
+    with pytest.raises(pt.NotIdle) as raised:  # and the end of the fixture is not a second error
+        await pilotage_env.run_until_idle()
+    assert "controller.reconcile copy default/one has been running for 600.0 s, at " in str(raised.value)
+    line = reconcile.__code__.co_firstlineno + 1
+    assert str(raised.value).endswith(f"{__file__}:{line} in {reconcile.__qualname__}")
+
+
+async def test_what_a_running_manager_waits_for_is_in_the_failure_of_a_wait(pilotage_env: Environment) -> None:
+    reconciler(pilotage_env)
+    async with pilotage_env.running():
+        with pytest.raises(AssertionError) as raised:
+            await pilotage_env.eventually(lambda: False, timeout=5)
+    assert f"\ncontroller copy: it has not started: it waits for kind source: *v1.Copy ({NOT_SERVED}" in str(
+        raised.value
+    )
 
 
 async def test_an_unexpected_error_of_a_probe_is_raised_at_once(pilotage_env: Environment) -> None:

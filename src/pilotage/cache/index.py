@@ -11,7 +11,7 @@ Key = tuple[str, str]
 """Namespace and name."""
 
 IndexFunction: TypeAlias = Callable[[T], Iterable[str]]
-"""Returns the values under which an object is found; the result must depend on the object alone."""
+"""Returns the values under which an object is found, or one as a str; the result must depend on the object alone."""
 
 
 class Index:

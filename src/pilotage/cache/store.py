@@ -231,7 +231,8 @@ class Store:
 
     def _values(self, function: BytesIndexFunction, key: Key, data: bytes) -> Iterable[str]:
         try:
-            return tuple(function(data))
+            found = function(data)
+            return (found,) if isinstance(found, str) else tuple(found)  # a str is one value, not its letters
         except USER_FAILURES as error:  # the other objects must still be indexed
             self.report(key, error)
             return ()

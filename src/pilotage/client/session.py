@@ -220,7 +220,9 @@ class Session(Value, frozen=True):
         if isinstance(error, NotFound):
             gvk, details = place.target.gvk, error.status.details
             if subresource and subresource not in (await self.catalogue.mapping(gvk)).subresources:
-                return NoMatch(f"{gvk.kind} of {gvk.api_version} has no subresource {subresource} on this server")
+                hint = ": a class has one with @resource(status=True)" if subresource == "status" else ""
+                what = f"{gvk.kind} of {gvk.api_version} has no subresource {subresource} on this server"
+                return NoMatch(what + hint)
             if details is None or not details.name:  # the path is unknown, so it is the kind that is missing
                 return not_served(gvk)
         return add_target(error, place)

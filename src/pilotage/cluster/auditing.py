@@ -6,10 +6,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -21,13 +21,13 @@ from pilotage.meta.text import yamltext
 from pilotage.rest import path
 from pilotage.rest.request import APIRequest, User, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
-from pilotage.rest.transport import TransportWrapper
+from pilotage.rest.transport import Transport, TransportWrapper
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.audit.events import Audit, ObjectReference, Sink
 from pilotage.server.audit.log import STANDARD_OUTPUT, SharedAuditLog
 from pilotage.server.audit.policy import AuditPolicy, Level, everything
 from pilotage.server.http.auditing import audit_id_of, note_error, note_object, note_request
-from pilotage.server.registry import Registry
+from pilotage.server.resources import ResourceInfo
 
 T = TypeVar("T")
 
@@ -70,7 +70,16 @@ def audit_options(log_path: str, policy_file: str) -> AuditOptions:
     return AuditOptions(log_path, policy_file)
 
 
-def audited(registry: Registry, audit: AuditOptions, exits: AsyncExitStack, clock: times.Clock) -> AuditedTransport:
+class Auditable(Transport, Protocol):
+    """A transport that knows the resources of its requests, such as a registry."""
+
+    async def describe(self, request: APIRequest) -> ResourceInfo:
+        """The resource that a request is about."""
+
+
+def audited(
+    registry: Auditable, audit: AuditOptions, exits: AsyncExitStack | ExitStack, clock: times.Clock
+) -> AuditedTransport:
     """The transport to a registry, with a log that is open as long as `exits`. Raises InvalidDefinition."""
     policy, log = audit.policy(), audit.open_log()
     exits.callback(log.close)
@@ -93,7 +102,7 @@ class AuditedTransport(TransportWrapper):
     """Logs every request to a registry, and passes it on."""
 
     def __init__(
-        self, registry: Registry, policy: AuditPolicy, sink: Sink, clock: times.Clock = times.system_clock
+        self, registry: Auditable, policy: AuditPolicy, sink: Sink, clock: times.Clock = times.system_clock
     ) -> None:
         super().__init__(registry)
         self._registry = registry

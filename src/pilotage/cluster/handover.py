@@ -75,6 +75,11 @@ class FullServer:
         await self._prepare()
         return await self._registry.resources()
 
+    async def describe(self, request: APIRequest) -> ResourceInfo:
+        """The resource that a request is about."""
+        await self._prepare()
+        return await self._registry.describe(request)
+
     async def _prepare(self) -> None:
         """Install the kinds of the program, and create the objects that a new cluster has."""
         if not self._ready and not await self._installed():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from _thread import RLock  # a program without threads does not load `threading`
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:  # loaded on use: this is what a short command waits for
     from pilotage.client.client import Client
     from pilotage.cluster.handover import FullServer
     from pilotage.meta.mapping.scheme import Scheme
+    from pilotage.rest.transport import Transport
+    from pilotage.server.resources import ResourceInfo
 
 T = TypeVar("T")
 
@@ -43,7 +45,8 @@ class LightCluster:
     program: their definitions are installed where they are missing, and by the first write where they have changed.
     Each `tenant` of a storage sees only its own objects. `scheme` has the classes of kinds. `clock` returns the
     server's time, with a time zone. `encryption_keys` are those of `Cluster.embedded`; they are loaded by the first
-    call that needs more than the stored bytes of custom resources.
+    call that needs more than the stored bytes of custom resources. `audit_log_path` and `audit_policy_file` are those
+    of `Cluster.embedded`.
 
         with LightCluster("sqlite:todo.db", kinds=[Todo]) as cluster:
             todo = cluster.run(cluster.client.get(Todo, "milk", namespace="default"))
@@ -58,11 +61,19 @@ class LightCluster:
         scheme: Scheme | None = None,
         clock: times.Clock = times.system_clock,
         encryption_keys: str = "",
+        audit_log_path: str = "",
+        audit_policy_file: str = "",
     ) -> None:
         if problem := tenant_problem(tenant):
             raise InvalidDefinition(problem)
         self.storage = open_direct(storage)
-        self.transport = LightTransport(self.storage, LightOptions(tuple(kinds), tenant, clock, encryption_keys))
+        light = LightTransport(self.storage, LightOptions(tuple(kinds), tenant, clock, encryption_keys))
+        self.transport: Transport = light
+        self._exits = ExitStack()
+        if audit_log_path or audit_policy_file:
+            from pilotage.cluster.auditing import audit_options, audited
+
+            self.transport = audited(light, audit_options(audit_log_path, audit_policy_file), self._exits, clock)
         self._scheme = scheme
         self._process = os.getpid()
         self._lock = RLock()
@@ -82,6 +93,7 @@ class LightCluster:
     def close(self) -> None:
         with self._turn():
             run_now(self.storage.close())
+            self._exits.close()
 
     def _turn(self) -> RLock:
         if os.getpid() != self._process:  # after a fork, the thread that holds the lock may not exist
@@ -150,6 +162,10 @@ class LightTransport:
         except NeedsServer:
             return await self._server.list(request)
 
+    async def describe(self, request: APIRequest) -> ResourceInfo:
+        """The resource that a request is about."""
+        return await self._server.describe(request)
+
     def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         self._refuse_watch()
 
@@ -175,7 +191,7 @@ class LightTransport:
 class LightRESTMapper(RESTMapper):
     """Asks the storage for what is served when something unknown is looked up."""
 
-    def __init__(self, transport: LightTransport) -> None:
+    def __init__(self, transport: Transport) -> None:
         super().__init__()
         self._transport = transport
 

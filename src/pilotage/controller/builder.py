@@ -223,6 +223,8 @@ class ControllerBuilder(Generic[Q_co]):
         only_metadata: bool,
         cluster: MemberCluster | None = None,
     ) -> Self:
+        if callable(predicates):
+            raise InvalidDefinition(f"predicates is a list: predicates=[{getattr(predicates, '__name__', predicates)}]")
         form = MetadataOnly(forms.gvk_of(kind)) if only_metadata else kind
         self._watches.append(_Watch(relation, form, handler, tuple(predicates), stack.caller(), cluster))
         return self

@@ -294,5 +294,8 @@ def _checked(result: object) -> Result:
     if result is None:
         return _DONE
     if not isinstance(result, Result):
-        raise InvalidResult(f"a reconciler must return a Result or None, not {type(result).__name__}")
+        raise InvalidResult(
+            f"a reconciler must return a Result or None, not {type(result).__name__}: to be called again in 30 s, it "
+            "returns Result(requeue_after=30)"
+        )
     return result

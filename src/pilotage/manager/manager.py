@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pilotage.manager.runs.idleness import Idleness
     from pilotage.manager.shards.shards import Shards
     from pilotage.manager.supervision.tasks import Supervision
+    from pilotage.manager.supervision.watchdog import Block
     from pilotage.meta.forms import Kind
     from pilotage.meta.mapping.mapper import RESTMapper
     from pilotage.meta.mapping.scheme import Scheme
@@ -79,6 +80,9 @@ class Manager:
         """The keys that this replica reconciles, with the option `shards`; None: all."""
         self.declared = Declared()
         """The watches and recorders of this manager's controllers; `pilotage rbac` reads them."""
+        self.on_blocked_loop: Callable[[Block], None] = lambda block: None
+        """Called several times a second while the event loop is blocked for longer than `blocked_loop_threshold`, in
+        the thread of the supervisor: set it to end a program that is out of time."""
         self.beginning = Beginning(self.clock)
         self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout, self.options.shutdown_progress)
         self._permissions = Permissions(self._own_permissions)
@@ -384,7 +388,13 @@ class Manager:
                 exits.push_async_callback(detach, self._devices, self.cluster)
             if not self.cluster.is_open:
                 await exits.enter_async_context(self.cluster)
-            self._supervision = supervise(self.options, self.work, lambda: self._lifecycle.launched, exits)
+            self._supervision = supervise(
+                self.options,
+                self.work,
+                exits,
+                is_active=lambda: self._lifecycle.launched,
+                on_blocked=lambda block: self.on_blocked_loop(block),
+            )
             if self.options.leader_election:
                 from pilotage.manager.candidate import new_candidate
 

@@ -22,8 +22,10 @@ from typing import Any
 from weakref import WeakSet
 
 from pilotage.manager.errors import ShuttingDown
+from pilotage.tasks import frames_of
 from pilotage.telemetry.logs import logged_fields
 from pilotage.telemetry.metrics import REGISTRY
+from pilotage.telemetry.stack import place_of
 
 RECONCILE = "controller.reconcile"
 """The kind of the work of one reconcile; its name is the controller's name and the request."""
@@ -39,6 +41,8 @@ class ActiveWork:
     kind: str
     name: str
     seconds: float
+    place: str = ""
+    """`FILE:LINE in FUNCTION` of the program at which it waits, where that is known."""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name} ({self.seconds:.1f} s)"
@@ -126,7 +130,7 @@ class WorkTracker:
         """The active work, the longest running first."""
         now = self._clock()
         with self._lock:
-            return [ActiveWork(work.kind, work.name, now - work.began) for work in self._active]
+            return [ActiveWork(work.kind, work.name, now - work.began, work.place) for work in self._active]
 
     async def wait_idle(self, timeout: float | None = None) -> bool:
         """Wait until no work is active; False after `timeout` seconds (None: no limit)."""
@@ -238,6 +242,11 @@ class Work:
         self.task: asyncio.Task[Any] | None = None
         self.fields: Mapping[str, object] = {}
         self._tracker = tracker
+
+    @property
+    def place(self) -> str:
+        """`FILE:LINE in FUNCTION` of the program at which its task waits; empty for a thread."""
+        return place_of(frames_of(self.task)) if self.task is not None else ""
 
     def part(self, kind: str, name: str) -> Work:
         """Work inside this one. It is accepted also during a shutdown: work that has started must be able to finish."""

@@ -24,6 +24,13 @@ def missing_permission(error: BaseException | None) -> MissingPermission | None:
     return found.with_verbs(("list", "watch")) if found is not None else None
 
 
+def failure_text(error: BaseException, gvk: GroupVersionKind | None) -> str:
+    """Why a list or a watch failed, and what to do about it where that is known."""
+    if (missing := missing_permission(error)) is not None:
+        return str(missing)
+    return str(not_served(gvk) if gvk is not None and isinstance(error, NotFound) else error) or type(error).__name__
+
+
 class TroubleLog:
     """Logs failures of the list and the watch of one collection."""
 

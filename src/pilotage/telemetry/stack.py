@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -33,6 +33,11 @@ def place(frame: FrameType) -> str:
             own = _line(each)
             return own if own == inner else f"{own}, which called {inner}"
     return inner
+
+
+def place_of(frames: Sequence[FrameType]) -> str:
+    """`FILE:LINE in FUNCTION` of the innermost frame, the last one, that is code of the user; empty if none is."""
+    return next((_line(frame) for frame in reversed(frames) if is_of_the_program(frame)), "")
 
 
 def caller() -> str:

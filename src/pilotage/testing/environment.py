@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pilotage.client.client import Client
 from pilotage.client.interception import intercept
@@ -20,7 +20,7 @@ from pilotage.controller.reconcilers.reconciler import AnyReconciler, reconcile_
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result
 from pilotage.errors import AlreadyExists, InvalidDefinition
-from pilotage.manager.errors import ManagerStopped, NotIdle
+from pilotage.manager.errors import ManagerStopped, NotIdle, ShutdownTimeout
 from pilotage.manager.failures import ReconcileFailure
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
@@ -35,6 +35,9 @@ from pilotage.testing.calls import Calls, Fault, ObservedTransport, Writes
 from pilotage.testing.changes import Changes, ReadTransport
 from pilotage.testing.loop import VirtualLoop
 from pilotage.testing.waiting import ANY, Check, Expectation, Probe
+
+if TYPE_CHECKING:
+    from pilotage.device.client.clientset import Devices
 
 T = TypeVar("T")
 
@@ -64,6 +67,7 @@ class Environment:
         self._exits = AsyncExitStack()
         self._transport: ReadTransport | None = None
         self._launched = False
+        self._reported = False
         self._failures: list[ReconcileFailure] = []
 
     @cached_property
@@ -119,6 +123,7 @@ class Environment:
             await self.manager.run_until_idle(timeout, horizon)
         except NotIdle as error:
             __tracebackhide__ = True
+            self._reported = True
             cause = self._failures[-1].error if self._failures else None
             raise error.with_traceback(None) from cause  # without the frames of the manager
 
@@ -275,7 +280,8 @@ class Environment:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._exits.__aexit__(kind, error, traceback)
+        with suppress(ShutdownTimeout) if self._reported else nullcontext():  # NotIdle has named what does not end
+            await self._exits.__aexit__(kind, error, traceback)
 
     def _note_failure(self, failure: ReconcileFailure) -> None:
         self._failures.append(failure)
@@ -293,7 +299,7 @@ class Environment:
     def _hint(self) -> str:
         if not self._launched:
             return "\nThe manager does not run: use `async with env.running():` or `await env.run_until_idle()`"
-        return f"\n{self.report()}" if self._failures else ""
+        return "".join(f"\n{line}" for line in (*self._manager.pending, self.report()) if line)
 
     async def _prepare(self, obj: Resource | Unstructured) -> None:
         from pilotage.types.core.v1 import Namespace
@@ -335,6 +341,19 @@ class _ObservedManager(Manager):
     def is_behind(self) -> bool:
         is_starting = not self._lifecycle.ready and not self.is_stopping
         return is_starting or (self._lag is not None and self._lag.is_behind)
+
+    def add_device_api(self, target: str | Devices = "") -> Devices:
+        """In virtual time no socket can be reached: GPUs are objects of the API server, and the target is not used."""
+        if isinstance(target, str) and loop_clock() is not None:
+            from pilotage.device import connect
+
+            return connect(target)
+        return super().add_device_api(target)
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """Why a running manager is not idle, as sentences."""
+        return () if self.is_stopping or self._idleness.idle() else self._idleness.busy()
 
     @property
     def client(self) -> Client:

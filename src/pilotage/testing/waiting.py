@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
-from typing import Any
+import linecache
+from collections.abc import Awaitable, Callable, Iterator
+from textwrap import indent
+from types import FunctionType
+from typing import Any, cast
 
 from pilotage.errors import NotFound
+from pilotage.meta.manifests import to_document
+from pilotage.meta.models import Resource
+from pilotage.meta.text import yamltext
+from pilotage.meta.unstructured import Unstructured
 from pilotage.testing.changes import Changes
 
 Probe = Callable[[], Awaitable[Any] | Any]
@@ -64,9 +71,13 @@ class Look:
         return self.problem if isinstance(self.problem, AssertionError) else None
 
     def __str__(self) -> str:
-        if self.problem is None:
+        if self.problem is not None:
+            return f"{type(self.problem).__name__}: {self.problem}"
+        if not isinstance(self.value, Resource | Unstructured):
             return repr(self.value)
-        return f"{type(self.problem).__name__}: {self.problem}"
+        document = to_document(self.value)
+        document["metadata"].pop("managedFields", None)
+        return f"{type(self.value).__name__}\n{indent(yamltext.write(document), '  ').rstrip()}"
 
 
 async def eventually(
@@ -121,21 +132,15 @@ async def _look(probe: Probe) -> Look:
 def _source(function: Callable[..., object]) -> str:
     """A function as a reader knows it: its name, or the text of a lambda on one line."""
     name = getattr(function, "__name__", "")
-    if name != "<lambda>":
+    if name != "<lambda>" or not isinstance(function, FunctionType):
         return name or repr(function)
-    try:
-        text = " ".join(inspect.getsource(function).split())
-    except (OSError, TypeError):
+    found = cast("Iterator[tuple[int, int, int, int]]", function.__code__.co_positions())
+    places = [place for place in found if None not in place and place[3]]  # the others are not of the expression
+    lines = linecache.getlines(function.__code__.co_filename)
+    if not places or not lines:
         return "the value"
-    body = text.partition("lambda")[2].partition(":")[2].strip()
-    return f"`{_balanced(body)}`"
-
-
-def _balanced(text: str) -> str:
-    """The text up to the comma or parenthesis that ends the argument."""
-    depth = 0
-    for index, letter in enumerate(text):
-        depth += (letter in "([{") - (letter in ")]}")
-        if depth < 0 or (depth == 0 and letter == ","):
-            return text[:index].strip()
-    return text
+    (first, start), (last, end) = min(place[::2] for place in places), max(place[1::2] for place in places)
+    text = [line.encode() for line in lines[first - 1 : last]]  # columns count bytes
+    text[-1] = text[-1][:end]
+    text[0] = text[0][start:]
+    return f"`{' '.join(b''.join(text).decode().split())}`"

@@ -136,6 +136,40 @@ def test_patch_removes_fields(filled: Console) -> None:
     assert filled.output("get", "todo/eggs", "-o", "jsonpath={.spec.done} {.spec.tags}") in ("true ", "true []")
 
 
+def test_diff_prints_what_apply_would_change_and_writes_nothing(filled: Console) -> None:
+    changed = (
+        "{apiVersion: todo.example.com/v1, kind: Todo, metadata: {name: %s}, spec: {text: buy oat milk, priority: 2}}"
+    )
+    before = filled.output("get", "todos", "-o", "yaml")
+    shown = filled.run("diff", "-f", "-", "--force-conflicts", stdin=changed % "milk")
+    assert (shown.code, shown.errors) == (1, "")
+    assert shown.output.startswith("--- LIVE/todo.example.com.v1.Todo.default.milk\n+++ MERGED/todo.example.com")
+    assert "\n-  text: buy milk\n+  text: buy oat milk\n" in shown.output
+    assert "managedFields" not in shown.output
+    new = filled.run("diff", "-f", "-", stdin=changed % "new")
+    assert (new.code, new.errors) == (1, "")
+    assert "\n+kind: Todo\n" in new.output
+    assert filled.output("get", "todos", "-o", "yaml") == before
+    filled.output("apply", "-f", "-", "--force-conflicts", stdin=changed % "milk")
+    assert filled.output("diff", "-f", "-", stdin=changed % "milk") == ""
+
+
+def test_a_failure_of_diff_is_not_taken_for_a_difference(filled: Console, tmp_path: Path) -> None:
+    mistakes = (["-f", "nothing.yaml"], ["-f", "-", "--storage", f"sqlite:{tmp_path}/"], ["-f", "-", "-n", "other"])
+    todo = "{apiVersion: todo.example.com/v1, kind: Todo, metadata: {name: milk, namespace: default}, spec: {text: a}}"
+    for words in mistakes:
+        assert filled.run("diff", *words, stdin=todo).code == 2
+
+
+def test_diff_does_not_show_the_values_of_secrets(tmp_path: Path) -> None:
+    vault = Console(kit.Tool("vault", kinds=[Secret], storage=f"sqlite:{tmp_path}/vault.db"))
+    secret = "{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {password: %s, same: x}}"
+    vault.output("apply", "-f", "-", stdin=secret % "first")
+    shown = vault.run("diff", "-f", "-", stdin=secret % "second")
+    assert shown.code == 1
+    assert "\n-  password: '*** (before)'\n+  password: '*** (after)'\n   same: '***'\n" in shown.output
+
+
 def test_exit_codes_distinguish_errors(filled: Console) -> None:
     assert filled.run("get", "todo", "none").code == 3
     assert filled.run("create", "todo", "milk", "--set", "spec.text=x").code == 4

@@ -100,12 +100,15 @@ def test_a_command_that_was_cut_does_not_say_that_all_is_stored(interrupted: Con
 PROGRAM = """
 import asyncio, signal, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 import pilotage as pt
 from pilotage.cli import kit
 from pilotage.cli.signals import interruption
 from pilotage.cli.signals import deadline
 
 deadline.EXIT_SECONDS = interruption.EXIT_SECONDS = 0.5
+passed = [0.0]
+interruption.time = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
 
 class TaskSpec(pt.Model):
     how: str
@@ -132,6 +135,9 @@ def setup(manager):
                 await asyncio.sleep(3600)
             case "blocks":
                 time.sleep(3600)
+            case "outlasts":
+                passed[0] = 3600.0
+                time.sleep(3601)
             case "to_thread":
                 await asyncio.to_thread(time.sleep, 3600)
             case "executor":
@@ -191,6 +197,20 @@ def test_a_process_ends_in_time_with_a_report_whatever_a_reconcile_does(how: str
         _, lines = interrupt_twice(process)
     assert_cut(lines)
     assert process.returncode == 130
+
+
+def test_a_reconcile_that_blocks_the_event_loop_ends_with_the_timeout_and_is_named_with_its_place(
+    tmp_path: Path,
+) -> None:
+    with stuck(tmp_path, "outlasts") as process:
+        _, errors = process.communicate(100)
+    line = PROGRAM[: PROGRAM.index("time.sleep(3601)")].count("\n") + 1
+    begin = "error: the changes are stored, but not reconciled: task default a blocks the event loop at "
+    (shown,) = [line for line in errors.splitlines() if line != "Reconciling …"]
+    assert shown.startswith(begin), shown
+    assert f"stuck.py:{line} in setup.<locals>.reconcile; await instead" in shown
+    assert "; controller.reconcile task default/a (" in shown
+    assert process.returncode == 5
 
 
 def test_an_application_that_goes_on_after_an_interrupted_command_is_left_alone(tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ def test_a_dry_run_in_the_client_shows_the_object_with_the_patch(todo: Console) 
         ),
         (("patch", "todo", "milk", "--unset", "["), 2, "error: --unset [: cannot read the path at '['"),
         (("patch", "todo", "milk", "--unset", ""), 2, "error: --unset : the path is missing; write --unset spec.text"),
+        (("create", "tod", "a"), 1, 'error: the server doesn\'t have a resource type "tod"; did you mean "todo"?'),
         (("delete",), 2, "error: Required resource not specified: give TYPE, TYPE NAME or TYPE/NAME. "),
         (("explain", "todos", "--api-version=a/b/c"), 1, "error: --api-version: unexpected GroupVersion string: a/b/c"),
         (("wait", "todo/a", "--for=condition="), 1, "error: the name of the condition is missing, as in --for="),
@@ -133,6 +134,17 @@ def test_a_kind_that_is_not_of_the_tool_is_not_stored(todo: Console) -> None:
     refused = todo.run("apply", "-f", "-", stdin=pod)
     assert (refused.code, refused.output) == (1, "")
     assert 'no matches for kind "Pod" in version "v1"' in refused.errors
+
+
+@pytest.mark.parametrize("command", ["apply", "create"])
+def test_the_objects_after_a_mistake_are_written_and_every_mistake_is_reported(todo: Console, command: str) -> None:
+    bad = "{apiVersion: todo.example.com/v1, kind: Todo, metadata: {name: bad}, spec: {text: a, typo: 1}}"
+    pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}}"
+    refused = todo.run(command, "-f", "-", stdin=f"{bad}\n---\n{pod}\n---\n{TWO}")
+    assert refused.code == 1
+    assert "typo" in refused.errors
+    assert 'no matches for kind "Pod" in version "v1"' in refused.errors
+    assert len(todo.output("get", "todos", "-o", "name").splitlines()) == len(refused.output.splitlines()) == 2
 
 
 def test_the_error_of_a_conflict_shows_how_to_take_the_fields_over(todo: Console) -> None:

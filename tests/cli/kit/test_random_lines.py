@@ -23,7 +23,7 @@ FILES = {
     "types.yaml": "apiVersion: todo.example.com/v1\nkind: Todo\nmetadata: {name: 5, labels: [1]}\nspec: 3\n",
 }
 COMMANDS = (
-    *("get", "describe", "create", "apply", "patch", "delete", "label", "annotate"),
+    *("get", "describe", "create", "apply", "diff", "patch", "delete", "label", "annotate"),
     *("wait", "explain", "api-resources", "events", "logs", "completion"),
 )
 WORDS = (

@@ -229,16 +229,20 @@ def test_a_changed_file_restarts_the_program_and_a_signal_ends_both(tmp_path: Pa
 
 BLOCKING = """
 import signal, time
+from types import SimpleNamespace
 import pilotage as pt
-from pilotage.cli.signals import interruption
+from pilotage.cli.signals import deadline, interruption
 from pilotage.types.core.v1 import Namespace
 
-interruption.EXIT_SECONDS = 0.5
+deadline.EXIT_SECONDS = interruption.EXIT_SECONDS = 0.5
+passed = [0.0]
+interruption.time = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
 signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
 
 def setup(manager: pt.Manager) -> None:
     async def reconcile(request: pt.Request) -> None:
         print("begun", flush=True)
+        passed[0] = 3600.0
         while True:  # Python runs no signal handler if the signal arrives just before a long sleep
             time.sleep(0.1)
     pt.ControllerBuilder(manager).for_(Namespace).complete(reconcile)
@@ -257,6 +261,18 @@ def test_a_reconcile_that_blocks_the_event_loop_does_not_keep_the_process_from_e
         _, errors = process.communicate(100)
     assert "pilotage: interrupted, and not finished: controller.reconcile namespace default (" in errors
     assert process.returncode == 1
+
+
+def test_a_reconcile_that_blocks_the_event_loop_ends_with_the_timeout_and_is_named_with_its_place(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "blocking.py").write_text(BLOCKING)
+    words = ("blocking.py", "--storage", "memory:", "--log-level", "error", "--until-idle", "--timeout", "600")
+    ran = run(tmp_path, *words)
+    line = BLOCKING[: BLOCKING.index("time.sleep(0.1)")].count("\n") + 1
+    assert "pilotage: not everything is reconciled after 600 s (--timeout); still pending:\n  namespace " in ran.stderr
+    assert f" blocks the event loop at {tmp_path}/blocking.py:{line} in setup.<locals>.reconcile; await" in ran.stderr
+    assert ran.returncode == NOT_RECONCILED
 
 
 THREADED = """

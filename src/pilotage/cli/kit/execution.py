@@ -57,7 +57,7 @@ def execute(place: CommandBackend, command: Command, options: argparse.Namespace
         from pilotage.cli.kit.exits import code_of, print_error
 
         print_error(error)
-        return code_of(error)
+        return max(command.least_failure, code_of(error))
 
 
 def _check_no_loop() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from pilotage.cli.errors import NOT_RECONCILED, CommandError, Interrupted, NotRe
 from pilotage.cli.kit.exits import code_of, print_error
 from pilotage.cli.kit.logfile import LogFile
 from pilotage.cli.signals.deadline import ExitDeadline
-from pilotage.cli.signals.interruption import Interruption, listed
+from pilotage.cli.signals.interruption import Interruption, TimeLimit, listed
 from pilotage.cli.terminal import Terminal
 from pilotage.cluster import Cluster
 from pilotage.errors import PilotageError
@@ -108,6 +109,9 @@ async def _run_managed(cluster: Cluster, how: Reconciling, work: _Work, interrup
     kind = _WebhookManager if how.is_dry_run else Manager
     async with kind(cluster, options) as manager:
         interruption.observe(manager)
+        limit = TimeLimit(how.timeout, NOT_RECONCILED, lambda left: str(_not_reconciled(left)))
+        if how.ends_process and how.timeout:
+            interruption.limit(limit)
         result = how.setup(manager)
         if inspect.isawaitable(result):
             await result
@@ -121,6 +125,8 @@ async def _run_managed(cluster: Cluster, how: Reconciling, work: _Work, interrup
                 if not how.has_written():
                     _hurry(manager, how, partial(interruption.end, code_of(work.error), lambda: None))
                     return ()
+            if how.ends_process and how.timeout:
+                interruption.limit(replace(limit, began=time.monotonic()))
             with how.terminal.working("Reconciling"):
                 return await _wait_idle(manager, idle, how, failures, interruption)
         finally:

@@ -48,7 +48,7 @@ def selected(session: CommandSession, words: Sequence[str]) -> list[SelectedObje
 def of_type(session: CommandSession, word: str) -> list[RESTMapping]:
     """The resources with this name or category. Raises NoMatch."""
     try:
-        return [_of_name(session, word)]
+        return [mapping_of(session, word)]
     except NoMatch:
         listed = [one for one in session.mapper.mappings if word in one.categories]
         if not listed:
@@ -56,7 +56,7 @@ def of_type(session: CommandSession, word: str) -> list[RESTMapping]:
         return listed
 
 
-def _of_name(session: CommandSession, word: str) -> RESTMapping:
+def mapping_of(session: CommandSession, word: str) -> RESTMapping:
     """The resource with this name. Raises NoMatch, with the name that was probably meant, or all if they are few."""
     try:
         return session.mapper.mapping_for(word)
@@ -78,4 +78,4 @@ def _named(session: CommandSession, word: str) -> SelectedObjects:
         raise UsageError(_MIXED)
     if not kind or not name or "/" in name:
         raise UsageError("arguments in resource/name form must have a single resource and name")
-    return SelectedObjects(_of_name(session, kind), name)
+    return SelectedObjects(mapping_of(session, kind), name)

@@ -251,7 +251,7 @@ class Tool:
         """Create the tool's own namespace for a command that may create objects in it. A new tenant has it already."""
         from pilotage.cli.kit.tenancy import CREATORS
 
-        if self.namespace == "default" or command.name not in CREATORS or not isinstance(storage, str):
+        if self.namespace == "default" or command.name not in (*CREATORS, "diff") or not isinstance(storage, str):
             return
         if storage is _EMPTY or options.dry_run == "none":
             from pilotage.cli.kit.embedded import ensure_namespace

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pilotage.cli.errors import CommandError, Interrupted, NotReconciled
+from pilotage.cli.errors import NOT_RECONCILED, CommandError, Interrupted, NotReconciled
 from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.arguments import Flags
 from pilotage.cli.run.environment import RunEnvironment, connect, environment_of, serving
 from pilotage.cli.run.flags import check_manager_target, manager_options
 from pilotage.cli.run.objects import AppliedObjects
-from pilotage.cli.signals.interruption import Interruption
+from pilotage.cli.signals.interruption import Interruption, TimeLimit
 from pilotage.cli.terminal import Terminal
 from pilotage.errors import NoMatch
 from pilotage.manager.errors import ManagerStopped, NotIdle
@@ -101,6 +103,7 @@ class Program:
         if not self.flags.until_idle:
             await self._start_until_stopped(manager)
             return
+        self._limit_blocks()
         started = asyncio.get_running_loop().time()
         with self.terminal.working("Waiting until everything is reconciled"):
             try:
@@ -112,9 +115,15 @@ class Program:
             except NotIdle as error:
                 if self.flags.every:
                     raise
-                raise NotReconciled(_pending(error, self.flags)) from error
+                raise NotReconciled(_pending(error.busy, self.flags)) from error
         seconds = asyncio.get_running_loop().time() - started
         log.info("Everything is reconciled", seconds=round(seconds, 2))
+
+    def _limit_blocks(self) -> None:
+        """End the process at its timeout also if a reconcile blocks the event loop; a schedule goes on."""
+        if self.interruption is not None and self.flags.idle_timeout and not self.flags.every:
+            message = partial(_pending, flags=self.flags)
+            self.interruption.limit(TimeLimit(self.flags.idle_timeout, NOT_RECONCILED, message, time.monotonic()))
 
     async def _run_until_idle(self, manager: Manager) -> None:
         timeout, horizon = self.flags.idle_timeout, self.flags.horizon or 0
@@ -143,9 +152,9 @@ class Program:
         log.info("Ready" if not self.terminal.isatty() else "Ready; press Ctrl-C to stop, twice to stop at once")
 
 
-def _pending(error: NotIdle, flags: Flags) -> str:
+def _pending(busy: Sequence[str], flags: Flags) -> str:
     lines = [f"not everything is reconciled after {flags.idle_timeout:g} s (--timeout); still pending:"]
-    return "\n".join([*lines, *(f"  {reason}" for reason in error.busy)])
+    return "\n".join([*lines, *(f"  {reason}" for reason in busy)])
 
 
 @contextmanager

@@ -6,14 +6,29 @@ import math
 import signal
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from pilotage.cli.signals.deadline import EXIT_SECONDS, ExitDeadline
 from pilotage.manager.manager import Manager
 from pilotage.manager.shutdown import ShutdownCallbacks
+from pilotage.manager.supervision.watchdog import Block
 from pilotage.manager.work import ActiveWork
 
 Print = Callable[[str], None]
 _SHOWN = 5
+
+
+@dataclass(frozen=True)
+class TimeLimit:
+    """How long a command may take, and the end of its process if the event loop is blocked then."""
+
+    seconds: float
+    code: int
+    """The exit code."""
+    message: Callable[[Sequence[str]], str]
+    """What is printed, of what is not finished as sentences."""
+    began: float | None = None
+    """The monotonic time at which the command began to wait; None: only a block counts, from its own beginning."""
 
 
 class Interruption:
@@ -31,6 +46,7 @@ class Interruption:
         self._deadline = deadline
         self._print_notice = print_notice
         self._print_report = print_report
+        self._limit: TimeLimit | None = None
         self._until = 0.0
         self._cut: Sequence[str] | None = None
         deadline.start(self._notice, self._report)
@@ -38,11 +54,32 @@ class Interruption:
     def observe(self, manager: Manager) -> None:
         """The manager whose work is listed, and whose grace period counts."""
         self._manager = manager
+        manager.on_blocked_loop = self._on_blocked
+
+    def limit(self, limit: TimeLimit) -> None:
+        """The event loop may not be blocked for longer than this: it cannot notice by itself that its time is over."""
+        self._limit = limit
 
     def end(self, code: int, report: Callable[[], None]) -> None:
         """No time is left, without a signal: the process ends soon, with this exit code. `report` prints why, if that
         was not printed before."""
         self._deadline.set_over(code, report)
+
+    def _on_blocked(self, block: Block) -> None:
+        """In the thread of the supervisor."""
+        limit = self._limit
+        if limit is None or self.signalled:
+            return
+        began = limit.began if limit.began is not None else time.monotonic() - block.seconds
+        if time.monotonic() >= began + limit.seconds:
+            self._limit = None
+            self.end(limit.code, lambda: self._print_report(limit.message(self._left(block))))
+
+    def _left(self, block: Block) -> list[str]:
+        """What is left while the loop is blocked, the cause first."""
+        who = " ".join(str(value) for name, value in block.fields.items() if name != "reconcileID")
+        cause = f"{who} blocks the event loop at {block.place}; await instead, or use a thread (`def reconcile`)"
+        return [cause, *(str(work) for work in self._active())]
 
     def on_signal(self, number: signal.Signals) -> None:
         grace = self._grace

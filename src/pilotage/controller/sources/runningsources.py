@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from pilotage.controller.request import Request
@@ -102,8 +102,7 @@ class RunningSources:
             return ["it has not started"]
         if not self._synced.done():
             unsynced = [source for source in self._sources if source not in self._ready]
-            reasons = [(source, source.missing_permission or source.waits_for) for source in unsynced]
-            shown = [f"{source} ({reason})" if reason else str(source) for source, reason in reasons]
+            shown = [f"{source} ({reason})" if (reason := source.waits_for) else str(source) for source in unsynced]
             return [f"it has not started: it waits for {', '.join(shown) or 'its sources'} to sync"]
         return [f"{source}: {found}" for source in self._sources if (found := source.busy(horizon))]
 
@@ -139,16 +138,15 @@ class RunningSources:
         await self._wait_until(
             source.start(feeding.queue, tasks),
             deadline,
-            f"{source} to start: its start must not block; long work belongs in a task of the group that it is given",
+            lambda: f"{source} to start: its start must not block; long work belongs in a task of its group",
         )
         await self._sync_one(source, deadline)
         self._ready.add(source)
 
     async def _sync_one(self, source: Source, deadline: float) -> None:
-        what = f"{source} to sync; check that its kind is served, and that this program may list and watch it"
         while True:
             try:
-                await self._wait_until(source.wait_for_sync(), deadline, what)
+                await self._wait_until(source.wait_for_sync(), deadline, lambda: _sync_of(source))
             except CacheSyncTimeout:
                 if source.missing_permission is None:
                     raise
@@ -158,7 +156,7 @@ class RunningSources:
             else:
                 return
 
-    async def _wait_until(self, awaitable: Awaitable[None], deadline: float, what: str) -> None:
+    async def _wait_until(self, awaitable: Awaitable[None], deadline: float, what: Callable[[], str]) -> None:
         limit = asyncio.timeout_at(deadline)
         try:
             async with limit:
@@ -167,5 +165,12 @@ class RunningSources:
             if not limit.expired():
                 raise
             raise CacheSyncTimeout(
-                f"timed out after the cache_sync_timeout of {self._feeding.timeout:g} s waiting for {what}"
+                f"timed out after the cache_sync_timeout of {self._feeding.timeout:g} s waiting for {what()}"
             ) from None
+
+
+def _sync_of(source: Source) -> str:
+    reason = source.waits_for
+    return f"{source} to sync" + (
+        f": {reason}" if reason else "; check that its kind is served, and that this program may list and watch it"
+    )

@@ -20,7 +20,7 @@ from pilotage.controller.request import Request
 from pilotage.errors import DecodeError, InvalidDefinition, NoMatch, PilotageError
 from pilotage.meta import forms
 from pilotage.meta.typevars import T
-from pilotage.reflector.troublelog import missing_permission
+from pilotage.reflector.troublelog import failure_text, missing_permission
 from pilotage.rest.refusal import MissingPermission
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue import WorkQueue
@@ -48,8 +48,10 @@ class Source(ABC):
     def stop(self) -> None:  # noqa: B027
         """Release resources other than tasks of the group: the controller ends."""
 
-    waits_for: str = ""
-    """Why it is not synced, where that is known, for the message of NotIdle."""
+    @property
+    def waits_for(self) -> str:
+        """Why it is not synced, where that is known, for the messages of NotIdle and CacheSyncTimeout."""
+        return ""
 
     @property
     def missing_permission(self) -> MissingPermission | None:
@@ -160,11 +162,20 @@ class Kind(_InformerBacked):
         self.cache = cache
         self._gvk = forms.gvk_of(self.kind)
         self._subscribing: asyncio.Task[None] | None = None
+        self._informer_error: PilotageError | None = None
+
+    @property
+    def waits_for(self) -> str:
+        return failure_text(error, self._gvk) if (error := self._last_error) is not None else ""
 
     @property
     def missing_permission(self) -> MissingPermission | None:
+        return missing_permission(self._last_error)
+
+    @property
+    def _last_error(self) -> Exception | None:
         informer = self.cache.informer(self.kind)
-        return missing_permission(informer.last_error) if informer is not None else None
+        return informer.last_error if informer is not None else self._informer_error
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
         self._subscribing = tasks.create_task(
@@ -199,14 +210,14 @@ class Kind(_InformerBacked):
         while True:
             try:
                 return await self.cache.informer_for(self.kind)
-            except NoMatch:
+            except NoMatch as error:
                 log.error("If the kind is a CRD, it should be installed before calling start", kind=str(self._gvk))
-                self.waits_for = "the server does not serve the kind; install its CRD"
+                self._informer_error = error
             except InvalidDefinition:
                 raise  # a retry cannot succeed
             except PilotageError as error:
                 log.error("Failed to get an informer from the cache", kind=str(self._gvk), error=error)
-                self.waits_for = str(error)
+                self._informer_error = error
             await asyncio.sleep(RETRY_SECONDS)
 
     def __str__(self) -> str:

@@ -95,7 +95,10 @@ class Idleness:
         found = [*repeated, *(reason for entry in entries for reason in _reasons(entry, horizon))]
         reported = {f"{one.controller} {_key(one)}" for one in again}
         running = [work for work in self._work.active() if work.name not in reported]
-        found += [f"{work.kind} {work.name} has been running for {work.seconds:.1f} s" for work in running]
+        found += [
+            f"{work.kind} {work.name} has been running for {work.seconds:.1f} s" + (work.place and f", at {work.place}")
+            for work in running
+        ]
         found += self._cluster.busy()
         for member in self._members:
             found += [f"cluster {member.name}: {reason}" for reason in member.cluster.busy()]

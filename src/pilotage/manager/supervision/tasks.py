@@ -15,7 +15,7 @@ from pilotage.http.messages import Handler, HTTPRequest
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.supervision.liveness import SupervisedHealth
 from pilotage.manager.supervision.supervisor import Supervisor, has_threads
-from pilotage.manager.supervision.watchdog import Watchdog
+from pilotage.manager.supervision.watchdog import Block, Watchdog
 from pilotage.manager.work import WorkTracker
 from pilotage.telemetry.logs import logger
 
@@ -23,15 +23,21 @@ log = logger("pilotage.manager")
 
 
 def supervise(
-    options: ManagerOptions, work: WorkTracker, is_active: Callable[[], bool], exits: AsyncExitStack
+    options: ManagerOptions,
+    work: WorkTracker,
+    exits: AsyncExitStack,
+    *,
+    is_active: Callable[[], bool],
+    on_blocked: Callable[[Block], None],
 ) -> Supervision | None:
     """Start the supervisor of a manager, which stops at its exit; None on a loop without threads, as that of tests.
 
-    Blocks of the loop are reported while the program `is_active`.
+    Blocks of the loop are reported while the program `is_active`; `on_blocked` is called in the supervisor's thread.
     """
     if not has_threads(asyncio.get_running_loop()):
         return None
-    supervision = Supervision(options, work, is_active)
+    watchdog = Watchdog(options.blocked_loop_threshold, is_active=is_active, on_blocked=on_blocked)
+    supervision = Supervision(options, work, watchdog)
     supervision.start()
     exits.callback(supervision.stop)
     return supervision
@@ -40,12 +46,12 @@ def supervise(
 class Supervision:
     """The supervisor of one manager. Created on the program's loop; the thread runs from `start` to `stop`."""
 
-    def __init__(self, options: ManagerOptions, work: WorkTracker, is_active: Callable[[], bool]) -> None:
+    def __init__(self, options: ManagerOptions, work: WorkTracker, watchdog: Watchdog) -> None:
         self.supervisor = Supervisor()
         self._threshold = options.blocked_loop_threshold
         self._deadline = options.blocked_loop_deadline
         self._work = work
-        self._watchdog = Watchdog(self._threshold, is_active=is_active)
+        self._watchdog = watchdog
 
     def start(self) -> None:
         self.supervisor.start()

@@ -11,7 +11,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from weakref import WeakKeyDictionary
 
@@ -67,16 +67,19 @@ class Watchdog:
         threshold: float,
         *,
         is_active: Callable[[], bool] = lambda: True,
+        on_blocked: Callable[[Block], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
         cpu_wait: Callable[[int], float] = cpu_wait_seconds,
     ) -> None:
         """Blocks shorter than `threshold` seconds, and those while `is_active` is False, are not reported. Of several
-        watchdogs of one loop, the first that is active reports. Time in which the thread of the loop waited for a CPU
+        watchdogs of one loop, the first that is active reports, and calls `on_blocked` several times a second as long
+        as the block lasts. Time in which the thread of the loop waited for a CPU
         does not count: `cpu_wait` returns its sum for a native thread id."""
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._threshold = threshold
         self._is_active = is_active
+        self._on_blocked = on_blocked
         self._clock = clock
         self._cpu_wait_of = cpu_wait
         self._cpu_wait = partial(cpu_wait, threading.get_native_id())
@@ -139,7 +142,9 @@ class Watchdog:
 
     def _look(self) -> None:
         if self._block is not None:
-            if not self._waiting:
+            if self._waiting:
+                self._on_blocked(replace(self._block, seconds=self.blocked_seconds))
+            else:
                 self._end(self._block)
         elif self.blocked_seconds >= self._threshold and self._reports() and not self._starved():
             self._notice()

@@ -25,7 +25,7 @@ Add = Callable[[argparse.ArgumentParser], None]
 class Command(Record):
     """A command: its help, its flags, and whether it writes."""
 
-    __slots__ = __match_args__ = ("name", "summary", "description", "examples", "add", "writes")
+    __slots__ = __match_args__ = ("name", "summary", "description", "examples", "add", "writes", "least_failure")
 
     name: str
     summary: str
@@ -34,11 +34,20 @@ class Command(Record):
     """Command lines without the name of the program."""
     add: Add
     writes: bool
+    least_failure: int
+    """The exit code of a failure, unless the failure has a higher one."""
 
     def __init__(
-        self, name: str, summary: str, description: str, examples: tuple[str, ...], add: Add, writes: bool = False
+        self,
+        name: str,
+        summary: str,
+        description: str,
+        examples: tuple[str, ...],
+        add: Add,
+        writes: bool = False,
+        least_failure: int = 1,
     ) -> None:
-        self._set(name, summary, description, examples, add, writes)
+        self._set(name, summary, description, examples, add, writes, least_failure)
 
     def add_parser(
         self,

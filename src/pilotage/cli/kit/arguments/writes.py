@@ -33,6 +33,15 @@ def add_apply(parser: argparse.ArgumentParser) -> None:
     flags.validate(parser)
 
 
+def add_diff(parser: argparse.ArgumentParser) -> None:
+    flags.filename(parser, "the objects")
+    flags.namespace(parser)
+    flags.field_manager(parser)
+    parser.add_argument("--force-conflicts", action="store_true", help="take over fields that another program has set")
+    flags.validate(parser)
+    parser.set_defaults(dry_run="server", prune=False, server_side=False)
+
+
 def add_patch(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "what to patch: TYPE NAME or TYPE/NAME")
     flags.set_values(parser)
@@ -117,6 +126,16 @@ APPLY = Command(
     ("-f objects.yaml", "-f objects/ -R --prune -l app=web"),
     add_apply,
     writes=True,
+)
+DIFF = Command(
+    "diff",
+    "print what apply would change",
+    "Print the differences between the objects that are stored and what they would be after an apply. The exit code is "
+    "0 if there are none, 1 if there are some, and higher after an error. Nothing is written.",
+    ("-f objects.yaml",),
+    add_diff,
+    writes=True,
+    least_failure=2,  # 1 are differences, as for diff(1)
 )
 PATCH = Command(
     "patch",

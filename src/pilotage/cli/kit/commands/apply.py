@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from pilotage.cli.errors import UsageError
+from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands.create import with_source
 from pilotage.cli.kit.commands.files import manifests_of, placed
 from pilotage.cli.kit.commands.written import DRY_RUN, Report, is_dry_run
@@ -27,11 +27,14 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     errors: list[PilotageError] = []
     applied: list[tuple[RESTMapping, Document]] = []
     for manifest in manifests:
-        mapping = await placed(session, manifest, options)
         try:
-            document, outcome = await _apply(session, options, mapping, manifest)
+            mapping = await placed(session, manifest, options)
+            document, outcome = await apply_one(session, options, mapping, manifest)
         except ApiError as error:
             errors.append(with_source(error, "applying", manifest.source))
+            continue
+        except CommandError as error:  # its kind is not served, or its namespace is another
+            errors.append(error)
             continue
         applied.append((mapping, document))
         report.add(mapping, document, outcome)
@@ -53,7 +56,7 @@ def check(options: argparse.Namespace) -> None:
     manifests_of(options)
 
 
-async def _apply(
+async def apply_one(
     session: CommandSession, options: argparse.Namespace, mapping: RESTMapping, manifest: Manifest
 ) -> tuple[Document, str]:
     """Apply one object; returns the stored object and the outcome."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from pilotage.cli.errors import UsageError
+from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands.files import manifests_of, placed
 from pilotage.cli.kit.commands.written import Report, is_dry_run
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.schemas import schema_of
+from pilotage.cli.kit.selection import mapping_of
 from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.kit.setting import apply_settings, settings
 from pilotage.cli.manifestfiles import Manifest
@@ -43,7 +44,7 @@ def _words(options: argparse.Namespace) -> list[str]:
 
 async def _document(session: CommandSession, options: argparse.Namespace) -> Document:
     kind, name = _words(options)
-    mapping = session.mapper.mapping_for(kind)
+    mapping = mapping_of(session, kind)
     schema = await schema_of(session, mapping)
     document: Document = {"apiVersion": mapping.gvk.api_version, "kind": mapping.gvk.kind, "metadata": {}}
     if schema is not None and "spec" in (schema.get("required") or ()):
@@ -61,8 +62,8 @@ async def _create_all(session: CommandSession, options: argparse.Namespace, mani
     report = Report(session, options)
     errors: list[PilotageError] = []
     for manifest in manifests:
-        mapping = await placed(session, manifest, options)
         try:
+            mapping = await placed(session, manifest, options)
             if options.dry_run == "client":
                 created = manifest.document
             else:
@@ -70,6 +71,9 @@ async def _create_all(session: CommandSession, options: argparse.Namespace, mani
                 created = await session.create(mapping, manifest.document, write)
         except ApiError as error:
             errors.append(with_source(error, "creating", manifest.source))
+            continue
+        except CommandError as error:  # its kind is not served, or its namespace is another
+            errors.append(error)
             continue
         report.add(mapping, created, "created")
     raise_all(errors)

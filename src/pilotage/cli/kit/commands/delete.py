@@ -9,7 +9,7 @@ from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands import files
 from pilotage.cli.kit.commands.create import with_source
 from pilotage.cli.kit.commands.get import chosen_by, listed
-from pilotage.cli.kit.commands.until import timed_out, wait_until
+from pilotage.cli.kit.commands.wait import timed_out, wait_until
 from pilotage.cli.kit.commands.written import DRY_RUN
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.documents import kind_of

@@ -1,0 +1,72 @@
+"""`diff`: what `apply` would change."""
+
+from __future__ import annotations
+
+import argparse
+from difflib import unified_diff
+
+from pilotage.cli.kit.arguments.writes import DIFF
+from pilotage.cli.kit.commands import apply
+from pilotage.cli.kit.commands.files import manifests_of, placed
+from pilotage.cli.kit.exits import SeveralErrors, code_of, print_error
+from pilotage.cli.kit.printers.documents import as_yaml, without_managed_fields
+from pilotage.cli.kit.session import CommandSession
+from pilotage.errors import PilotageError
+from pilotage.meta.documents import Document
+from pilotage.meta.mapping.mapper import RESTMapping
+
+DIFFERENT = 1
+_SECRET_FIELDS = ("data", "stringData")
+
+
+async def run(session: CommandSession, options: argparse.Namespace) -> int:
+    """Print the differences of each object; the exit code shows whether there are any."""
+    code = 0
+    errors: list[PilotageError] = []
+    for manifest in manifests_of(options):
+        try:
+            mapping = await placed(session, manifest, options)
+            metadata = manifest.document["metadata"]
+            live = await session.find(mapping, metadata["name"], metadata.get("namespace") or "")
+            merged, _ = await apply.apply_one(session, options, mapping, manifest)
+        except PilotageError as error:
+            errors.append(error)
+            continue
+        if text := _difference(mapping, live, merged):
+            session.report(session.output.difference(text))
+            code = DIFFERENT
+    if not errors:
+        return code
+    failure = SeveralErrors(errors)
+    print_error(failure)
+    return max(DIFF.least_failure, code_of(failure))
+
+
+check = apply.check
+
+
+def _difference(mapping: RESTMapping, live: Document | None, merged: Document) -> str:
+    metadata = merged["metadata"]
+    namespace = (metadata.get("namespace"),) if mapping.namespaced else ()
+    file = ".".join(filter(None, (*mapping.gvk, *namespace, metadata["name"])))
+    before, after = _masked(live or {}, merged)
+    lines = unified_diff(_lines(before), _lines(after), f"LIVE/{file}", f"MERGED/{file}")
+    return "".join(lines)
+
+
+def _lines(document: Document) -> list[str]:
+    return as_yaml(without_managed_fields(document)).splitlines(keepends=True) if document else []
+
+
+def _masked(live: Document, merged: Document) -> tuple[Document, Document]:
+    """The objects without the values of a Secret; those that differ are marked."""
+    if (merged.get("apiVersion"), merged.get("kind")) != ("v1", "Secret"):
+        return live, merged
+    before, after = dict(live), dict(merged)
+    for field in _SECRET_FIELDS:
+        old, new = live.get(field) or {}, merged.get(field) or {}
+        changed = {key for key in old.keys() & new.keys() if old[key] != new[key]}
+        for document, values, mark in ((before, old, " (before)"), (after, new, " (after)")):
+            if values:
+                document[field] = {key: f"***{mark if key in changed else ''}" for key in values}
+    return before, after
