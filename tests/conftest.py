@@ -16,9 +16,9 @@ import hypothesis
 import pytest
 
 from . import acceptance, dispositions
-from .worlds import Opening, own_control_plane, real_control_plane, world
+from .environments import Opening, environment, own_control_plane, real_control_plane
 
-__all__ = ["own_control_plane", "real_control_plane", "world"]
+__all__ = ["environment", "own_control_plane", "real_control_plane"]
 
 # An example's time says more about the machine's load than about the code.
 hypothesis.settings.register_profile("pilotage", deadline=None, max_examples=15)
