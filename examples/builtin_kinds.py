@@ -76,8 +76,8 @@ def pod_of(owner: ReplicaSet, number: int) -> Pod:
     return pod
 
 
-async def main(world: str) -> None:
-    cluster = pt.Cluster.connect() if world == "cluster" else pt.Cluster.embedded(world)
+async def main(environment: str) -> None:
+    cluster = pt.Cluster.connect() if environment == "cluster" else pt.Cluster.embedded(environment)
     async with pt.Manager(cluster) as manager:
         setup_with_manager(manager)
         await manager.run_until_idle(timeout=60)  # starts everything; the manager runs until the block ends

@@ -75,8 +75,8 @@ class ChaosPodReconciler:
         return pt.Result(requeue_after=lifetime)
 
 
-async def main(world: str, lifetime_seconds: int) -> None:
-    cluster = pt.Cluster.connect() if world == "cluster" else pt.Cluster.embedded(world)
+async def main(environment: str, lifetime_seconds: int) -> None:
+    cluster = pt.Cluster.connect() if environment == "cluster" else pt.Cluster.embedded(environment)
     async with pt.Manager(cluster) as manager:
         await cluster.install(ChaosPod)
         reconciler = ChaosPodReconciler(manager, random.SystemRandom())
@@ -102,9 +102,9 @@ async def main(world: str, lifetime_seconds: int) -> None:
 
 
 if __name__ == "__main__":
-    world = sys.argv[1] if len(sys.argv) > 1 else "memory:"
+    environment = sys.argv[1] if len(sys.argv) > 1 else "memory:"
     seconds = int(sys.argv[2]) if len(sys.argv) > 2 else 10
     try:
-        (loop.run if world == "memory:" else asyncio.run)(main(world, seconds))
+        (loop.run if environment == "memory:" else asyncio.run)(main(environment, seconds))
     except pt.PilotageError as error:
         raise SystemExit(f"chaospod: {error}") from None

@@ -124,11 +124,11 @@ def _note(node: Node, keys: set[str]) -> None:
     node.metadata.annotations = annotations | ({OURS: ",".join(sorted(keys))} if keys else {})
 
 
-async def main(world: str, node: str) -> None:
-    cluster = pt.Cluster.connect() if world == "cluster" else pt.Cluster.embedded(world)
+async def main(environment: str, node: str) -> None:
+    cluster = pt.Cluster.connect() if environment == "cluster" else pt.Cluster.embedded(environment)
     only_ours = pt.CacheOptions(by_object={Node: pt.ByObject(field_selector={"metadata.name": node})})
     async with pt.Manager(cluster, pt.ManagerOptions(cache=only_ours)) as manager:
-        if world != "cluster" and await cluster.client.find(Node, node) is None:
+        if environment != "cluster" and await cluster.client.find(Node, node) is None:
             await cluster.client.create(Node(metadata=pt.ObjectMeta(name=node)))
         manager.add_device_api()
         GPUAgent(manager, node).setup_with_manager(manager)

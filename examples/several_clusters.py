@@ -61,12 +61,12 @@ def password(secret: Secret) -> str:
     return b64decode(secret.data["password"]).decode()
 
 
-async def main(world: str, contexts: list[str]) -> None:
-    if world == "cluster":
+async def main(environment: str, contexts: list[str]) -> None:
+    if environment == "cluster":
         cluster = pt.Cluster.connect()
         targets = {name: pt.Cluster.connect(context=name) for name in contexts} or {"self": pt.Cluster.connect()}
     else:
-        cluster, targets = pt.Cluster.embedded(world), {"target": pt.Cluster.embedded(world)}
+        cluster, targets = pt.Cluster.embedded(environment), {"target": pt.Cluster.embedded(environment)}
     async with pt.Manager(cluster) as manager:
         await setup_with_manager(manager, targets)
         await pt.create_or_patch(cluster.client, Namespace(metadata=pt.ObjectMeta(name=SOURCE)))

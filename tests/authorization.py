@@ -14,7 +14,7 @@ from pilotage.types.authorization.v1 import (
     SubjectAccessReviewSpec,
 )
 
-from .worlds import WITHIN
+from .environments import WITHIN
 
 Attributes = NonResourceAttributes | ResourceAttributes
 

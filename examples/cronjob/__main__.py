@@ -30,8 +30,8 @@ def job_template() -> JobTemplateSpec:
     return JobTemplateSpec(spec=JobSpec(template=pods))
 
 
-async def main(world: str) -> None:
-    cluster = pt.Cluster.connect() if world == "cluster" else pt.Cluster.embedded(world)
+async def main(environment: str) -> None:
+    cluster = pt.Cluster.connect() if environment == "cluster" else pt.Cluster.embedded(environment)
     async with pt.Manager(cluster) as manager:
         await cluster.install(CronJob, CronJobV2)
         setup_with_manager(manager)
@@ -57,8 +57,8 @@ async def main(world: str) -> None:
 
 
 if __name__ == "__main__":
-    world = sys.argv[1] if len(sys.argv) > 1 else "memory:"
+    environment = sys.argv[1] if len(sys.argv) > 1 else "memory:"
     try:
-        (loop.run if world == "memory:" else asyncio.run)(main(world))
+        (loop.run if environment == "memory:" else asyncio.run)(main(environment))
     except pt.PilotageError as error:
         raise SystemExit(f"cronjob: {error}") from None

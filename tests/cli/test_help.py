@@ -33,7 +33,7 @@ def test_an_example_parses(line: str) -> None:
     program, *words = shlex.split(own)
     assert program == "pilotage"
     if "--help" not in words:
-        parser().parse_args(words)
+        ALL["pilotage"].parse_args(words)
 
 
 def test_each_command_stands_beside_its_help() -> None:

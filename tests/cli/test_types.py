@@ -15,10 +15,10 @@ from pilotage import cli
 from pilotage.cluster import Cluster
 from pilotage.meta.text import yamltext
 from pilotage.schema.generate.crd import crds
+from tests.environments import over_there
 from tests.schema import golden_files
 from tests.schema.apis.database import Database
 from tests.schema.source.loading import loaded, resources
-from tests.worlds import over_there
 
 GOLDEN = golden_files.FOLDER / "database.yaml"
 
@@ -163,8 +163,8 @@ def test_definitions_are_read_from_a_cluster_by_name(
 async def test_definitions_are_read_from_a_real_cluster(real_control_plane: RealCluster, tmp_path: Path) -> None:
     config = tmp_path / "kubeconfig"
     config.write_text(json.dumps(running.kubeconfig(real_control_plane)))
-    async with over_there(real_control_plane) as world:
-        async with world.cluster() as cluster:
+    async with over_there(real_control_plane) as environment:
+        async with environment.cluster() as cluster:
             await cluster.install(Database)
         command = [sys.executable, "-m", "pilotage.cli", "types", "databases.demo.pilotage.dev"]
         ran = await asyncio.create_subprocess_exec(*command, "--kubeconfig", str(config), stdout=subprocess.PIPE)

@@ -81,46 +81,46 @@ def _config_map(name: str, value: str = "1") -> ConfigMap:
     return ConfigMap(metadata=ObjectMeta(name=name), data={"key": value})
 
 
-async def _create(world: Faulty) -> None:
-    await world.client.create(_config_map("new"))
+async def _create(environment: Faulty) -> None:
+    await environment.client.create(_config_map("new"))
 
 
-async def _generate(world: Faulty) -> None:
-    await world.client.create(ConfigMap(metadata=ObjectMeta(generate_name="new-")))
+async def _generate(environment: Faulty) -> None:
+    await environment.client.create(ConfigMap(metadata=ObjectMeta(generate_name="new-")))
 
 
-async def _update(world: Faulty) -> None:
-    found = await world.direct.get(ConfigMap, "old")
+async def _update(environment: Faulty) -> None:
+    found = await environment.direct.get(ConfigMap, "old")
     found.data["key"] = "2"
-    await world.client.update(found)
+    await environment.client.update(found)
 
 
-async def _patch(world: Faulty) -> None:
-    await world.client.patch(await world.direct.get(ConfigMap, "old"), {"data": {"key": "2"}})
+async def _patch(environment: Faulty) -> None:
+    await environment.client.patch(await environment.direct.get(ConfigMap, "old"), {"data": {"key": "2"}})
 
 
-async def _apply(world: Faulty) -> None:
-    await world.client.apply(_config_map("new"), field_owner="test")
+async def _apply(environment: Faulty) -> None:
+    await environment.client.apply(_config_map("new"), field_owner="test")
 
 
-async def _delete(world: Faulty) -> None:
-    await world.client.delete(await world.direct.get(ConfigMap, "old"))
+async def _delete(environment: Faulty) -> None:
+    await environment.client.delete(await environment.direct.get(ConfigMap, "old"))
 
 
-async def _delete_all(world: Faulty) -> None:
-    await world.client.delete_all_of(ConfigMap)
+async def _delete_all(environment: Faulty) -> None:
+    await environment.client.delete_all_of(ConfigMap)
 
 
-async def _get(world: Faulty) -> None:
-    await world.client.get(ConfigMap, "old")
+async def _get(environment: Faulty) -> None:
+    await environment.client.get(ConfigMap, "old")
 
 
-async def _list(world: Faulty) -> None:
-    await world.client.list(ConfigMap)
+async def _list(environment: Faulty) -> None:
+    await environment.client.list(ConfigMap)
 
 
-async def _watch(world: Faulty) -> None:
-    async with world.client.watch(ConfigMap, timeout_seconds=1) as events:
+async def _watch(environment: Faulty) -> None:
+    async with environment.client.watch(ConfigMap, timeout_seconds=1) as events:
         async for _ in events:
             return
 
@@ -135,8 +135,8 @@ def each(*calls: Call) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("call", calls, ids=lambda call: call.__name__.strip("_"))
 
 
-async def _state(world: Faulty) -> list[tuple[str, dict[str, str]]]:
-    return sorted((found.metadata.name, dict(found.data)) for found in await world.direct.list(ConfigMap))
+async def _state(environment: Faulty) -> list[tuple[str, dict[str, str]]]:
+    return sorted((found.metadata.name, dict(found.data)) for found in await environment.direct.list(ConfigMap))
 
 
 @pytest.mark.covers("F27")
@@ -145,14 +145,14 @@ async def _state(world: Faulty) -> list[tuple[str, dict[str, str]]]:
 async def test_a_write_whose_answer_is_lost_has_taken_effect_once_and_is_not_sent_again(
     call: Call, fault: LoseAnswer | HalfBody
 ) -> None:
-    async with faulty() as world:
-        before, sent = await _state(world), world.requests
-        world.proxy.add(fault)
+    async with faulty() as environment:
+        before, sent = await _state(environment), environment.requests
+        environment.proxy.add(fault)
         with pytest.raises(ConnectionLost) as caught:
-            await call(world)
+            await call(environment)
         assert caught.value.sent
-        assert world.requests == sent + 1
-        after = await _state(world)
+        assert environment.requests == sent + 1
+        after = await _state(environment)
         assert after != before
         assert len(after) <= len(before) + 1
 
@@ -160,13 +160,13 @@ async def test_a_write_whose_answer_is_lost_has_taken_effect_once_and_is_not_sen
 @pytest.mark.covers("F27")
 @each(*WRITES)
 async def test_a_write_that_is_lost_on_its_way_is_not_sent_again(call: Call) -> None:
-    async with faulty() as world:
-        before, sent = await _state(world), world.requests
-        world.proxy.add(LoseRequest())
+    async with faulty() as environment:
+        before, sent = await _state(environment), environment.requests
+        environment.proxy.add(LoseRequest())
         with pytest.raises(ConnectionLost, match="whether it took effect is not known"):
-            await call(world)
-        assert world.requests == sent + 1
-        assert await _state(world) == before
+            await call(environment)
+        assert environment.requests == sent + 1
+        assert await _state(environment) == before
 
 
 @each(*READS, _watch)
@@ -174,27 +174,27 @@ async def test_a_write_that_is_lost_on_its_way_is_not_sent_again(call: Call) -> 
 async def test_a_read_on_a_connection_that_is_lost_is_sent_once_more(
     call: Call, fault: LoseRequest | LoseAnswer
 ) -> None:
-    async with faulty() as world:
-        sent = world.requests
-        world.proxy.add(fault)
-        await call(world)
-        assert world.requests == sent + 2
-        await _get(world)  # a watch leaves none in the pool
-        world.proxy.add(type(fault)(times=2))
+    async with faulty() as environment:
+        sent = environment.requests
+        environment.proxy.add(fault)
+        await call(environment)
+        assert environment.requests == sent + 2
+        await _get(environment)  # a watch leaves none in the pool
+        environment.proxy.add(type(fault)(times=2))
         with pytest.raises(ConnectionLost):
-            await call(world)
-        assert world.requests == sent + 5
+            await call(environment)
+        assert environment.requests == sent + 5
 
 
 @each(*READS)
 async def test_half_an_object_is_never_returned(call: Call) -> None:
-    async with faulty() as world:
-        sent = world.requests
-        world.proxy.add(HalfBody())
+    async with faulty() as environment:
+        sent = environment.requests
+        environment.proxy.add(HalfBody())
         with pytest.raises(ConnectionLost, match="in the middle of the response"):
-            await call(world)
-        assert world.requests == sent + 1
-        await call(world)
+            await call(environment)
+        assert environment.requests == sent + 1
+        await call(environment)
 
 
 @each(*CALLS)
@@ -204,49 +204,49 @@ async def test_half_an_object_is_never_returned(call: Call) -> None:
 async def test_an_error_of_the_server_is_raised_as_what_it_is_and_nothing_is_sent_again(
     call: Call, status: int, error: type[ApiError]
 ) -> None:
-    async with faulty() as world:
-        before, sent = await _state(world), world.requests
-        world.proxy.add(Answer(status, retry_after=7))
+    async with faulty() as environment:
+        before, sent = await _state(environment), environment.requests
+        environment.proxy.add(Answer(status, retry_after=7))
         with pytest.raises(error) as caught:
-            await call(world)
+            await call(environment)
         assert caught.value.kind == "ConfigMap"
         assert caught.value.status.details is not None
         assert caught.value.status.details.retry_after_seconds == 7
-        assert world.requests == sent + 1
-        assert await _state(world) == before
+        assert environment.requests == sent + 1
+        assert await _state(environment) == before
 
 
 @each(*WRITES, *READS)
 @pytest.mark.parametrize("direction", ["up", "down"])
 async def test_a_call_to_a_silent_server_times_out(call: Call, direction: str) -> None:
-    async with faulty(SOON) as world:
-        world.proxy.add(Stall(direction="up" if direction == "up" else "down"))
+    async with faulty(SOON) as environment:
+        environment.proxy.add(Stall(direction="up" if direction == "up" else "down"))
         with pytest.raises(ConnectionLost, match=r"no response within 0\.2 s"):
-            await call(world)
+            await call(environment)
 
 
 @each(*WRITES, *READS)
 async def test_a_server_that_falls_silent_within_its_answer_is_given_up(call: Call) -> None:
-    async with faulty(SOON) as world:
-        passed = world.proxy.statistics().bytes_down
-        world.proxy.add(Stall(after_bytes=passed + 250))  # in the body, behind the head
+    async with faulty(SOON) as environment:
+        passed = environment.proxy.statistics().bytes_down
+        environment.proxy.add(Stall(after_bytes=passed + 250))  # in the body, behind the head
         with pytest.raises(ConnectionLost, match=r"response within 0\.2 s"):
-            await call(world)
+            await call(environment)
 
 
 async def test_a_watch_that_is_refused_by_a_server_that_then_falls_silent_is_given_up() -> None:
-    async with faulty(SOON) as world:
-        passed = world.proxy.statistics().bytes_down
-        world.proxy.add(Answer(503))
-        world.proxy.add(Stall(after_bytes=passed + 150))
+    async with faulty(SOON) as environment:
+        passed = environment.proxy.statistics().bytes_down
+        environment.proxy.add(Answer(503))
+        environment.proxy.add(Stall(after_bytes=passed + 150))
         with pytest.raises(ConnectionLost, match=r"response within 0\.2 s"):
-            await _watch(world)
+            await _watch(environment)
 
 
-async def _names(world: Faulty, count: int) -> list[str]:
+async def _names(environment: Faulty, count: int) -> list[str]:
     """Watch until so many events have come, or the watch breaks; the names that came."""
     names: list[str] = []
-    async with world.client.watch(ConfigMap, resource_version="0") as events:
+    async with environment.client.watch(ConfigMap, resource_version="0") as events:
         try:
             async for event in events:
                 names.append(event.object.metadata.name)
@@ -271,11 +271,11 @@ async def _names(world: Faulty, count: int) -> list[str]:
 async def test_a_watch_gives_what_came_whole_and_then_the_error(
     fault: DropLine | DuplicateLine | CutLine, expected: list[str]
 ) -> None:
-    async with faulty() as world:
+    async with faulty() as environment:
         for name in "abc":
-            await world.direct.create(_config_map(name))
-        world.proxy.add(fault)
-        assert await _names(world, len(expected)) == expected
+            await environment.direct.create(_config_map(name))
+        environment.proxy.add(fault)
+        assert await _names(environment, len(expected)) == expected
 
 
 LINES = [

@@ -19,7 +19,7 @@ from pilotage.meta.unstructured import Unstructured, metadata_only
 from pilotage.rest import PatchType
 from pilotage.types.apps.v1 import Deployment
 
-from ..worlds import World
+from ..environments import Environment
 from .fakes import Recorder
 from .kinds import WIDGET, WIDGETS, Widget, new_widget
 
@@ -128,35 +128,37 @@ async def test_a_document_of_a_built_in_kind_is_checked_by_every_write(verb: str
         await getattr(client, verb)(_document())
 
 
-async def test_create_or_patch_refuses_it_whether_the_object_exists_or_not(world: World) -> None:
-    metadata = ObjectMeta(name="a", namespace=world.namespace)
+async def test_create_or_patch_refuses_it_whether_the_object_exists_or_not(environment: Environment) -> None:
+    metadata = ObjectMeta(name="a", namespace=environment.namespace)
     desired = _document()
-    desired.metadata.namespace = world.namespace
+    desired.metadata.namespace = environment.namespace
     with pytest.raises(BadRequest, match="cannot create Deployment"):
-        await create_or_patch(world.client, desired)
-    await world.client.create(_deployment(metadata))
+        await create_or_patch(environment.client, desired)
+    await environment.client.create(_deployment(metadata))
     with pytest.raises(BadRequest, match="cannot patch Deployment"):
-        await create_or_patch(world.client, desired)
+        await create_or_patch(environment.client, desired)
 
 
-async def test_a_field_that_the_server_knows_and_the_class_does_not_is_no_warning(world: World) -> None:
-    await world.install(WIDGETS)
-    widget = await world.client.create(new_widget(world.namespace))
-    await world.client.patch(widget, {"spec": {"note": "not in the class"}})
-    assert (await world.client.get(WIDGET, "one", namespace=world.namespace))["spec"]["note"] == "not in the class"
-    assert world.warnings == []
+async def test_a_field_that_the_server_knows_and_the_class_does_not_is_no_warning(environment: Environment) -> None:
+    await environment.install(WIDGETS)
+    widget = await environment.client.create(new_widget(environment.namespace))
+    await environment.client.patch(widget, {"spec": {"note": "not in the class"}})
+    assert (await environment.client.get(WIDGET, "one", namespace=environment.namespace))["spec"][
+        "note"
+    ] == "not in the class"
+    assert environment.warnings == []
 
 
 async def test_a_field_that_the_server_does_not_know_warns_with_kind_object_and_path(
-    world: World, caplog: pytest.LogCaptureFixture
+    environment: Environment, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await world.install(WIDGETS)
-    await world.client.create(new_widget(world.namespace))
-    client = Client(world.transport)  # with the handler that it has by itself
+    await environment.install(WIDGETS)
+    await environment.client.create(new_widget(environment.namespace))
+    client = Client(environment.transport)  # with the handler that it has by itself
     for _ in range(2):
-        await client.patch(Widget, {"spec": {"nonsense": 1}}, name="one", namespace=world.namespace)
+        await client.patch(Widget, {"spec": {"nonsense": 1}}, name="one", namespace=environment.namespace)
     warned = [record.message for record in caplog.records if record.name == "pilotage.client"]
-    assert warned == [f'Widget {world.namespace}/one: unknown field "spec.nonsense"']
+    assert warned == [f'Widget {environment.namespace}/one: unknown field "spec.nonsense"']
 
 
 def _deployment(metadata: ObjectMeta) -> Deployment:

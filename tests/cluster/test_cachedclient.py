@@ -31,7 +31,7 @@ from pilotage.telemetry.logs import log_context
 from pilotage.types.core.v1 import ConfigMap, Namespace, Secret
 
 from ..client.kinds import WIDGET, WIDGETS, Widget, WidgetStatus, new_widget
-from ..worlds import World
+from ..environments import Environment
 
 
 class Gate(TransportWrapper):
@@ -92,48 +92,48 @@ def config_map(namespace: str, name: str, value: str = "1", **labels: str) -> Co
     return ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace, labels=labels), data={"key": value})
 
 
-async def test_a_request_is_read_from_the_cache_by_its_name_and_namespace(world: World) -> None:
-    async with cached_client(world.transport) as made:
-        await made.client.create(config_map(world.namespace, "a"))
-        request = pt.Request("a", world.namespace)
+async def test_a_request_is_read_from_the_cache_by_its_name_and_namespace(environment: Environment) -> None:
+    async with cached_client(environment.transport) as made:
+        await made.client.create(config_map(environment.namespace, "a"))
+        request = pt.Request("a", environment.namespace)
         assert (await made.client.get(ConfigMap, request)).data == {"key": "1"}
         made.gate.reads.clear()
         assert (await made.client.get(metadata_only(ConfigMap), request)).metadata.name == "a"
-        assert await made.client.find(ConfigMap, pt.Request("b", world.namespace)) is None
+        assert await made.client.find(ConfigMap, pt.Request("b", environment.namespace)) is None
         assert made.gate.reads == []
         await made.client.delete(ConfigMap, request)
         assert await made.client.find(ConfigMap, request) is None
 
 
 @pytest.mark.covers("T136")
-async def test_every_form_is_read_from_one_informer(world: World) -> None:
-    await world.install(WIDGETS)
-    async with cached_client(world.transport) as made:
+async def test_every_form_is_read_from_one_informer(environment: Environment) -> None:
+    await environment.install(WIDGETS)
+    async with cached_client(environment.transport) as made:
         client = made.client
-        await client.create(new_widget(world.namespace, size=3))
-        assert (await client.get(Widget, "one", namespace=world.namespace)).spec.size == 3
+        await client.create(new_widget(environment.namespace, size=3))
+        assert (await client.get(Widget, "one", namespace=environment.namespace)).spec.size == 3
         made.gate.reads.clear()
-        assert (await client.get(WIDGET, "one", namespace=world.namespace))["spec"]["size"] == 3
-        assert (await client.get(metadata_only(Widget), "one", namespace=world.namespace)).metadata.name == "one"
-        assert [widget.spec.size for widget in await client.list(Widget, namespace=world.namespace)] == [3]
-        assert await client.find(Widget, "two", namespace=world.namespace) is None
+        assert (await client.get(WIDGET, "one", namespace=environment.namespace))["spec"]["size"] == 3
+        assert (await client.get(metadata_only(Widget), "one", namespace=environment.namespace)).metadata.name == "one"
+        assert [widget.spec.size for widget in await client.list(Widget, namespace=environment.namespace)] == [3]
+        assert await client.find(Widget, "two", namespace=environment.namespace) is None
         with pytest.raises(NotFound) as caught:
-            await client.get(Widget, "two", namespace=world.namespace)
+            await client.get(Widget, "two", namespace=environment.namespace)
         error = caught.value
         assert (error.group, error.kind, error.namespace, error.name) == (
             WIDGET.group,
             "Widget",
-            world.namespace,
+            environment.namespace,
             "two",
         )
         assert made.gate.reads == []
         assert len(made.informers) == 1
 
 
-async def test_every_write_is_read_back_at_once(world: World) -> None:
-    await world.install(WIDGETS)
-    async with cached_client(world.transport) as made:
-        client, namespace = made.client, world.namespace
+async def test_every_write_is_read_back_at_once(environment: Environment) -> None:
+    await environment.install(WIDGETS)
+    async with cached_client(environment.transport) as made:
+        client, namespace = made.client, environment.namespace
         assert len(await client.list(Widget, namespace=namespace)) == 0
         for number in range(10):
             widget = await client.create(new_widget(namespace, size=1))
@@ -152,9 +152,9 @@ async def test_every_write_is_read_back_at_once(world: World) -> None:
             assert await client.find(Widget, "one", namespace=namespace) is None
 
 
-async def test_a_deletion_that_waits_for_finalizers_is_read_back_too(world: World) -> None:
-    async with cached_client(world.transport) as made:
-        client, namespace = made.client, world.namespace
+async def test_a_deletion_that_waits_for_finalizers_is_read_back_too(environment: Environment) -> None:
+    async with cached_client(environment.transport) as made:
+        client, namespace = made.client, environment.namespace
         held = config_map(namespace, "held")
         held.metadata.finalizers = ["tests.pilotage.dev/hold"]
         await client.create(held)
@@ -166,8 +166,8 @@ async def test_a_deletion_that_waits_for_finalizers_is_read_back_too(world: Worl
         assert await client.find(ConfigMap, "held", namespace=namespace) is None
 
 
-async def test_a_namespace_that_is_being_emptied_is_no_deletion_to_wait_for(world: World) -> None:
-    async with cached_client(world.transport) as made:
+async def test_a_namespace_that_is_being_emptied_is_no_deletion_to_wait_for(environment: Environment) -> None:
+    async with cached_client(environment.transport) as made:
         namespace = await made.client.create(Namespace(metadata=ObjectMeta(generate_name="gone-")))
         await made.client.list(Namespace)
         await made.client.delete(namespace)
@@ -175,10 +175,10 @@ async def test_a_namespace_that_is_being_emptied_is_no_deletion_to_wait_for(worl
         assert found is None or found.metadata.deletion_timestamp is not None
 
 
-async def test_a_cache_that_does_not_catch_up_raises_and_never_returns_stale_data(world: World) -> None:
+async def test_a_cache_that_does_not_catch_up_raises_and_never_returns_stale_data(environment: Environment) -> None:
     options = CachedClientOptions(stale_after=0.05)
-    async with cached_client(world.transport, client_options=options) as made:
-        client, namespace = made.client, world.namespace
+    async with cached_client(environment.transport, client_options=options) as made:
+        client, namespace = made.client, environment.namespace
         first = await client.create(config_map(namespace, "first"))
         await client.list(ConfigMap, namespace=namespace)
         assert await client.find(Secret, "another-kind", namespace=namespace) is None
@@ -205,20 +205,20 @@ async def test_a_cache_that_does_not_catch_up_raises_and_never_returns_stale_dat
             await client.find(ConfigMap, "first", namespace=namespace)
 
 
-async def test_it_can_be_turned_off(world: World) -> None:
+async def test_it_can_be_turned_off(environment: Environment) -> None:
     options = CachedClientOptions(read_your_writes=False)
-    async with cached_client(world.transport, client_options=options) as made:
+    async with cached_client(environment.transport, client_options=options) as made:
         await made.client.list(ConfigMap)
         made.gate.open.clear()
-        await made.client.create(config_map(world.namespace, "a"))
-        assert await made.client.find(ConfigMap, "a", namespace=world.namespace) is None
+        await made.client.create(config_map(environment.namespace, "a"))
+        assert await made.client.find(ConfigMap, "a", namespace=environment.namespace) is None
 
 
-async def test_objects_that_the_cache_does_not_select_are_not_waited_for(world: World) -> None:
-    by_object = {ConfigMap: ByObject(namespaces=[world.namespace], label_selector={"team": "red"})}
+async def test_objects_that_the_cache_does_not_select_are_not_waited_for(environment: Environment) -> None:
+    by_object = {ConfigMap: ByObject(namespaces=[environment.namespace], label_selector={"team": "red"})}
     options = CachedClientOptions(stale_after=50)
-    async with cached_client(world.transport, CacheOptions(by_object=by_object), options) as made:
-        client, namespace = made.client, world.namespace
+    async with cached_client(environment.transport, CacheOptions(by_object=by_object), options) as made:
+        client, namespace = made.client, environment.namespace
         await client.list(ConfigMap, namespace=namespace)
         inside = await client.create(config_map(namespace, "inside", team="red"))
         assert (await client.list(ConfigMap, namespace=namespace)).names == ["inside"]
@@ -232,50 +232,56 @@ async def test_objects_that_the_cache_does_not_select_are_not_waited_for(world: 
         assert (await client.list(ConfigMap, namespace=namespace)).names == []
 
 
-async def test_an_object_that_is_selected_by_its_fields_can_be_read_after_it_was_changed(world: World) -> None:
+async def test_an_object_that_is_selected_by_its_fields_can_be_read_after_it_was_changed(
+    environment: Environment,
+) -> None:
     """The metadata of the answer to a write do not show whether it is still selected."""
-    by_object = {Secret: ByObject(namespaces=[world.namespace], field_selector={"type": "Opaque"})}
+    by_object = {Secret: ByObject(namespaces=[environment.namespace], field_selector={"type": "Opaque"})}
     options = CachedClientOptions(stale_after=50)
-    async with cached_client(world.transport, CacheOptions(by_object=by_object), options) as made:
+    async with cached_client(environment.transport, CacheOptions(by_object=by_object), options) as made:
         client = made.client
-        secret = await client.create(Secret(metadata=ObjectMeta(name="s", namespace=world.namespace), type="Opaque"))
-        await client.list(Secret, namespace=world.namespace)
+        secret = await client.create(
+            Secret(metadata=ObjectMeta(name="s", namespace=environment.namespace), type="Opaque")
+        )
+        await client.list(Secret, namespace=environment.namespace)
         for number in range(3):
             await client.patch(secret, {"metadata": {"labels": {"number": str(number)}}})
             async with asyncio.timeout(40):  # sooner than StaleCache would be raised
-                read = await client.get(Secret, "s", namespace=world.namespace)
+                read = await client.get(Secret, "s", namespace=environment.namespace)
             assert read.metadata.labels == {"number": str(number)}
 
 
 @pytest.mark.covers("T136")
-async def test_kinds_that_are_to_be_read_live_are(world: World) -> None:
+async def test_kinds_that_are_to_be_read_live_are(environment: Environment) -> None:
     options = CachedClientOptions(disable_for=[Secret])
-    async with cached_client(world.transport, client_options=options) as made:
-        await made.client.create(Secret(metadata=ObjectMeta(name="s", namespace=world.namespace)))
+    async with cached_client(environment.transport, client_options=options) as made:
+        await made.client.create(Secret(metadata=ObjectMeta(name="s", namespace=environment.namespace)))
         made.gate.reads.clear()
-        await made.client.get(Secret, "s", namespace=world.namespace)
+        await made.client.get(Secret, "s", namespace=environment.namespace)
         assert made.gate.reads == [Verb.GET]
         assert made.informers == []
 
 
-async def test_pages_and_versions_are_read_live(world: World) -> None:
-    async with cached_client(world.transport) as made:
+async def test_pages_and_versions_are_read_live(environment: Environment) -> None:
+    async with cached_client(environment.transport) as made:
         for name in "abc":
-            await made.client.create(config_map(world.namespace, name))
-        page = await made.client.list(ConfigMap, namespace=world.namespace, limit=2)
+            await made.client.create(config_map(environment.namespace, name))
+        page = await made.client.list(ConfigMap, namespace=environment.namespace, limit=2)
         assert page.continue_token
-        rest = await made.client.list(ConfigMap, namespace=world.namespace, limit=2, continue_token=page.continue_token)
+        rest = await made.client.list(
+            ConfigMap, namespace=environment.namespace, limit=2, continue_token=page.continue_token
+        )
         assert len(page) + len(rest) >= 3
-        await made.client.get(ConfigMap, "a", namespace=world.namespace, resource_version="0")
+        await made.client.get(ConfigMap, "a", namespace=environment.namespace, resource_version="0")
         assert made.informers == []
 
 
-async def test_clients_made_from_it_read_from_the_cache_too(world: World) -> None:
-    async with cached_client(world.transport) as made:
-        client = made.client.with_namespace(world.namespace)
+async def test_clients_made_from_it_read_from_the_cache_too(environment: Environment) -> None:
+    async with cached_client(environment.transport) as made:
+        client = made.client.with_namespace(environment.namespace)
         await client.create(ConfigMap(metadata=ObjectMeta(name="a")))
         made.gate.reads.clear()
-        assert (await client.get(ConfigMap, "a")).metadata.namespace == world.namespace
+        assert (await client.get(ConfigMap, "a")).metadata.namespace == environment.namespace
         with pytest.raises(BadRequest, match="this client is for"):
             await client.get(ConfigMap, "a", namespace="default")
         assert made.gate.reads.count(Verb.GET) == 0
@@ -283,31 +289,31 @@ async def test_clients_made_from_it_read_from_the_cache_too(world: World) -> Non
         assert made.gate.reads.count(Verb.GET) == 1
 
 
-async def test_create_or_patch_works_on_the_cache(world: World) -> None:
-    async with cached_client(world.transport) as made:
+async def test_create_or_patch_works_on_the_cache(environment: Environment) -> None:
+    async with cached_client(environment.transport) as made:
         for number in range(5):
-            wanted = config_map(world.namespace, "a", str(number))
+            wanted = config_map(environment.namespace, "a", str(number))
             expected = Outcome.CREATED if number == 0 else Outcome.UPDATED
             assert await create_or_patch(made.client, wanted) is expected
         made.gate.reads.clear()
-        assert await create_or_patch(made.client, config_map(world.namespace, "a", "4")) is Outcome.UNCHANGED
+        assert await create_or_patch(made.client, config_map(environment.namespace, "a", "4")) is Outcome.UNCHANGED
         assert made.gate.reads == []
 
 
-async def test_a_stale_cache_does_not_stop_create_or_patch_from_finding_the_object(world: World) -> None:
-    async with cached_client(world.transport) as made:
+async def test_a_stale_cache_does_not_stop_create_or_patch_from_finding_the_object(environment: Environment) -> None:
+    async with cached_client(environment.transport) as made:
         await made.client.list(ConfigMap)
         made.gate.open.clear()
-        await world.client.create(config_map(world.namespace, "a"))  # by another client
-        desired = config_map(world.namespace, "a", "2")
+        await environment.client.create(config_map(environment.namespace, "a"))  # by another client
+        desired = config_map(environment.namespace, "a", "2")
         assert await create_or_patch(made.client, desired) is Outcome.UPDATED
 
 
-async def test_an_informer_that_was_removed_is_not_waited_for(world: World) -> None:
-    async with cached_client(world.transport, client_options=CachedClientOptions(stale_after=1)) as made:
+async def test_an_informer_that_was_removed_is_not_waited_for(environment: Environment) -> None:
+    async with cached_client(environment.transport, client_options=CachedClientOptions(stale_after=1)) as made:
         for name in ("a", "b"):
-            await made.client.create(config_map(world.namespace, name))
-            assert await made.client.find(ConfigMap, name, namespace=world.namespace) is not None
+            await made.client.create(config_map(environment.namespace, name))
+            assert await made.client.find(ConfigMap, name, namespace=environment.namespace) is not None
             made.client.cache.remove_informer(ConfigMap)
         assert len(made.informers) == 2
 

@@ -22,7 +22,7 @@ from pilotage.types.core.v1 import ConfigMap, Event, Namespace
 from pilotage.types.events.v1 import Event as EventsV1Event
 
 from ..client.fakes import Recorder
-from ..worlds import WITHIN, World
+from ..environments import WITHIN, Environment
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 OBJECT = ConfigMap(metadata=ObjectMeta(name="a", namespace="shop", uid="u"))
@@ -52,42 +52,50 @@ def verbs(requests: list[APIRequest]) -> list[Verb]:
 
 
 @pytest.mark.covers("T189")
-async def test_events_arrive_and_repetitions_are_counted(world: World) -> None:
-    config_map = await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace)))
-    namespace = await world.client.get(Namespace, world.namespace)
+async def test_events_arrive_and_repetitions_are_counted(environment: Environment) -> None:
+    config_map = await environment.client.create(
+        ConfigMap(metadata=ObjectMeta(name="a", namespace=environment.namespace))
+    )
+    namespace = await environment.client.get(Namespace, environment.namespace)
     made = EventBroadcaster()
-    async with made.attach(world.transport):
+    async with made.attach(environment.transport):
         recorder = made.recorder("tests")
         for _ in range(3):
             recorder.event(config_map, "Normal", "Seen", "it was seen")
         recorder.event(config_map, "Warning", "Lost", "it was lost", annotations={"by": "whom"})
         recorder.event(namespace, "Normal", "Seen", "it was seen too")
     seen, lost = sorted(
-        await world.client.list(Event, namespace=world.namespace), key=lambda event: -(event.count or 0)
+        await environment.client.list(Event, namespace=environment.namespace), key=lambda event: -(event.count or 0)
     )
     assert (seen.reason, seen.count, seen.type, seen.message) == ("Seen", 3, "Normal", "it was seen")
     assert seen.source is not None
     assert seen.source.component == "tests"
     assert seen.involved_object.uid == config_map.metadata.uid
     assert (lost.reason, lost.metadata.annotations) == ("Lost", {"by": "whom"})
-    elsewhere = await world.client.list(
-        Event, namespace="default", fields={"involvedObject.name": world.namespace, "involvedObject.kind": "Namespace"}
+    elsewhere = await environment.client.list(
+        Event,
+        namespace="default",
+        fields={"involvedObject.name": environment.namespace, "involvedObject.kind": "Namespace"},
     )
     assert [event.message for event in elsewhere] == ["it was seen too"]
 
 
 @pytest.mark.covers("T189")
-async def test_events_of_either_api_are_shown_in_both(world: World) -> None:
-    config_map = await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace)))
-    namespace = await world.client.get(Namespace, world.namespace)
+async def test_events_of_either_api_are_shown_in_both(environment: Environment) -> None:
+    config_map = await environment.client.create(
+        ConfigMap(metadata=ObjectMeta(name="a", namespace=environment.namespace))
+    )
+    namespace = await environment.client.get(Namespace, environment.namespace)
     made = EventBroadcaster()
-    async with made.attach(world.transport):
+    async with made.attach(environment.transport):
         recorder = made.recorder("tests", "events.k8s.io/v1")
         for note in ("first", "second", "third"):
             recorder.event(config_map, "Normal", "Seen", note, action="Looking", related=namespace)
         made.recorder("tests").event(config_map, "Warning", "Lost", "it was lost", action="Looking", related=namespace)
-    new = {event.reason: event for event in await world.client.list(EventsV1Event, namespace=world.namespace)}
-    core = {event.reason: event for event in await world.client.list(Event, namespace=world.namespace)}
+    new = {
+        event.reason: event for event in await environment.client.list(EventsV1Event, namespace=environment.namespace)
+    }
+    core = {event.reason: event for event in await environment.client.list(Event, namespace=environment.namespace)}
     seen, lost = new["Seen"], new["Lost"]
     assert (seen.action, seen.note, seen.type) == ("Looking", "first", "Normal")
     assert seen.reporting_controller == "tests"

@@ -14,7 +14,7 @@ from pilotage.cluster.routing import Aggregation
 from pilotage.errors import ConnectionLost
 from pilotage.types.core.v1 import ConfigMap
 
-from ..worlds import WITHIN, World
+from ..environments import WITHIN, Environment
 
 
 def definition(plural: str) -> dict[str, Any]:
@@ -35,8 +35,8 @@ def new_plural() -> str:
     return "z" + "".join(secrets.choice("bcdfghjk") for _ in range(10)) + "s"
 
 
-async def test_it_is_full_when_the_manager_is_open(world: World) -> None:
-    async with pt.Manager(world.cluster()) as manager:
+async def test_it_is_full_when_the_manager_is_open(environment: Environment) -> None:
+    async with pt.Manager(environment.cluster()) as manager:
         assert manager.rest_mapper.kind_for("po") == pt.GroupVersionKind("", "v1", "Pod")
         assert manager.rest_mapper.resource_for("deploy").resource == "deployments"
         assert manager.rest_mapper.kind_for("crd").kind == "CustomResourceDefinition"
@@ -44,10 +44,10 @@ async def test_it_is_full_when_the_manager_is_open(world: World) -> None:
             manager.rest_mapper.kind_for("unicorns")
 
 
-async def test_a_definition_of_another_program_is_found(world: World) -> None:
-    async with pt.Manager(world.cluster()) as manager:
+async def test_a_definition_of_another_program_is_found(environment: Environment) -> None:
+    async with pt.Manager(environment.cluster()) as manager:
         plural = new_plural()
-        await world.install(definition(plural))
+        await environment.install(definition(plural))
         expected = pt.GroupVersionKind("mapper.pilotage.dev", "v1", plural[:-1].capitalize())
         async with asyncio.timeout(WITHIN):
             while True:  # the real server lists a kind a moment after it serves it
@@ -60,14 +60,14 @@ async def test_a_definition_of_another_program_is_found(world: World) -> None:
         assert manager.rest_mapper.kind_for(plural) == expected
 
 
-async def test_a_kind_that_was_installed_is_known_at_once(world: World) -> None:
+async def test_a_kind_that_was_installed_is_known_at_once(environment: Environment) -> None:
     plural = new_plural()
 
     @pt.resource(group="mapper.pilotage.dev", version="v1", kind=plural[:-1].capitalize(), plural=plural)
     class Thing(pt.Resource):
         pass
 
-    async with pt.Manager(world.cluster()) as manager:
+    async with pt.Manager(environment.cluster()) as manager:
         await manager.cluster.install(Thing)
         assert manager.rest_mapper.kind_for(plural) == Thing.__resource__.gvk
 

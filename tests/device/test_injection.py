@@ -14,7 +14,7 @@ from pilotage.device.v1alpha1 import GPU
 from pilotage.grpc.rpc import Code, RPCError
 from pilotage.types.core.v1 import ConfigMap
 
-from ..worlds import World
+from ..environments import Environment
 from .client.fakes import device_server, gpu
 from .client.serving import serving, socket_target
 
@@ -202,10 +202,10 @@ async def test_gpus_are_read_before_this_process_leads_and_reconciled_when_it_do
 # Hybrid
 
 
-async def test_other_kinds_come_from_the_cluster(world: World) -> None:
+async def test_other_kinds_come_from_the_cluster(environment: Environment) -> None:
     """One reconciler on a GPU and what it owns in the cluster, in every environment."""
-    namespace = world.namespace
-    async with serving(gpu("gpu-0")) as target, pt.Manager(world.cluster(), OPTIONS) as manager:
+    namespace = environment.namespace
+    async with serving(gpu("gpu-0")) as target, pt.Manager(environment.cluster(), OPTIONS) as manager:
         manager.add_device_api(str(target))
         client = manager.client
 

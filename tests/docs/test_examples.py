@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hack.device.running import device_server
-
 from .. import forked
+from ..cli.device.processes import serving
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]
@@ -28,8 +27,9 @@ EXAMPLES = [
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where the examples find a Device API."""
-    with device_server(tmp_path_factory.mktemp("devices"), "--provider", "fake", "--log-level", "error") as server:
-        yield server.target
+    path = tmp_path_factory.mktemp("devices") / "device-api.sock"
+    with serving(path, "--provider", "fake", "--log-level", "error"):
+        yield f"unix://{path}"
 
 
 @pytest.mark.parametrize("code", EXAMPLES)

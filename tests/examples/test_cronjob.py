@@ -18,7 +18,7 @@ from examples.cronjob.schedule import Schedule
 from pilotage.testing.conversion import check_round_trips
 from pilotage.types.batch.v1 import Job, JobCondition, JobStatus
 
-from ..worlds import WITHIN, World, embedded, over_there
+from ..environments import WITHIN, Environment, embedded, over_there
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)  # a Thursday
 
@@ -213,11 +213,14 @@ async def test_a_run_after_its_deadline_is_skipped() -> None:
 async def test_webhooks_and_conversion_hold_for_both_versions(real: bool, request: pytest.FixtureRequest) -> None:
     where = over_there(request.getfixturevalue("real_control_plane")) if real else embedded("memory", "memory:")
     server = pt.WebhookServer(pt.WebhookServerOptions(host="127.0.0.1", port=0))
-    async with where as world, pt.Manager(world.cluster(), pt.ManagerOptions(webhook_server=server)) as manager:
+    async with (
+        where as environment,
+        pt.Manager(environment.cluster(), pt.ManagerOptions(webhook_server=server)) as manager,
+    ):
         await manager.cluster.install(CronJob, CronJobV2)
         setup_with_manager(manager)
         await manager.run_until_idle(timeout=60)
-        client = world.client.with_namespace(world.namespace)
+        client = environment.client.with_namespace(environment.namespace)
         wrong = CronJobSpecV2(schedule=CronSchedule(hour="25"), job_template=job_template())
         with pytest.raises(pt.Invalid, match=r"spec\.schedule.*hour"):
             await client.create(CronJobV2(metadata=pt.ObjectMeta(name="wrong"), spec=wrong))
@@ -231,19 +234,19 @@ async def test_webhooks_and_conversion_hold_for_both_versions(real: bool, reques
         await client.delete(found)
 
 
-async def test_a_missed_run_starts_on_every_api_server(world: World) -> None:
+async def test_a_missed_run_starts_on_every_api_server(environment: Environment) -> None:
     """The clock of the reconciler is a minute ahead, so that nothing has to be waited for, and stands still: in a
     minute there is one run."""
-    async with pt.Manager(cluster := world.cluster()) as manager:
+    async with pt.Manager(cluster := environment.cluster()) as manager:
         await cluster.install(CronJob)
         wanted = cron_job()
-        wanted.metadata.namespace = world.namespace
-        created = (await world.client.create(wanted)).metadata.creation_timestamp
+        wanted.metadata.namespace = environment.namespace
+        created = (await environment.client.create(wanted)).metadata.creation_timestamp
         assert created is not None
         CronJobReconciler(manager, lambda: created + timedelta(minutes=1)).setup_with_manager(manager)
         await manager.run_until_idle(timeout=WITHIN)
-        (job,) = await world.client.list(Job, namespace=world.namespace)
-        found = await world.client.get(CronJob, "hello", namespace=world.namespace)
+        (job,) = await environment.client.list(Job, namespace=environment.namespace)
+        found = await environment.client.get(CronJob, "hello", namespace=environment.namespace)
         assert found.status is not None
         assert [one.name for one in found.status.active] == [job.metadata.name]
-        await world.client.delete(found)
+        await environment.client.delete(found)

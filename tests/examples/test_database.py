@@ -16,8 +16,8 @@ PROGRAM = Path(__file__).parents[2] / "examples" / "database.py"
 OUTPUT = "main: Running\nStatefulSet main: 3 replicas\nowned by Database\n"
 
 
-def run(world: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    return forked.run(str(PROGRAM), world, folder=folder, environment=os.environ | variables)
+def run(where: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return forked.run(str(PROGRAM), where, folder=folder, environment=os.environ | variables)
 
 
 def test_it_runs_in_memory(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_what_is_done_is_undone_and_nothing_else(
     assert node.metadata.annotations == annotations
 
 
-class World:
+class Environment:
     """A cluster with one node, its Device API, and the agent between them."""
 
     def __init__(self, client: pt.Client, devices: device.Devices) -> None:
@@ -125,7 +125,7 @@ class World:
 
 
 @asynccontextmanager
-async def world(folder: Path, taints: list[Taint]) -> AsyncIterator[World]:
+async def environment(folder: Path, taints: list[Taint]) -> AsyncIterator[Environment]:
     target = f"unix://{folder}/api/device.sock"
     options = DeviceServerOptions(targets=[Target.parse(target)], gate_seconds=0)
     async with DeviceServer(options), device.connect(target, provider_id="test") as devices:
@@ -139,7 +139,7 @@ async def world(folder: Path, taints: list[Taint]) -> AsyncIterator[World]:
             GPUAgent(manager, NODE).setup_with_manager(manager)
             running = asyncio.create_task(manager.start())
             try:
-                yield World(cluster.client, devices)
+                yield Environment(cluster.client, devices)
             finally:
                 running.cancel()
                 await asyncio.wait({running})
@@ -148,7 +148,7 @@ async def world(folder: Path, taints: list[Taint]) -> AsyncIterator[World]:
 async def test_node_is_tainted_while_any_gpu_needs_a_reset_and_as_before_afterwards(tmp_path: Path) -> None:
     others = [Taint(key="dedicated", effect="NoSchedule", value="training")]
     reset = KEYS["ResetRequired"]
-    async with world(tmp_path, others) as there:
+    async with environment(tmp_path, others) as there:
         await there.tell("gpu-1", ResetRequired="True", Ready="False")
         await there.becomes({"dedicated", reset})
         await there.tell("gpu-2", ResetRequired="True", Degraded="True")
@@ -165,7 +165,7 @@ async def test_node_is_tainted_while_any_gpu_needs_a_reset_and_as_before_afterwa
 
 
 async def test_taints_of_others_survive_although_the_list_is_written_as_a_whole(tmp_path: Path) -> None:
-    async with world(tmp_path, []) as there:
+    async with environment(tmp_path, []) as there:
 
         async def add(number: int) -> None:
             node = await there.client.get(Node, NODE)
@@ -189,7 +189,7 @@ async def test_taint_that_another_client_removes_is_set_again_and_one_of_the_sam
     tmp_path: Path,
 ) -> None:
     reset = KEYS["ResetRequired"]
-    async with world(tmp_path, [Taint(key=reset, effect="NoExecute")]) as there:
+    async with environment(tmp_path, [Taint(key=reset, effect="NoExecute")]) as there:
         await there.tell("gpu-0", ResetRequired="True")
         await there.until(lambda: _count(there, reset, 2))
         await there.client.patch(Node, {"spec": {"taints": None}}, name=NODE)
@@ -205,7 +205,7 @@ async def test_taint_that_another_client_removes_is_set_again_and_one_of_the_sam
 
 
 async def test_actions_are_recorded_as_events_of_the_node(tmp_path: Path) -> None:
-    async with world(tmp_path, []) as there:
+    async with environment(tmp_path, []) as there:
         async with there.client.watch(Event) as events, asyncio.timeout(60):
             await there.tell("gpu-1", HardwareFailure="True")
             event = (await anext(aiter(events))).object
@@ -213,7 +213,7 @@ async def test_actions_are_recorded_as_events_of_the_node(tmp_path: Path) -> Non
         assert event.message == f"{KEYS['HardwareFailure']}: gpu-1"
 
 
-async def _count(there: World, key: str, count: int) -> bool:
+async def _count(there: Environment, key: str, count: int) -> bool:
     node = await there.client.get(Node, NODE)
     return [taint.key for taint in (node.spec.taints if node.spec else [])].count(key) == count
 

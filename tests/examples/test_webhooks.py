@@ -29,8 +29,8 @@ v1: 30 3
 by_name = pytest.mark.parametrize("name", OUTPUT)
 
 
-def run(name: str, world: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    return forked.run(str(EXAMPLES / name), world, folder=folder, environment=os.environ | variables)
+def run(name: str, where: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return forked.run(str(EXAMPLES / name), where, folder=folder, environment=os.environ | variables)
 
 
 @by_name

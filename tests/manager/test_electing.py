@@ -16,7 +16,7 @@ from pilotage.manager.election.resourcelock import JITTER, LeaderElectionRecord
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.rest.fence import LeaderTerm
 
-from ..worlds import World
+from ..environments import Environment
 from .election.test_elector import Board, Lock, candidate, held_by
 from .fakes import elapsed
 
@@ -172,16 +172,16 @@ async def test_a_leader_whose_lease_is_deleted_creates_it_again_in_the_same_term
     renewing.cancel()
 
 
-async def test_the_fence_has_the_term_of_the_lease(world: World) -> None:
-    cluster = world.cluster()
-    lock = LeaseLock(world.client, world.namespace, "leader", cluster=cluster)
+async def test_the_fence_has_the_term_of_the_lease(environment: Environment) -> None:
+    cluster = environment.cluster()
+    lock = LeaseLock(environment.client, environment.namespace, "leader", cluster=cluster)
     for number in range(2):
         elector = LeaderElector(lock, identity=f"replica-{number}")
         await elector.acquire()
-        assert elector.fence.term == LeaderTerm(world.namespace, "leader", f"replica-{number}", number)
+        assert elector.fence.term == LeaderTerm(environment.namespace, "leader", f"replica-{number}", number)
         assert elector.fence.server is cluster
         await elector.release()
-    elector = LeaderElector(LeaseLock(world.client, world.namespace, "leader"))
+    elector = LeaderElector(LeaseLock(environment.client, environment.namespace, "leader"))
     await elector.acquire()
     assert elector.fence.term is None  # without its cluster, the term is not sent: it would not be known where
 

@@ -9,7 +9,7 @@ import pytest
 import pilotage as pt
 from pilotage.types.core.v1 import ConfigMap, Namespace
 
-from ..worlds import WITHIN, World
+from ..environments import WITHIN, Environment
 from .restricted import restricted
 
 
@@ -94,15 +94,15 @@ def test_namespaces_are_given_once() -> None:
         pt.ManagerOptions(namespace="a", namespace_selector={"tenant": "yes"})
 
 
-async def test_namespaces_change_on_every_api_server(world: World) -> None:
+async def test_namespaces_change_on_every_api_server(environment: Environment) -> None:
     seen: list[str] = []
-    first, second = world.namespace, f"{world.namespace}-more"
-    await world.client.create(namespace(second))
+    first, second = environment.namespace, f"{environment.namespace}-more"
+    await environment.client.create(namespace(second))
     for name in (first, second):
-        await world.client.create(config_map("one", name))
+        await environment.client.create(config_map("one", name))
     async with (
         asyncio.timeout(WITHIN),
-        pt.Manager(world.cluster(), pt.ManagerOptions(namespace=first, handle_signals=False)) as manager,
+        pt.Manager(environment.cluster(), pt.ManagerOptions(namespace=first, handle_signals=False)) as manager,
     ):
 
         async def reconcile(request: pt.Request) -> None:

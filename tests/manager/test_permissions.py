@@ -18,7 +18,7 @@ from pilotage.types.authentication.v1 import TokenRequest, TokenRequestSpec
 from pilotage.types.core.v1 import ConfigMap, Event, ServiceAccount
 from pilotage.types.rbac.v1 import PolicyRule, Role, RoleBinding, RoleRef, Subject
 
-from ..worlds import WITHIN, World
+from ..environments import WITHIN, Environment
 from .restricted import grant, restricted
 
 READ = PolicyRule(api_groups=[""], resources=["configmaps"], verbs=["list", "watch"])
@@ -172,41 +172,41 @@ async def test_refusals_in_many_namespaces_are_not_logged_for_each(caplog: pytes
 
 
 @pytest.mark.parametrize(
-    "world", [pytest.param("https"), pytest.param("real", marks=pytest.mark.cluster)], indirect=True
+    "environment", [pytest.param("https"), pytest.param("real", marks=pytest.mark.cluster)], indirect=True
 )
 async def test_the_rule_that_a_service_account_lacks_is_reported_over_http(
-    world: World, caplog: pytest.LogCaptureFixture
+    environment: Environment, caplog: pytest.LogCaptureFixture
 ) -> None:
     """For its cache, its leases and its writes; it continues when it gets the rules, without a restart."""
     written = asyncio.Event()
     caplog.set_level(logging.INFO, "pilotage")
     options = pt.ManagerOptions(
-        namespace=world.namespace,
+        namespace=environment.namespace,
         health_probe_bind_address="127.0.0.1:0",
         leader_election=True,
         leader_election_id="operator",
-        leader_election_namespace=world.namespace,
+        leader_election_namespace=environment.namespace,
         lease_duration=60,
         renew_deadline=40,
         retry_period=0.2,
         handle_signals=False,
     )
-    async with asyncio.timeout(WITHIN), pt.Manager(await _connected(world), options) as manager:
+    async with asyncio.timeout(WITHIN), pt.Manager(await _connected(environment), options) as manager:
 
         async def reconcile(request: pt.Request) -> None:
             if request.name == "a":
-                await manager.client.create(config_map("made", world.namespace))
+                await manager.client.create(config_map("made", environment.namespace))
                 written.set()
 
         pt.ControllerBuilder(manager).for_(ConfigMap).complete(reconcile)
-        await world.client.create(config_map("a", world.namespace))
+        await environment.client.create(config_map("a", environment.namespace))
         running = asyncio.ensure_future(manager.start())
         leases = PolicyRule(
             api_groups=["coordination.k8s.io"], resources=["leases"], verbs=["create", "get", "update", "watch"]
         )
         for step, rule in enumerate((leases, READ, WRITE)):
             await _shown_in_readiness(manager, rf"\[-\]permissions failed: .*{re.escape(_rule_text(rule))}")
-            await _grant_there(world, f"rule-{step}", rule)
+            await _grant_there(environment, f"rule-{step}", rule)
         await written.wait()
         await _shown_in_readiness(manager, r"\[\+\]permissions ok")
         running.cancel()
@@ -215,10 +215,8 @@ async def test_the_rule_that_a_service_account_lacks_is_reported_over_http(
     for rule in (leases, READ, WRITE):
         found = [line for line in lines if _rule_text(rule) in line and "issing permission" in line]
         assert len(found) == 1, lines
-        assert (
-            f"system:serviceaccount:{world.namespace}:operator needs a Role in the namespace {world.namespace}"
-            in (found[0])
-        )
+        namespace = environment.namespace
+        assert f"system:serviceaccount:{namespace}:operator needs a Role in the namespace {namespace}" in found[0]
 
 
 async def _shown_in_readiness(manager: pt.Manager, pattern: str) -> None:
@@ -237,14 +235,14 @@ def _rule_text(rule: PolicyRule) -> str:
     return f"- {{apiGroups: [{groups}], resources: [{resources}], verbs: [{verbs}]}}"
 
 
-async def _connected(world: World) -> pt.Cluster:
+async def _connected(environment: Environment) -> pt.Cluster:
     """A cluster with the token of a service account that has no rights."""
-    account = ServiceAccount(metadata=pt.ObjectMeta(name="operator", namespace=world.namespace))
-    account = await world.client.create(account)
+    account = ServiceAccount(metadata=pt.ObjectMeta(name="operator", namespace=environment.namespace))
+    account = await environment.client.create(account)
     wanted = TokenRequest(spec=TokenRequestSpec(audiences=[], expiration_seconds=600))
-    await world.client.subresource("token", TokenRequest).create(account, wanted)
+    await environment.client.subresource("token", TokenRequest).create(account, wanted)
     assert wanted.status is not None
-    server = world.cluster()._server
+    server = environment.cluster()._server
     assert isinstance(server, RemoteAPIServer)
     from dataclasses import replace
 
@@ -252,12 +250,12 @@ async def _connected(world: World) -> pt.Cluster:
     return pt.Cluster(RemoteAPIServer(replace(server._config, credentials=credentials)))
 
 
-async def _grant_there(world: World, name: str, rule: PolicyRule) -> None:
-    metadata = pt.ObjectMeta(name=name, namespace=world.namespace)
-    await world.client.create(Role(metadata=metadata, rules=[rule]))
+async def _grant_there(environment: Environment, name: str, rule: PolicyRule) -> None:
+    metadata = pt.ObjectMeta(name=name, namespace=environment.namespace)
+    await environment.client.create(Role(metadata=metadata, rules=[rule]))
     binding = RoleBinding(
-        metadata=pt.ObjectMeta(name=name, namespace=world.namespace),
+        metadata=pt.ObjectMeta(name=name, namespace=environment.namespace),
         role_ref=RoleRef(api_group="rbac.authorization.k8s.io", kind="Role", name=name),
-        subjects=[Subject(kind="ServiceAccount", name="operator", namespace=world.namespace)],
+        subjects=[Subject(kind="ServiceAccount", name="operator", namespace=environment.namespace)],
     )
-    await world.client.create(binding)
+    await environment.client.create(binding)

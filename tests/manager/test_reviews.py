@@ -18,7 +18,7 @@ from pilotage.types.core.v1 import ServiceAccount
 from pilotage.types.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRule, RoleRef, Subject
 
 from ..authorization import wait_decided
-from ..worlds import World
+from ..environments import Environment
 
 
 async def hello(request: HTTPRequest) -> HTTPResponse:
@@ -114,28 +114,30 @@ async def test_an_api_server_that_cannot_be_asked_is_500() -> None:
     assert forbidden.asked == ["TokenReview"]
 
 
-async def _token(world: World, name: str) -> str:
-    account = await world.client.create(ServiceAccount(metadata=pt.ObjectMeta(name=name, namespace=world.namespace)))
+async def _token(environment: Environment, name: str) -> str:
+    account = await environment.client.create(
+        ServiceAccount(metadata=pt.ObjectMeta(name=name, namespace=environment.namespace))
+    )
     wanted = TokenRequest(spec=TokenRequestSpec(audiences=[], expiration_seconds=600))
-    await world.client.subresource("token", TokenRequest).create(account, wanted)
+    await environment.client.subresource("token", TokenRequest).create(account, wanted)
     assert wanted.status is not None
     return wanted.status.token or ""
 
 
 @pytest.mark.covers("T186")
-async def test_a_service_account_with_the_role_reads_metrics_over_https(world: World) -> None:
-    name = f"metrics-reader-{world.namespace}"
+async def test_a_service_account_with_the_role_reads_metrics_over_https(environment: Environment) -> None:
+    name = f"metrics-reader-{environment.namespace}"
     rules = [PolicyRule(non_resource_urls=["/metrics"], verbs=["get"])]
-    await world.client.create(ClusterRole(metadata=pt.ObjectMeta(name=name), rules=rules))
+    await environment.client.create(ClusterRole(metadata=pt.ObjectMeta(name=name), rules=rules))
     binding = ClusterRoleBinding(
         metadata=pt.ObjectMeta(name=name),
         role_ref=RoleRef(api_group="rbac.authorization.k8s.io", kind="ClusterRole", name=name),
-        subjects=[Subject(kind="ServiceAccount", name="prometheus", namespace=world.namespace)],
+        subjects=[Subject(kind="ServiceAccount", name="prometheus", namespace=environment.namespace)],
     )
-    await world.client.create(binding)
-    reader, stranger = await _token(world, "prometheus"), await _token(world, "stranger")
-    user = f"system:serviceaccount:{world.namespace}:prometheus"
-    await wait_decided(world.client, user, NonResourceAttributes(path="/metrics", verb="get"))
+    await environment.client.create(binding)
+    reader, stranger = await _token(environment, "prometheus"), await _token(environment, "stranger")
+    user = f"system:serviceaccount:{environment.namespace}:prometheus"
+    await wait_decided(environment.client, user, NonResourceAttributes(path="/metrics", verb="get"))
     options = pt.ManagerOptions(
         metrics_bind_address="127.0.0.1:0",
         metrics_extra_handlers={"/extra": hello},
@@ -143,7 +145,7 @@ async def test_a_service_account_with_the_role_reads_metrics_over_https(world: W
         metrics_filter=pt.with_authentication_and_authorization,
     )
     async with (
-        pt.Manager(world.cluster(), options) as manager,
+        pt.Manager(environment.cluster(), options) as manager,
         HTTPClient(*manager.metrics_address, ssl=tls.client_context(verify=False)) as client,
     ):
 

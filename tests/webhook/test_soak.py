@@ -13,9 +13,9 @@ from hack.cluster.running import RealCluster
 from pilotage.webhook.certificates.rotation import Validity
 from pilotage.webhook.declarations import VALIDATING
 
-from ..worlds import over_there
+from ..environments import over_there
 from .books import Book, BookWebhook
-from .test_worlds import a_book, only_here, started
+from .test_environments import a_book, only_here, started
 
 SECONDS, RATE = 25.0, 100.0
 VALIDITY = Validity(timedelta(seconds=18), timedelta(seconds=9), overlap=timedelta(seconds=1))
@@ -33,14 +33,14 @@ async def test_no_write_fails_while_the_authority_is_replaced(real_control_plane
         written = await client.create(a_book(f"book-{number}"), dry_run=True)
         assert written["spec"]["size"] == "A4"
 
-    async with over_there(real_control_plane) as world:
+    async with over_there(real_control_plane) as environment:
         server = pt.WebhookServer(options)
-        async with pt.Manager(world.cluster(), pt.ManagerOptions(webhook_server=server)) as manager:
+        async with pt.Manager(environment.cluster(), pt.ManagerOptions(webhook_server=server)) as manager:
             await manager.cluster.install(Book)
-            webhook, name = BookWebhook(), f"{world.namespace}.test"
-            builder = pt.WebhookBuilder(manager).for_(Book).with_options(only_here(world)).named(name)
+            webhook, name = BookWebhook(), f"{environment.namespace}.test"
+            builder = pt.WebhookBuilder(manager).for_(Book).with_options(only_here(environment)).named(name)
             builder.with_defaulter(webhook).with_validator(webhook).complete()
-            client = world.client.with_namespace(world.namespace)
+            client = environment.client.with_namespace(environment.namespace)
             async with started(manager), asyncio.TaskGroup() as writes:
                 loop = asyncio.get_running_loop()
                 start = loop.time()

@@ -46,9 +46,10 @@ class RunningThreads:
         answer.add_done_callback(lambda _: self._count(running=1))
 
     def wait_until_none_runs(self) -> None:
-        """Wait until each has ended or waits for the loop."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._running <= 0)
+        """Wait until each has ended or waits for the loop. Called by the thread that starts them."""
+        if self._running > 0:  # no lock in most turns of the loop, in which there is none
+            with self._changed:
+                self._changed.wait_for(lambda: self._running <= 0)
 
     def _count(self, *, running: int, started: int = 0) -> None:
         with self._changed:

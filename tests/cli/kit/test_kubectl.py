@@ -19,9 +19,9 @@ import pytest
 from hack.cluster.running import RealCluster
 from pilotage import cli
 from tests.cli.kit.tools import Result, captured
+from tests.environments import WITHIN
 from tests.kubectl.transcripts import _MASKS as MASKS
 from tests.kubectl.transcripts import Command, parse
-from tests.worlds import WITHIN
 
 pytestmark = pytest.mark.cluster
 TRANSCRIPTS = ("transcript.txt", "mistakes.txt")

@@ -20,7 +20,7 @@ from pilotage.meta.text import yamltext
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import APIRequest, Verb
 
-from ...worlds import World, over_there
+from ...environments import Environment, over_there
 
 AGENT_MAY = {
     ("", "nodes", "get"),
@@ -59,19 +59,19 @@ def only_container(documents: list[Document], component: str) -> Document:
     return dict(container)
 
 
-def environment(container: Document) -> Document:
+def variables(container: Document) -> Document:
     return {each["name"]: each.get("value", each.get("valueFrom")) for each in container["env"]}
 
 
 async def test_a_server_that_is_strict_takes_all_of_it_and_keeps_every_field(
-    world: World, capsys: pytest.CaptureFixture[str]
+    environment: Environment, capsys: pytest.CaptureFixture[str]
 ) -> None:
     namespace = f"device-{secrets.token_hex(4)}"
-    strict = world.client.with_field_validation("Strict")
+    strict = environment.client.with_field_validation("Strict")
     for document in manifests(capsys, "--namespace", namespace):
         stored = await strict.create(Unstructured(document))
         assert missing(document, document_of(stored)) == []
-    assert world.warnings == []
+    assert environment.warnings == []
 
 
 @pytest.mark.cluster
@@ -79,17 +79,17 @@ async def test_the_agent_gets_the_rights_it_needs_and_no_others(
     real_control_plane: RealCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     namespace = f"device-{secrets.token_hex(4)}"
-    async with over_there(real_control_plane) as world:
+    async with over_there(real_control_plane) as environment:
         for document in manifests(capsys, "--namespace", namespace):
-            await world.client.create(Unstructured(document))
+            await environment.client.create(Unstructured(document))
         for right in AGENT_MAY:
-            assert await may(world, f"{namespace}:device-api-agent", right), right
-            assert not await may(world, f"{namespace}:device-api-server", right), right
+            assert await may(environment, f"{namespace}:device-api-agent", right), right
+            assert not await may(environment, f"{namespace}:device-api-server", right), right
         for right in [("", "nodes", "delete"), ("", "nodes", "create"), ("", "secrets", "get"), ("", "pods", "list")]:
-            assert not await may(world, f"{namespace}:device-api-agent", right), right
+            assert not await may(environment, f"{namespace}:device-api-agent", right), right
 
 
-async def may(world: World, account: str, right: tuple[str, str, str]) -> bool:
+async def may(environment: Environment, account: str, right: tuple[str, str, str]) -> bool:
     """Whether an account has a right, by the server's own authorizer."""
     group, resource, verb = right
     name, _, subresource = resource.partition("/")
@@ -100,7 +100,7 @@ async def may(world: World, account: str, right: tuple[str, str, str]) -> bool:
         "spec": {"user": f"system:serviceaccount:{account}", "resourceAttributes": attributes},
     }
     reviews = GroupVersionResource("authorization.k8s.io", "v1", "subjectaccessreviews")
-    answer = await world.transport.call(APIRequest(Verb.CREATE, reviews, body=json.dumps(review).encode()))
+    answer = await environment.transport.call(APIRequest(Verb.CREATE, reviews, body=json.dumps(review).encode()))
     return bool(json.loads(answer.body)["status"]["allowed"])
 
 
@@ -161,16 +161,16 @@ def test_the_server_sees_all_gpus_and_asks_the_scheduler_for_none(written: list[
     assert spec["runtimeClassName"] == "nvidia"
     assert spec["nodeSelector"] == {"nvidia.com/gpu.present": "true"}
     assert spec["automountServiceAccountToken"] is False
-    assert environment(container)["NVIDIA_VISIBLE_DEVICES"] == "all"
-    assert environment(container)["NVIDIA_DRIVER_CAPABILITIES"] == "utility"
+    assert variables(container)["NVIDIA_VISIBLE_DEVICES"] == "all"
+    assert variables(container)["NVIDIA_DRIVER_CAPABILITIES"] == "utility"
     assert "nvidia.com/gpu" not in str(container["resources"])
 
 
 @pytest.mark.parametrize("component", ["server", "agent"])
 def test_both_meet_at_the_same_socket_and_know_their_node(written: list[Document], component: str) -> None:
     container = only_container(written, component)
-    assert environment(container)["NVIDIA_DEVICE_API_TARGET"] == DEFAULT
-    assert environment(container)["NODE_NAME"] == {"fieldRef": {"fieldPath": "spec.nodeName"}}
+    assert variables(container)["NVIDIA_DEVICE_API_TARGET"] == DEFAULT
+    assert variables(container)["NODE_NAME"] == {"fieldRef": {"fieldPath": "spec.nodeName"}}
     (volume,), (mount,) = pod(written, component)["volumes"], container["volumeMounts"]
     assert volume["hostPath"] == {"path": "/var/run/nvidia-device-api", "type": "DirectoryOrCreate"}
     assert (mount["mountPath"], mount.get("readOnly", False)) == ("/var/run/nvidia-device-api", component == "agent")

@@ -22,7 +22,7 @@ from pilotage.rest import APIRequest, Verb
 from pilotage.types.core.v1 import Node
 
 from ...authorization import wait_granted
-from ...worlds import WITHIN, World, over_there
+from ...environments import WITHIN, Environment, over_there
 from ..device.processes import serving
 
 AGENT = Path(__file__).parents[3] / "examples" / "gpu_agent.py"
@@ -35,18 +35,18 @@ async def test_the_agent_taints_its_node_with_the_rights_it_is_given(
 ) -> None:
     manifests = DeviceManifests(namespace=f"device-{secrets.token_hex(4)}")
     node = f"node-{secrets.token_hex(4)}"
-    async with over_there(real_control_plane) as world:
+    async with over_there(real_control_plane) as environment:
         for objects in manifests.files().values():
             for obj in objects:
-                await world.client.create(obj)
-        await world.client.create(Node(metadata=ObjectMeta(name=node)))
+                await environment.client.create(obj)
+        await environment.client.create(Node(metadata=ObjectMeta(name=node)))
         user = f"system:serviceaccount:{manifests.namespace}:{manifests.name}-agent"
         roles = [document_of(obj) for objects in manifests.files().values() for obj in objects]
-        await wait_granted(world.client, user, roles)
-        token = await token_of(world, manifests)
+        await wait_granted(environment.client, user, roles)
+        token = await token_of(environment, manifests)
         kubeconfig = kubeconfig_with(real_control_plane, token, tmp_path)
         socket = tmp_path / "device-api.sock"
-        environment = {
+        variables = {
             **os.environ,
             "KUBECONFIG": str(kubeconfig),
             "NODE_NAME": node,
@@ -54,18 +54,18 @@ async def test_the_agent_taints_its_node_with_the_rights_it_is_given(
         }
         with serving(socket, "--provider", "fake", "--failures", "1", "--period", "0.5"):
             agent = await asyncio.create_subprocess_exec(
-                sys.executable, str(AGENT), "cluster", env=environment, stderr=subprocess.PIPE
+                sys.executable, str(AGENT), "cluster", env=variables, stderr=subprocess.PIPE
             )
             try:
                 async with asyncio.timeout(WITHIN):
-                    await until_tainted(world, node)
+                    await until_tainted(environment, node)
             finally:
                 agent.terminate()
                 _, errors = await agent.communicate()
         assert b"forbidden" not in errors.lower(), errors.decode()
 
 
-async def token_of(world: World, manifests: DeviceManifests) -> str:
+async def token_of(environment: Environment, manifests: DeviceManifests) -> str:
     """A token of the agent's service account, as the kubelet would ask for one."""
     accounts = GroupVersionResource("", "v1", "serviceaccounts")
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
@@ -77,7 +77,7 @@ async def token_of(world: World, manifests: DeviceManifests) -> str:
         subresource="token",
         body=json.dumps(review).encode(),
     )
-    return str(json.loads((await world.transport.call(request)).body)["status"]["token"])
+    return str(json.loads((await environment.transport.call(request)).body)["status"]["token"])
 
 
 def kubeconfig_with(cluster: RealCluster, token: str, folder: Path) -> Path:
@@ -89,8 +89,8 @@ def kubeconfig_with(cluster: RealCluster, token: str, folder: Path) -> Path:
     return path
 
 
-async def until_tainted(world: World, name: str) -> None:
-    async with world.client.watch(Node, fields={"metadata.name": name}) as events:
+async def until_tainted(environment: Environment, name: str) -> None:
+    async with environment.client.watch(Node, fields={"metadata.name": name}) as events:
         async for event in events:
             if event.type != "BOOKMARK":
                 spec = event.object.spec

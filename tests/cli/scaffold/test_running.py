@@ -14,7 +14,7 @@ from hack.cluster import running
 from hack.cluster.running import RealCluster
 from pilotage.meta.kinds import GroupVersionKind
 
-from ...worlds import WITHIN, over_there
+from ...environments import WITHIN, over_there
 from .conftest import Pilotage
 
 RUN = [sys.executable, "-m", "pilotage.cli", "run", "--until-idle", "--filename", "deploy/samples"]
@@ -57,13 +57,13 @@ def test_the_tests_of_a_project_pass_on_a_cluster(guestbook: Path, real_control_
 async def test_a_project_runs_on_a_cluster(guestbook: Path, real_control_plane: RealCluster) -> None:
     config = guestbook / "kubeconfig"
     config.write_text(json.dumps(running.kubeconfig(real_control_plane)))
-    async with over_there(real_control_plane) as world, asyncio.timeout(WITHIN):
+    async with over_there(real_control_plane) as environment, asyncio.timeout(WITHIN):
         ran = await asyncio.create_subprocess_exec(
             *RUN, "--install", "--kubeconfig", str(config), cwd=guestbook, stderr=subprocess.PIPE
         )
         _, errors = await ran.communicate()
         assert ran.returncode == 0, errors.decode()
         kind = GroupVersionKind("guestbook.example.com", "v1", "Guestbook")
-        found = await world.client.get(kind, "example", namespace="default")
-        await world.client.delete(found)  # the tests of the project create one of this name
+        found = await environment.client.get(kind, "example", namespace="default")
+        await environment.client.delete(found)  # the tests of the project create one of this name
     assert found["status"]["conditions"][0]["status"] == "True"

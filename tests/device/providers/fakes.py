@@ -123,7 +123,7 @@ def virtual_clock() -> datetime:
     return BEGINNING + timedelta(seconds=asyncio.get_running_loop().time())
 
 
-class World:
+class DeviceAPI:
     """A Device API in this process."""
 
     def __init__(self, registry: DeviceRegistry) -> None:
@@ -167,6 +167,6 @@ class World:
 
 
 @asynccontextmanager
-async def device_api(clock: Callable[[], datetime] = virtual_clock) -> AsyncIterator[World]:
+async def device_api(clock: Callable[[], datetime] = virtual_clock) -> AsyncIterator[DeviceAPI]:
     async with DeviceRegistry(MemoryStorage(), RegistryOptions(gate_seconds=0), clock=clock) as registry:
-        yield World(registry)
+        yield DeviceAPI(registry)

@@ -24,9 +24,9 @@ def provider(**options: object) -> FakeProvider:
 
 @pytest.mark.virtual_time
 async def test_eight_gpus_are_ready_at_the_start() -> None:
-    async with device_api() as world, world.running(provider()):
+    async with device_api() as api, api.running(provider()):
         await asyncio.sleep(1)
-        gpus = await world.gpus()
+        gpus = await api.gpus()
         assert [gpu.metadata.name for gpu in gpus] == [f"gpu-{number}" for number in range(1, 9)]
         assert all(UUID.fullmatch(gpu.spec.uuid) for gpu in gpus)
         assert len({gpu.spec.uuid for gpu in gpus}) == 8
@@ -39,12 +39,12 @@ async def test_eight_gpus_are_ready_at_the_start() -> None:
 
 @pytest.mark.virtual_time
 async def test_every_period_one_gpu_flips_and_its_reason_and_message_match_its_status() -> None:
-    async with device_api() as world, world.running(provider(seed=1)):
+    async with device_api() as api, api.running(provider(seed=1)):
         await asyncio.sleep(1)
-        before = await world.gpus()
+        before = await api.gpus()
         for tick in range(1, 20):
             await asyncio.sleep(2)
-            after = await world.gpus()
+            after = await api.gpus()
             [(old, new)] = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
             [was], [now] = old.status.conditions, new.status.conditions
             assert {(each.status, each.reason, each.message) for each in (was, now)} == {
@@ -58,9 +58,9 @@ async def test_every_period_one_gpu_flips_and_its_reason_and_message_match_its_s
 @pytest.mark.virtual_time
 async def test_same_seed_gives_the_same_uuids_and_changes_and_no_seed_others() -> None:
     async def seen(seed: int | None) -> list[tuple[str, str]]:
-        async with device_api() as world, world.running(provider(seed=seed)):
+        async with device_api() as api, api.running(provider(seed=seed)):
             await asyncio.sleep(31)
-            return [(gpu.spec.uuid, gpu.status.conditions[0].status) for gpu in await world.gpus()]
+            return [(gpu.spec.uuid, gpu.status.conditions[0].status) for gpu in await api.gpus()]
 
     assert await seen(7) == await seen(7)
     assert await seen(7) != await seen(8)
@@ -69,14 +69,14 @@ async def test_same_seed_gives_the_same_uuids_and_changes_and_no_seed_others() -
 
 @pytest.mark.virtual_time
 async def test_new_run_takes_over_its_gpus_gives_them_new_uuids_and_removes_only_its_own() -> None:
-    async with device_api() as world:
-        async with world.running(provider(count=3)):
+    async with device_api() as api:
+        async with api.running(provider(count=3)):
             await asyncio.sleep(1)
-        first = await world.gpus()
-        await world.client.create(GPU(metadata=ObjectMeta(name="other"), spec=GPUSpec(uuid="GPU-other")))
-        async with world.running(provider(count=2)):
+        first = await api.gpus()
+        await api.client.create(GPU(metadata=ObjectMeta(name="other"), spec=GPUSpec(uuid="GPU-other")))
+        async with api.running(provider(count=2)):
             await asyncio.sleep(1)
-            second = await world.gpus()
+            second = await api.gpus()
         assert [gpu.metadata.name for gpu in second] == ["gpu-1", "gpu-2", "other"]
         assert [gpu.metadata.uid for gpu in second[:2]] == [gpu.metadata.uid for gpu in first[:2]]
         assert second[0].spec.uuid != first[0].spec.uuid
@@ -84,45 +84,45 @@ async def test_new_run_takes_over_its_gpus_gives_them_new_uuids_and_removes_only
 
 @pytest.mark.virtual_time
 async def test_failures_ask_for_a_reset_and_are_repaired() -> None:
-    async with device_api() as world, world.running(provider(seed=3, failures=1.0)):
+    async with device_api() as api, api.running(provider(seed=3, failures=1.0)):
         await asyncio.sleep(3)
-        [broken] = [gpu for gpu in await world.gpus() if gpu.status.recommended_action]
+        [broken] = [gpu for gpu in await api.gpus() if gpu.status.recommended_action]
         assert broken.status.recommended_action == "COMPONENT_RESET"
         assert {c.type: c.status for c in broken.status.conditions} == {"Ready": "False", "ResetRequired": "True"}
         assert {c.reason for c in broken.status.conditions} == {"DoubleBitECCError"}
         await asyncio.sleep(2)
-        mended = await world.client.get(GPU, broken.metadata.name)
+        mended = await api.client.get(GPU, broken.metadata.name)
         assert {c.type: c.status for c in mended.status.conditions} == {"Ready": "True", "ResetRequired": "False"}
         assert mended.status.recommended_action is None
 
 
 @pytest.mark.virtual_time
 async def test_removed_gpu_comes_again_with_its_uuid() -> None:
-    async with device_api() as world, world.running(provider(seed=3, removals=1.0)):
+    async with device_api() as api, api.running(provider(seed=3, removals=1.0)):
         await asyncio.sleep(1)
-        before = {gpu.metadata.name: gpu.spec.uuid for gpu in await world.gpus()}
+        before = {gpu.metadata.name: gpu.spec.uuid for gpu in await api.gpus()}
         await asyncio.sleep(2)
-        assert len(await world.gpus()) == 7
+        assert len(await api.gpus()) == 7
         await asyncio.sleep(2)
-        assert {gpu.metadata.name: gpu.spec.uuid for gpu in await world.gpus()} == before
+        assert {gpu.metadata.name: gpu.spec.uuid for gpu in await api.gpus()} == before
 
 
 @pytest.mark.virtual_time
 async def test_heartbeats_keep_the_conditions_known_and_their_end_does_not() -> None:
-    async with device_api() as world:
-        async with world.running(provider(period=0)):
+    async with device_api() as api:
+        async with api.running(provider(period=0)):
             await asyncio.sleep(120)
-            assert {gpu.status.conditions[0].status for gpu in await world.gpus()} == {"True"}
+            assert {gpu.status.conditions[0].status for gpu in await api.gpus()} == {"True"}
         await asyncio.sleep(40)
-        assert {gpu.status.conditions[0].status for gpu in await world.gpus()} == {"Unknown"}
+        assert {gpu.status.conditions[0].status for gpu in await api.gpus()} == {"Unknown"}
 
 
 @pytest.mark.virtual_time
 async def test_no_gpus_at_all_is_a_complete_inventory() -> None:
-    async with device_api() as world, world.running(provider(count=0)):
+    async with device_api() as api, api.running(provider(count=0)):
         await asyncio.sleep(5)
-        assert await world.gpus() == []
-        assert world.registry.gate.is_open
+        assert await api.gpus() == []
+        assert api.registry.gate.is_open
 
 
 def test_shares_of_changes_are_those_asked_for() -> None:
@@ -144,11 +144,11 @@ def test_options_that_cannot_work_are_refused(options: dict[str, float]) -> None
 
 @pytest.mark.virtual_time
 async def test_gpus_are_written_again_to_a_server_that_lost_them() -> None:
-    async with device_api() as world, world.running(provider(count=3, period=0)):
+    async with device_api() as api, api.running(provider(count=3, period=0)):
         await asyncio.sleep(1)
-        before = await world.gpus()
+        before = await api.gpus()
         for gpu in before[1:]:
-            await world.client.delete(gpu)
+            await api.client.delete(gpu)
         await asyncio.sleep(11)  # a heartbeat later
-        after = await world.gpus()
+        after = await api.gpus()
         assert [gpu.spec.uuid for gpu in after] == [gpu.spec.uuid for gpu in before]

@@ -161,10 +161,10 @@ async def test_recorded_trouble_takes_the_same_way_through_the_provider() -> Non
     recording.events = [(33.0, RecordedEvent(0, 8, 95))]
     provider = replay_provider(recording, NVMLOptions(poll_seconds=2), clock=asyncio.get_running_loop().time)
     seen = []
-    async with device_api() as world, world.running(provider):
+    async with device_api() as api, api.running(provider):
         for _ in range(5):
             await asyncio.sleep(9)
-            states = await world.states()
+            states = await api.states()
             seen.append([states["Degraded"], states["ResetRequired"], states["Ready"]])
             await asyncio.sleep(1)
     well = ["False NotDegraded", "False ResetNotRequired", "True DriverReady"]
@@ -183,13 +183,13 @@ async def test_gpus_of_a_recorded_machine_are_well_all_the_time(file: Path) -> N
     recording = load(file)
     loop = asyncio.get_running_loop()
     provider = replay_provider(recording, NVMLOptions(poll_seconds=1), clock=loop.time)
-    async with device_api() as world, world.running(provider):
+    async with device_api() as api, api.running(provider):
         await asyncio.sleep(2)
-        first = await world.gpus()
+        first = await api.gpus()
         assert len(first) == recording.answers["-1"]["count"][0][1].value
         assert {gpu.status.conditions[0].status for gpu in first} == {"True"}
         await asyncio.sleep(recording.seconds)
-        assert await world.gpus() == first  # nothing was worth a write
+        assert await api.gpus() == first  # nothing was worth a write
 
 
 @pytest.mark.parametrize(
@@ -207,14 +207,14 @@ async def test_xid_that_a_real_gpu_reported_is_counted_and_classified(xid: int, 
     loop = asyncio.get_running_loop()
     provider = replay_provider(recording, NVMLOptions(poll_seconds=1), clock=loop.time)
     seen: list[str] = []
-    async with device_api() as world, world.running(provider):
+    async with device_api() as api, api.running(provider):
         await asyncio.sleep(2)
-        [gpu] = await world.gpus()
+        [gpu] = await api.gpus()
         counted = XIDS.labels(gpu.metadata.name, gpu.spec.uuid, str(xid))
-        before, first = counted.value, (await world.states())["ResetRequired"]
+        before, first = counted.value, (await api.states())["ResetRequired"]
         for _ in range(20):
             await asyncio.sleep(1)
-            seen.append((await world.states())["ResetRequired"])
+            seen.append((await api.states())["ResetRequired"])
         assert counted.value == before + 1
     changes = [now for was, now in itertools.pairwise([first, *seen]) if was != now]
     assert changes == resetting

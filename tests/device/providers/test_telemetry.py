@@ -29,7 +29,7 @@ from pilotage.telemetry.metrics import REGISTRY
 
 from ..client.fakes import ScriptedChannel
 from ..server.fakes import server_options
-from .fakes import BEGINNING, MockLibrary, World, device_api, name_of, uuid_of, virtual_clock
+from .fakes import BEGINNING, DeviceAPI, MockLibrary, device_api, name_of, uuid_of, virtual_clock
 
 T = TypeVar("T")
 
@@ -39,8 +39,8 @@ def nvml(library: MockLibrary, **options: float) -> NVMLProvider:
     return NVMLProvider(chosen, worker=lambda: Inline(library), clock=virtual_clock, booted=lambda: BEGINNING)
 
 
-async def read(world: World, name: str) -> Telemetry:
-    [found] = await world.registry.telemetry.read([name])
+async def read(api: DeviceAPI, name: str) -> Telemetry:
+    [found] = await api.registry.telemetry.read([name])
     return found
 
 
@@ -49,9 +49,9 @@ async def read(world: World, name: str) -> Telemetry:
 
 @pytest.mark.virtual_time
 async def test_what_nvml_reads_is_what_a_caller_gets_with_its_time() -> None:
-    async with device_api() as world, world.running(nvml(MockLibrary())):
+    async with device_api() as api, api.running(nvml(MockLibrary())):
         await asyncio.sleep(4.5)
-        found = await read(world, name_of(0))
+        found = await read(api, name_of(0))
         at = found.time
         assert at is not None
         assert virtual_clock() - at <= timedelta(seconds=1)
@@ -81,9 +81,9 @@ async def test_what_a_gpu_does_not_support_is_absent() -> None:
     library = MockLibrary(telling=0)
     for call in ("power", "power_limit", "memory", "ecc_corrected_volatile", "utilisation", "processes"):
         library.gpus[0][call] = NVMLError(Return.NOT_SUPPORTED, "Not Supported")
-    async with device_api() as world, world.running(nvml(library)):
+    async with device_api() as api, api.running(nvml(library)):
         await asyncio.sleep(1)
-        found = await read(world, name_of(0))
+        found = await read(api, name_of(0))
         assert (found.temperature_celsius, found.unavailable) == (31, "")
         assert (found.power_usage_watts, found.power_limit_watts, found.processes) == (None, None, None)
         assert (found.memory_used_bytes, found.memory_free_bytes, found.memory_total_bytes) == (None, None, None)
@@ -95,24 +95,24 @@ async def test_what_a_gpu_does_not_support_is_absent() -> None:
 @pytest.mark.virtual_time
 async def test_a_new_value_is_read_for_a_caller_long_before_the_next_poll() -> None:
     library = MockLibrary()
-    async with device_api() as world, world.running(nvml(library, poll_seconds=600)):
+    async with device_api() as api, api.running(nvml(library, poll_seconds=600)):
         await asyncio.sleep(10)
-        assert (await read(world, name_of(0))).temperature_celsius == 31
+        assert (await read(api, name_of(0))).temperature_celsius == 31
         await asyncio.sleep(10)
         library.gpus[0]["temperature"] = 64
         begun = asyncio.get_running_loop().time()
-        assert (await read(world, name_of(0))).temperature_celsius == 64
+        assert (await read(api, name_of(0))).temperature_celsius == 64
         assert asyncio.get_running_loop().time() - begun <= 2
 
 
 @pytest.mark.virtual_time
 async def test_a_caller_who_asks_again_waits_for_a_fifth_of_a_second_at_most() -> None:
-    async with device_api() as world, world.running(nvml(MockLibrary(), poll_seconds=600)):
+    async with device_api() as api, api.running(nvml(MockLibrary(), poll_seconds=600)):
         await asyncio.sleep(10)
         waits = []
         for _ in range(20):
             begun = asyncio.get_running_loop().time()
-            assert not (await read(world, name_of(0))).unavailable
+            assert not (await read(api, name_of(0))).unavailable
             waits.append(asyncio.get_running_loop().time() - begun)
             await asyncio.sleep(1.37)
         assert waits[0] <= 1
@@ -122,10 +122,10 @@ async def test_a_caller_who_asks_again_waits_for_a_fifth_of_a_second_at_most() -
 @pytest.mark.virtual_time
 async def test_metrics_and_telemetry_are_of_the_same_reading() -> None:
     library = MockLibrary()
-    async with device_api() as world, world.running(nvml(library, poll_seconds=600)):
+    async with device_api() as api, api.running(nvml(library, poll_seconds=600)):
         await asyncio.sleep(5)
         library.gpus[0]["temperature"] = 71
-        assert (await read(world, name_of(0))).temperature_celsius == 71
+        assert (await read(api, name_of(0))).temperature_celsius == 71
         labels = f'name="{name_of(0)}",uuid="{uuid_of(0)}"'
         assert f"device_api_server_gpu_temperature_celsius{{{labels}}} 71\n" in REGISTRY.render()
 
@@ -133,21 +133,21 @@ async def test_metrics_and_telemetry_are_of_the_same_reading() -> None:
 @pytest.mark.virtual_time
 async def test_xids_are_counted() -> None:
     library = MockLibrary()
-    async with device_api() as world, world.running(nvml(library)):
+    async with device_api() as api, api.running(nvml(library)):
         for xid in (31, 31, 13):
             library.xid(xid)
         await asyncio.sleep(5)
-        assert (await read(world, name_of(0))).xid_errors == {31: 2, 13: 1}
+        assert (await read(api, name_of(0))).xid_errors == {31: 2, 13: 1}
 
 
 @pytest.mark.virtual_time
 async def test_a_lost_gpu_is_an_error_and_the_others_are_read() -> None:
     library = MockLibrary(2)
-    async with device_api() as world, world.running(nvml(library)):
+    async with device_api() as api, api.running(nvml(library)):
         await asyncio.sleep(1)
         library.lose(0)
         await asyncio.sleep(15)
-        lost, other = await world.registry.telemetry.read([name_of(0), name_of(1)])
+        lost, other = await api.registry.telemetry.read([name_of(0), name_of(1)])
         assert lost.unavailable == "the GPU is lost: GPU is lost"
         assert lost.temperature_celsius is None
         assert other.temperature_celsius == 31
@@ -156,12 +156,12 @@ async def test_a_lost_gpu_is_an_error_and_the_others_are_read() -> None:
 @pytest.mark.virtual_time
 async def test_no_driver_is_an_error_with_its_reason_at_once() -> None:
     library = MockLibrary()
-    async with device_api() as world, world.running(nvml(library)):
+    async with device_api() as api, api.running(nvml(library)):
         await asyncio.sleep(1)
         library.gone = library.open_error = NVMLError(Return.DRIVER_NOT_LOADED, "Driver Not Loaded")
         await asyncio.sleep(15)
         begun = asyncio.get_running_loop().time()
-        assert "the NVIDIA driver is not loaded" in (await read(world, name_of(0))).unavailable
+        assert "the NVIDIA driver is not loaded" in (await read(api, name_of(0))).unavailable
         assert asyncio.get_running_loop().time() == begun
 
 
@@ -185,29 +185,29 @@ class Hanging(Inline):
 async def test_a_driver_that_hangs_holds_a_caller_up_for_three_seconds_at_most() -> None:
     worker = Hanging(MockLibrary())
     provider = NVMLProvider(worker=lambda: worker, clock=virtual_clock, booted=lambda: BEGINNING)
-    async with device_api() as world, world.running(provider):
+    async with device_api() as api, api.running(provider):
         await asyncio.sleep(2)
         worker.hangs = True
         begun = asyncio.get_running_loop().time()
-        assert "did not read it within 3 s" in (await read(world, name_of(0))).unavailable
+        assert "did not read it within 3 s" in (await read(api, name_of(0))).unavailable
         assert asyncio.get_running_loop().time() - begun == 3
         await asyncio.sleep(40)
-        assert "has not responded for 30 s" in (await read(world, name_of(0))).unavailable
+        assert "has not responded for 30 s" in (await read(api, name_of(0))).unavailable
 
 
 @pytest.mark.virtual_time
 async def test_asking_often_does_not_change_how_health_is_judged() -> None:
     """A slowdown counts when two polls see it: readings for callers are no polls."""
     library = MockLibrary()
-    async with device_api() as world, world.running(nvml(library, poll_seconds=60)):
+    async with device_api() as api, api.running(nvml(library, poll_seconds=60)):
         await asyncio.sleep(1)
         library.gpus[0]["clock_reasons"] = 0x40
         for _ in range(20):
-            await read(world, name_of(0))
+            await read(api, name_of(0))
             await asyncio.sleep(2)
-        assert (await world.states())["Degraded"] == "False NotDegraded"
+        assert (await api.states())["Degraded"] == "False NotDegraded"
         await asyncio.sleep(120)
-        assert (await world.states())["Degraded"] == "True ThermalSlowdown"
+        assert (await api.states())["Degraded"] == "True ThermalSlowdown"
 
 
 # The recording that ships
@@ -216,12 +216,12 @@ async def test_asking_often_does_not_change_how_health_is_judged() -> None:
 @pytest.mark.virtual_time
 async def test_the_recording_that_ships_shows_an_h200_at_rest_and_under_load() -> None:
     provider = replay_provider(shipped(), loop=True, clock=asyncio.get_running_loop().time)
-    async with device_api() as world, world.running(provider):
+    async with device_api() as api, api.running(provider):
         await asyncio.sleep(20)
-        [name] = [gpu.metadata.name for gpu in await world.gpus()]
-        rest = await read(world, name)
+        [name] = [gpu.metadata.name for gpu in await api.gpus()]
+        rest = await read(api, name)
         await asyncio.sleep(50)
-        load = await read(world, name)
+        load = await read(api, name)
         assert (rest.provider, rest.unavailable, load.unavailable) == ("replay", "", "")
         assert (rest.gpu_utilization_percent, load.gpu_utilization_percent) == (0, 100)
         assert rest.power_usage_watts is not None
@@ -256,12 +256,12 @@ async def test_fake_telemetry_changes_and_follows_from_the_seed_and_the_clock() 
     async def seen(seed: int) -> list[Telemetry]:
         found, moments = [], [BEGINNING]
         provider = FakeProvider(FakeOptions(count=2, period=0, seed=seed), clock=lambda: moments[-1])
-        async with device_api() as world, world.running(provider):
+        async with device_api() as api, api.running(provider):
             await asyncio.sleep(1)
             for minute in range(4):
                 moments.append(BEGINNING + timedelta(minutes=minute))
                 await asyncio.sleep(5)
-                found += await world.registry.telemetry.read(["gpu-1", "gpu-2"])
+                found += await api.registry.telemetry.read(["gpu-1", "gpu-2"])
         return found
 
     first = await seen(7)
@@ -285,8 +285,8 @@ def test_a_failure_of_a_fake_gpu_counts_as_an_xid_and_an_uncorrected_error() -> 
 
 @pytest.mark.virtual_time
 async def test_metrics_of_fake_gpus_are_there_while_they_are() -> None:
-    async with device_api() as world:
-        async with world.running(FakeProvider(FakeOptions(count=1, period=0), clock=virtual_clock)):
+    async with device_api() as api:
+        async with api.running(FakeProvider(FakeOptions(count=1, period=0), clock=virtual_clock)):
             await asyncio.sleep(1)
             assert 'device_api_server_gpu_power_usage_watts{name="gpu-1"' in REGISTRY.render()
         assert 'device_api_server_gpu_power_usage_watts{name="gpu-1"' not in REGISTRY.render()

@@ -32,7 +32,7 @@ from pilotage.grpc.rpc import Code, RPCError
 from pilotage.rest import PatchType
 from pilotage.server.verbs import read
 from pilotage.server.verbs.watch import END_OF_INITIAL_EVENTS
-from tests.worlds import Opening
+from tests.environments import Opening
 
 from .fakes import Node, condition, gpu, in_process, over_socket, server_options, status
 

@@ -56,7 +56,7 @@ def request(verb: Verb, **parts: Any) -> APIRequest:
     return APIRequest(verb, RESOURCE, **parts)
 
 
-_texts = st.text(st.characters(codec="utf-8"), max_size=12)
+_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)
 _times = (
     st.datetimes()

@@ -35,7 +35,7 @@ def test_an_old_request_with_a_version_keeps_it(generation: Generation, verb: Ve
     assert decode_request(Generation.V6, call.method, call.message) == asked
 
 
-@given(version=st.text(st.characters(codec="utf-8"), min_size=1, max_size=200))
+@given(version=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200))
 def test_options_of_v3_keep_any_version(version: str) -> None:
     asked = request(Verb.GET, name="gpu-0", options=ListOptions(resource_version=version))
     call = encode_request(Generation.V3, asked)

@@ -9,7 +9,7 @@ from typing import Any
 from pilotage.errors import ApiError
 from pilotage.meta.unstructured import Unstructured
 
-from ...worlds import WITHIN, World
+from ...environments import WITHIN, Environment
 
 API_VERSION = "admissionregistration.k8s.io/v1"
 PROBE = "probe"
@@ -18,10 +18,12 @@ PROBE = "probe"
 class Policies:
     """Creates policies of one kind, and waits until the API server evaluates them."""
 
-    def __init__(self, world: World, kind: str) -> None:
-        self._world = world
+    def __init__(self, environment: Environment, kind: str) -> None:
+        self._world = environment
         self._kind = kind
-        self._constraints = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": world.namespace}}}
+        self._constraints = {
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": environment.namespace}}
+        }
 
     async def create(
         self,
@@ -52,26 +54,28 @@ class Policies:
         await self._world.client.create(Unstructured(document))
 
 
-async def create(world: World, name: str, data: dict[str, str] | None = None, *, dry_run: bool = False) -> Unstructured:
+async def create(
+    environment: Environment, name: str, data: dict[str, str] | None = None, *, dry_run: bool = False
+) -> Unstructured:
     """Create a ConfigMap."""
-    metadata = {"name": name, "namespace": world.namespace}
+    metadata = {"name": name, "namespace": environment.namespace}
     document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data or {"k": "v"}}
-    return await world.client.create(Unstructured(document), dry_run=dry_run)
+    return await environment.client.create(Unstructured(document), dry_run=dry_run)
 
 
 async def refusal(
-    world: World, name: str, data: dict[str, str] | None = None, *, dry_run: bool = False
+    environment: Environment, name: str, data: dict[str, str] | None = None, *, dry_run: bool = False
 ) -> ApiError | None:
     """The error of a create; None if it was accepted."""
     try:
-        await create(world, name, data, dry_run=dry_run)
+        await create(environment, name, data, dry_run=dry_run)
     except ApiError as error:
         return error
     return None
 
 
-async def accepted(world: World, name: str, data: dict[str, str]) -> None:
+async def accepted(environment: Environment, name: str, data: dict[str, str]) -> None:
     """Wait until a ConfigMap can be created."""
     async with asyncio.timeout(WITHIN):
-        while await refusal(world, name, data, dry_run=True) is not None:  # noqa: ASYNC110
+        while await refusal(environment, name, data, dry_run=True) is not None:  # noqa: ASYNC110
             await asyncio.sleep(0.05)

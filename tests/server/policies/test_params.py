@@ -8,7 +8,7 @@ import pytest
 
 import pilotage as pt
 
-from ...worlds import World
+from ...environments import Environment
 from .objects import Policies, refusal
 
 pytest.importorskip("cel_expr_python")
@@ -46,18 +46,18 @@ async def _convert(review: dict[str, Any]) -> dict[str, Any]:
 
 async def test_parameters_are_converted_by_the_webhook_of_their_definition() -> None:
     async with pt.Cluster.embedded() as cluster:
-        world = World("memory", cluster.client, "default", cluster.registry)
-        await world.install(_definition())
+        environment = Environment("memory", cluster.client, "default", cluster.registry)
+        await environment.install(_definition())
         document = {"apiVersion": f"{GROUP}/v1", "kind": "Limit", "metadata": {"name": "a", "namespace": "default"}}
         await cluster.client.create(pt.Unstructured(document))
-        policies = Policies(world, "ValidatingAdmissionPolicy")
+        policies = Policies(environment, "ValidatingAdmissionPolicy")
         kind = {"apiVersion": f"{GROUP}/v2", "kind": "Limit"}
         spec = {"validations": [{"expression": "size(object.data) <= params.most"}], "paramKind": kind}
         reference = {"name": "a", "parameterNotFoundAction": "Deny"}
         await policies.create("limited", spec, {"validationActions": ["Deny"], "paramRef": reference})
-        error = await refusal(world, "x", {"a": "1"})
+        error = await refusal(environment, "x", {"a": "1"})
         assert error is not None
         assert "failed to configure binding: " in error.status.message
         cluster.registry.local_webhooks.add(URL, _convert)
-        assert await refusal(world, "x", {"a": "1"}) is None
-        assert await refusal(world, "y", {"a": "1", "b": "2"}) is not None
+        assert await refusal(environment, "x", {"a": "1"}) is None
+        assert await refusal(environment, "y", {"a": "1", "b": "2"}) is not None

@@ -9,7 +9,7 @@ import pytest
 import pilotage as pt
 from pilotage.errors import Conflict, NotFound, Status
 
-from ...worlds import DEFINITION, World
+from ...environments import DEFINITION, Environment
 
 
 def definition(group: str, storage: str) -> dict[str, Any]:
@@ -33,70 +33,74 @@ def definition(group: str, storage: str) -> dict[str, Any]:
     }
 
 
-async def _moves(world: World, group: str, count: int) -> pt.GroupVersionKind:
+async def _moves(environment: Environment, group: str, count: int) -> pt.GroupVersionKind:
     """Objects that are stored in v1, of a definition whose storage version is v2 by now."""
     kind = pt.GroupVersionKind(group, "v1", "Move")
-    await world.install(definition(group, "v1"))
+    await environment.install(definition(group, "v1"))
     for number in range(count):
-        metadata = {"name": f"move-{number}", "namespace": world.namespace}
-        await world.client.create(
+        metadata = {"name": f"move-{number}", "namespace": environment.namespace}
+        await environment.client.create(
             pt.Unstructured(
                 {"apiVersion": kind.api_version, "kind": "Move", "metadata": metadata, "spec": {"n": number}}
             )
         )
-    found = await world.client.get(DEFINITION, f"moves.{group}")
+    found = await environment.client.get(DEFINITION, f"moves.{group}")
     found["spec"]["versions"] = definition(group, "v2")["spec"]["versions"]
-    await world.client.update(found)
+    await environment.client.update(found)
     return kind
 
 
-async def test_objects_are_stored_again_and_old_versions_are_dropped(world: World) -> None:
-    group = f"{world.namespace}.migrations.pilotage.dev"
-    kind = await _moves(world, group, 3)
-    before = await world.client.get(DEFINITION, f"moves.{group}")
+async def test_objects_are_stored_again_and_old_versions_are_dropped(environment: Environment) -> None:
+    group = f"{environment.namespace}.migrations.pilotage.dev"
+    kind = await _moves(environment, group, 3)
+    before = await environment.client.get(DEFINITION, f"moves.{group}")
     assert before["status"]["storedVersions"] == ["v1", "v2"]
-    migration = await pt.migrate_storage_version(world.client, kind)
+    migration = await pt.migrate_storage_version(environment.client, kind)
     assert (migration.rewritten, migration.dropped) == (3, ("v1",))
-    after = await world.client.get(DEFINITION, f"moves.{group}")
+    after = await environment.client.get(DEFINITION, f"moves.{group}")
     assert after["status"]["storedVersions"] == ["v2"]
-    assert [found["spec"]["n"] for found in await world.client.list(kind)] == [0, 1, 2]
-    assert (await pt.migrate_storage_version(world.client, kind)).dropped == ()
+    assert [found["spec"]["n"] for found in await environment.client.list(kind)] == [0, 1, 2]
+    assert (await pt.migrate_storage_version(environment.client, kind)).dropped == ()
 
 
-async def test_after_a_migration_the_old_version_can_be_removed(world: World) -> None:
-    group = f"{world.namespace}.removals.pilotage.dev"
-    kind = await _moves(world, group, 1)
-    await pt.migrate_storage_version(world.client, kind)
-    found = await world.client.get(DEFINITION, f"moves.{group}")
+async def test_after_a_migration_the_old_version_can_be_removed(environment: Environment) -> None:
+    group = f"{environment.namespace}.removals.pilotage.dev"
+    kind = await _moves(environment, group, 1)
+    await pt.migrate_storage_version(environment.client, kind)
+    found = await environment.client.get(DEFINITION, f"moves.{group}")
     found["spec"]["versions"] = [each for each in found["spec"]["versions"] if each["name"] == "v2"]
-    await world.client.update(found)
-    kept = await world.client.get(pt.GroupVersionKind(group, "v2", "Move"), "move-0", namespace=world.namespace)
+    await environment.client.update(found)
+    kept = await environment.client.get(
+        pt.GroupVersionKind(group, "v2", "Move"), "move-0", namespace=environment.namespace
+    )
     assert kept["spec"] == {"n": 0}
 
 
-async def test_a_kind_that_is_not_served_is_not_found(world: World) -> None:
+async def test_a_kind_that_is_not_served_is_not_found(environment: Environment) -> None:
     with pytest.raises((NotFound, pt.NoMatch)):
-        await pt.migrate_storage_version(world.client, pt.GroupVersionKind("missing.pilotage.dev", "v1", "Missing"))
+        await pt.migrate_storage_version(
+            environment.client, pt.GroupVersionKind("missing.pilotage.dev", "v1", "Missing")
+        )
 
 
-async def test_a_storage_version_that_changes_meanwhile_is_a_conflict(world: World) -> None:
-    group = f"{world.namespace}.conflicts.pilotage.dev"
-    kind = await _moves(world, group, 1)
+async def test_a_storage_version_that_changes_meanwhile_is_a_conflict(environment: Environment) -> None:
+    group = f"{environment.namespace}.conflicts.pilotage.dev"
+    kind = await _moves(environment, group, 1)
     changed = False
 
     class Client:
         """Changes the storage version back while objects are written."""
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(world.client, name)
+            return getattr(environment.client, name)
 
         async def update(self, obj: pt.Unstructured) -> pt.Unstructured:
             nonlocal changed
-            found = await world.client.get(DEFINITION, f"moves.{group}")
+            found = await environment.client.get(DEFINITION, f"moves.{group}")
             found["spec"]["versions"] = definition(group, "v1")["spec"]["versions"]
-            await world.client.update(found)
+            await environment.client.update(found)
             changed = True
-            return await world.client.update(obj)
+            return await environment.client.update(obj)
 
     with pytest.raises(Conflict, match="was changed during the migration; start it again"):
         await pt.migrate_storage_version(Client(), kind)  # type: ignore[arg-type]
@@ -105,8 +109,8 @@ async def test_a_storage_version_that_changes_meanwhile_is_a_conflict(world: Wor
 
 async def test_a_list_that_has_expired_goes_on_with_the_objects_as_they_are_now() -> None:
     async with pt.Cluster.embedded() as cluster:
-        world = World("memory", cluster.client, "default", cluster.registry)
-        kind = await _moves(world, "expired.pilotage.dev", 2)
+        environment = Environment("memory", cluster.client, "default", cluster.registry)
+        kind = await _moves(environment, "expired.pilotage.dev", 2)
         pages = 0
 
         class Client:

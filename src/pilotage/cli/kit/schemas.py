@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from pilotage.cli.kit.session import CommandSession, decode
@@ -46,8 +47,9 @@ async def _custom(session: CommandSession, mapping: RESTMapping) -> Document | N
     return None
 
 
+@cache
 def _builtin_kind(gvk: GroupVersionKind) -> Document | None:
-    """The schema of a kind of Kubernetes, from the description that Pilotage has of its API."""
+    """The schema of a kind of Kubernetes, from the description that Pilotage has of its API. It is not changed."""
     from pilotage.server.openapi import documents
 
     found = documents.document((), gvk.group_version)

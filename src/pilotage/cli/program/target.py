@@ -10,6 +10,7 @@ import inspect
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -92,7 +93,12 @@ def companions(module: ModuleType) -> list[ModuleType]:
 
 def _folder(module: ModuleType) -> Path | None:
     file = getattr(module, "__file__", None)
-    return Path(file).resolve().parent if file else None
+    return _folder_of(file) if file else None
+
+
+@cache
+def _folder_of(file: str) -> Path:
+    return Path(file).resolve().parent
 
 
 def _divided(text: str) -> tuple[str, str]:

@@ -67,16 +67,11 @@ def program_files(failed: BaseException | None = None) -> set[str]:
             files.add(trace.tb_frame.f_code.co_filename)
             trace = trace.tb_next
         failed = failed.__cause__
-    return {str(Path(file).absolute()) for file in files if file.endswith(".py") and not _is_foreign(file)}
+    paths = [Path(file).absolute() for file in files if file.endswith(".py") and Path(file).is_file()]
+    foreign = _foreign_folders()
+    return {str(path) for path in paths if not any(path.is_relative_to(folder) for folder in foreign)}
 
 
-def _is_foreign(file: str) -> bool:
-    paths = sysconfig.get_paths()
-    folders = [
-        paths["stdlib"],
-        paths["platstdlib"],
-        paths["purelib"],
-        paths["platlib"],
-        str(Path(pilotage.__file__).parent),
-    ]
-    return not Path(file).is_file() or any(Path(file).absolute().is_relative_to(folder) for folder in folders)
+def _foreign_folders() -> list[str]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return [*(sysconfig.get_path(name) for name in names), str(Path(pilotage.__file__).parent)]

@@ -98,14 +98,14 @@ async def test_provider_makes_gpus_unknown_while_the_driver_hangs_and_goes_on_af
     def ready(gpus: Sequence[GPU]) -> str:
         return gpus[0].status.conditions[0].status
 
-    async with device_api(times.system_clock) as world, world.running(provider):
-        await world.becomes(lambda gpus: len(gpus) == 1, seconds=60)
+    async with device_api(times.system_clock) as api, api.running(provider):
+        await api.becomes(lambda gpus: len(gpus) == 1, seconds=60)
         library.answers.clear()
-        await world.becomes(lambda gpus: ready(gpus) == "Unknown", seconds=60)
-        assert "has not responded" in (await world.gpu()).status.conditions[0].message
+        await api.becomes(lambda gpus: ready(gpus) == "Unknown", seconds=60)
+        assert "has not responded" in (await api.gpu()).status.conditions[0].message
         library.answers.set()
-        await world.becomes(lambda gpus: ready(gpus) == "True", seconds=60)
-        assert (await world.gpu()).metadata.name == name_of(0)
+        await api.becomes(lambda gpus: ready(gpus) == "True", seconds=60)
+        assert (await api.gpu()).metadata.name == name_of(0)
 
 
 async def test_thread_ends_when_the_worker_is_closed(library: HangingLibrary) -> None:

@@ -14,7 +14,7 @@ from hack.cluster.running import RealCluster
 from pilotage.meta.unstructured import Unstructured
 from pilotage.types.autoscaling.v1 import Scale
 
-from ..worlds import WITHIN, World, embedded, over_there
+from ..environments import WITHIN, Environment, embedded, over_there
 from .books import Book, BookWebhook
 
 
@@ -32,9 +32,9 @@ class Shelf(pt.Resource):
     status: ShelfStatus | None = None
 
 
-async def manager_of(world: World) -> pt.Manager:
+async def manager_of(environment: Environment) -> pt.Manager:
     options = pt.WebhookServerOptions(host="127.0.0.1", port=0)
-    return pt.Manager(world.cluster(), pt.ManagerOptions(webhook_server=pt.WebhookServer(options)))
+    return pt.Manager(environment.cluster(), pt.ManagerOptions(webhook_server=pt.WebhookServer(options)))
 
 
 @asynccontextmanager
@@ -48,9 +48,9 @@ async def started(manager: pt.Manager) -> AsyncIterator[None]:
         await asyncio.wait([running])
 
 
-def only_here(world: World, **more: object) -> pt.RegistrationOptions:
+def only_here(environment: Environment, **more: object) -> pt.RegistrationOptions:
     """Only objects of this test's namespace: the real server serves other tests, too."""
-    selector = {"matchLabels": {"kubernetes.io/metadata.name": world.namespace}}
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": environment.namespace}}
     return pt.RegistrationOptions(namespace_selector=selector, **more)  # type: ignore[arg-type]
 
 
@@ -61,13 +61,18 @@ def a_book(name: str, title: str = "Summer", pages: int = 10) -> Unstructured:
 
 
 @pytest.mark.covers("T181")
-async def test_objects_are_filled_in_checked_and_refused(world: World) -> None:
-    async with await manager_of(world) as manager:
+async def test_objects_are_filled_in_checked_and_refused(environment: Environment) -> None:
+    async with await manager_of(environment) as manager:
         await manager.cluster.install(Book)
         webhook = BookWebhook()
-        builder = pt.WebhookBuilder(manager).for_(Book).with_options(only_here(world)).named(f"{world.namespace}.test")
+        builder = (
+            pt.WebhookBuilder(manager)
+            .for_(Book)
+            .with_options(only_here(environment))
+            .named(f"{environment.namespace}.test")
+        )
         builder.with_defaulter(webhook).with_validator(webhook).complete()
-        client = world.client.with_namespace(world.namespace)
+        client = environment.client.with_namespace(environment.namespace)
         async with started(manager):
             made = await client.create(a_book("summer"))
             assert made["spec"]["size"] == "A4"
@@ -77,11 +82,11 @@ async def test_objects_are_filled_in_checked_and_refused(world: World) -> None:
             with pytest.raises(pt.Invalid, match="may not shrink"):
                 await client.patch(made, {"spec": {"pages": 5}})
             await client.create(a_book("large", pages=2000))
-            assert world.warnings == ["large books are slow to print"]
+            assert environment.warnings == ["large books are slow to print"]
             await client.patch(made, {"metadata": {"labels": {"keep": "yes"}}})
             with pytest.raises(pt.Forbidden, match="it is labelled to be kept"):
                 await client.delete(made)
-        if world.real:
+        if environment.real:
             await no_longer_called(client)
         await client.create(a_book("unchecked", "lower"))  # the manager has stopped, and its webhooks with it
         assert (await client.get(made.gvk, "unchecked")).nested("spec", "size") is None
@@ -98,7 +103,7 @@ async def no_longer_called(client: pt.Client) -> None:
                 await asyncio.sleep(0.02)
 
 
-async def test_status_and_scale_are_passed_on_if_they_are_asked_for(world: World) -> None:
+async def test_status_and_scale_are_passed_on_if_they_are_asked_for(environment: Environment) -> None:
     seen: list[tuple[str, str, str]] = []
 
     async def handle(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
@@ -109,12 +114,12 @@ async def test_status_and_scale_are_passed_on_if_they_are_asked_for(world: World
                 return pt.denied("too many shelves")
         return pt.allowed()
 
-    async with await manager_of(world) as manager:
+    async with await manager_of(environment) as manager:
         await manager.cluster.install(Shelf)
-        options = only_here(world, subresources=("status", "scale"))
-        builder = pt.WebhookBuilder(manager).for_(Shelf).with_options(options).named(f"{world.namespace}.test")
+        options = only_here(environment, subresources=("status", "scale"))
+        builder = pt.WebhookBuilder(manager).for_(Shelf).with_options(options).named(f"{environment.namespace}.test")
         builder.with_validating_handler(handle).complete()
-        client = world.client.with_namespace(world.namespace)
+        client = environment.client.with_namespace(environment.namespace)
         async with started(manager):
             shelf = await client.create(Shelf(metadata=pt.ObjectMeta(name="a"), spec=ShelfSpec()))
             shelf.status = ShelfStatus(replicas=1)
@@ -139,35 +144,38 @@ async def hang(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
     raise AssertionError("never")
 
 
-async def test_a_handler_that_fails_leaves_it_to_the_failure_policy(world: World) -> None:
-    await check_failure_policies(world, fail)
+async def test_a_handler_that_fails_leaves_it_to_the_failure_policy(environment: Environment) -> None:
+    await check_failure_policies(environment, fail)
 
 
 @pytest.mark.cluster
 async def test_a_handler_that_hangs_is_given_up_by_a_real_api_server(real_control_plane: RealCluster) -> None:
-    async with over_there(real_control_plane) as world:
-        await check_failure_policies(world, hang)
+    async with over_there(real_control_plane) as environment:
+        await check_failure_policies(environment, hang)
 
 
 @pytest.mark.virtual_time
 async def test_a_handler_that_hangs_is_given_up_by_an_embedded_api_server() -> None:
-    async with embedded("memory", "memory:") as world:
+    async with embedded("memory", "memory:") as environment:
         start = asyncio.get_running_loop().time()
-        await check_failure_policies(world, hang)
+        await check_failure_policies(environment, hang)
         assert 2 <= asyncio.get_running_loop().time() - start < 3  # two calls, one second each
 
 
-async def check_failure_policies(world: World, handler: pt.AdmissionHandler) -> None:
-    async with await manager_of(world) as manager:
+async def check_failure_policies(environment: Environment, handler: pt.AdmissionHandler) -> None:
+    async with await manager_of(environment) as manager:
         await manager.cluster.install(Book)
         for policy in ("Ignore", "Fail"):
             options = only_here(
-                world, failure_policy=policy, timeout_seconds=1, object_selector={"matchLabels": {"policy": policy}}
+                environment,
+                failure_policy=policy,
+                timeout_seconds=1,
+                object_selector={"matchLabels": {"policy": policy}},
             )
             builder = pt.WebhookBuilder(manager).for_(Book).with_options(options)
-            builder.named(f"{policy.lower()}.{world.namespace}.test")
+            builder.named(f"{policy.lower()}.{environment.namespace}.test")
             builder.with_validating_handler(handler, path=f"/{policy.lower()}").complete()
-        client = world.client.with_namespace(world.namespace)
+        client = environment.client.with_namespace(environment.namespace)
         async with started(manager):
             ignored, failing = a_book("ignored"), a_book("failing")
             ignored["metadata"]["labels"] = {"policy": "Ignore"}

@@ -1,8 +1,8 @@
 """The API servers that the same tests run against: in process on memory and on SQLite, over our own HTTPS, and the
 real one.
 
-A test asks for the `world` fixture and runs once in each. The real server is the reference: an assertion that fails
-there is wrong, unless the test is explicitly about our server only.
+A test asks for the `environment` fixture and runs once in each. The real server is the reference: an assertion that
+fails there is wrong, unless the test is explicitly about our server only.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ NAMES = ("memory", "sqlite", "https", "real")
 
 
 def _no_cluster() -> Cluster:
-    raise AssertionError("this world has no cluster")
+    raise AssertionError("this environment has no cluster")
 
 
 @dataclass(frozen=True)
-class World:
+class Environment:
     """An API server, a client of it, and a namespace that is this test's own."""
 
     name: str
@@ -49,7 +49,7 @@ class World:
     warnings: list[str] = field(default_factory=list)
     """What the server warned of."""
     cluster: Callable[[], Cluster] = field(default=_no_cluster)
-    """A cluster of this world for a manager: the one that is open already, or a new connection to it."""
+    """A cluster of this environment for a manager: the one that is open already, or a new connection to it."""
 
     @property
     def real(self) -> bool:
@@ -92,20 +92,20 @@ def _established(definition: Unstructured) -> bool:
 class Opening:
     """A fixture's value that is opened on the test's own event loop; the test gets what it opens to."""
 
-    def __init__(self, open_it: Callable[[], AbstractAsyncContextManager[World]]) -> None:
+    def __init__(self, open_it: Callable[[], AbstractAsyncContextManager[Environment]]) -> None:
         self.open = open_it
 
 
 @asynccontextmanager
-async def embedded(name: str, storage: str) -> AsyncIterator[World]:
+async def embedded(name: str, storage: str) -> AsyncIterator[Environment]:
     from pilotage.cluster import Cluster
 
-    async with Cluster.embedded(storage) as cluster, _furnished(name, cluster.registry) as world:
-        yield replace(world, cluster=lambda: cluster)
+    async with Cluster.embedded(storage) as cluster, _furnished(name, cluster.registry) as environment:
+        yield replace(environment, cluster=lambda: cluster)
 
 
 @asynccontextmanager
-async def over_https(folder: Path) -> AsyncIterator[World]:
+async def over_https(folder: Path) -> AsyncIterator[Environment]:
     from pilotage.client.retries import Retries
     from pilotage.client.transport.http import HTTPTransport
     from pilotage.cluster import Cluster
@@ -126,15 +126,15 @@ async def over_https(folder: Path) -> AsyncIterator[World]:
         impatient = Retries(total=0.5)  # what it refuses at once it would refuse again a second later
         transport = HTTPTransport(url, token="secret", ca_file=str(folder / "server.crt"), retries=impatient)
         try:
-            async with _furnished("https", transport) as world:
+            async with _furnished("https", transport) as environment:
                 authority = str(folder / "server.crt")
-                yield replace(world, cluster=lambda: Cluster.connect(url, token="secret", ca_file=authority))
+                yield replace(environment, cluster=lambda: Cluster.connect(url, token="secret", ca_file=authority))
         finally:
             await transport.close()
 
 
 @asynccontextmanager
-async def over_there(cluster: RealCluster) -> AsyncIterator[World]:
+async def over_there(cluster: RealCluster) -> AsyncIterator[Environment]:
     from pilotage.client.retries import Retries
     from pilotage.client.transport.http import HTTPTransport
     from pilotage.cluster import Cluster
@@ -142,14 +142,14 @@ async def over_there(cluster: RealCluster) -> AsyncIterator[World]:
     brief = Retries(total=5)  # enough for a busy server, and less than a minute for one that refuses
     transport = HTTPTransport(cluster.url, token=cluster.token, ca_file=str(cluster.ca_file), retries=brief)
     try:
-        async with _furnished("real", transport) as world:
-            yield replace(world, cluster=lambda: Cluster.connect(kubeconfig=str(cluster.kubeconfig)))
+        async with _furnished("real", transport) as environment:
+            yield replace(environment, cluster=lambda: Cluster.connect(kubeconfig=str(cluster.kubeconfig)))
     finally:
         await transport.close()
 
 
 @asynccontextmanager
-async def _furnished(name: str, transport: Transport) -> AsyncIterator[World]:
+async def _furnished(name: str, transport: Transport) -> AsyncIterator[Environment]:
     """An environment with a namespace of its own. The real server has no controller that would empty it."""
     from pilotage.client import Client
     from pilotage.meta.models import ObjectMeta
@@ -158,7 +158,7 @@ async def _furnished(name: str, transport: Transport) -> AsyncIterator[World]:
     warnings: list[str] = []
     client = Client(transport, warning_handler=lambda warning: warnings.append(warning.text))
     namespace = await client.create(Namespace(metadata=ObjectMeta(name=f"test-{secrets.token_hex(4)}")))
-    yield World(name, client, namespace.metadata.name, transport, warnings)
+    yield Environment(name, client, namespace.metadata.name, transport, warnings)
 
 
 @contextmanager
@@ -185,7 +185,7 @@ def own_control_plane() -> Iterator[RealCluster]:
 
 
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.cluster if name == "real" else ()) for name in NAMES])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Opening:
+def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Opening:
     """Each API server in turn."""
     match request.param:
         case "memory":

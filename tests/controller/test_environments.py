@@ -12,7 +12,7 @@ from pilotage.types.apps.v1 import StatefulSet, StatefulSetSpec
 from pilotage.types.core.v1 import ConfigMap, Container, Event, PodSpec, PodTemplateSpec, Secret
 from pilotage.types.meta.v1 import LabelSelector
 
-from ..worlds import World
+from ..environments import Environment
 
 QUIET = pt.ManagerOptions(metrics_bind_address="0", handle_signals=False)
 WITHIN = 100.0
@@ -82,8 +82,8 @@ def stateful_set_for(shop: Shop) -> StatefulSet:
 
 
 @pytest.mark.covers("T56")
-async def test_an_operator_brings_its_objects_where_they_should_be(world: World) -> None:
-    cluster, namespace = world.cluster(), world.namespace
+async def test_an_operator_brings_its_objects_where_they_should_be(environment: Environment) -> None:
+    cluster, namespace = environment.cluster(), environment.namespace
     async with pt.Manager(cluster, QUIET) as manager:
         await cluster.install(Shop)
         reconciler = ShopReconciler(manager)
@@ -111,11 +111,11 @@ async def test_an_operator_brings_its_objects_where_they_should_be(world: World)
         again = await cluster.client.get(StatefulSet, "main", namespace=namespace)
         assert again.metadata.uid != made.metadata.uid
         assert set(reconciler.runs) == {pt.Request("main", namespace)}
-    events = await world.client.list(Event, namespace=namespace)
+    events = await environment.client.list(Event, namespace=namespace)
     assert {event.reason for event in events} == {"Created"}
 
 
-async def test_what_a_reconciler_writes_it_reads_in_the_next_line(world: World) -> None:
+async def test_what_a_reconciler_writes_it_reads_in_the_next_line(environment: Environment) -> None:
     seen: list[str] = []
 
     async def reconcile(request: pt.Request) -> pt.Result:
@@ -128,10 +128,12 @@ async def test_what_a_reconciler_writes_it_reads_in_the_next_line(world: World) 
             seen.append(found.data["number"])
         return pt.Result()
 
-    cluster = world.cluster()
+    cluster = environment.cluster()
     async with pt.Manager(cluster, QUIET) as manager:
-        pt.ControllerBuilder(manager).for_(ConfigMap, predicates=[in_namespace(world.namespace)]).complete(reconcile)
-        await cluster.client.create(ConfigMap(metadata=pt.ObjectMeta(name="a", namespace=world.namespace)))
+        pt.ControllerBuilder(manager).for_(ConfigMap, predicates=[in_namespace(environment.namespace)]).complete(
+            reconcile
+        )
+        await cluster.client.create(ConfigMap(metadata=pt.ObjectMeta(name="a", namespace=environment.namespace)))
         await manager.run_until_idle(timeout=WITHIN)
     assert seen == ["0", "1", "2", "3", "4"]
 
@@ -141,17 +143,17 @@ def in_namespace(namespace: str) -> pt.Predicate:
 
 
 @pytest.mark.covers("T67", "T81")
-async def test_of_two_replicas_one_leads_and_the_other_takes_over(world: World) -> None:
+async def test_of_two_replicas_one_leads_and_the_other_takes_over(environment: Environment) -> None:
     options = pt.ManagerOptions(
         metrics_bind_address="0",
         handle_signals=False,
         leader_election=True,
         leader_election_id="test-leader",
-        leader_election_namespace=world.namespace,
+        leader_election_namespace=environment.namespace,
         leader_election_release_on_cancel=True,
         retry_period=0.2,
     )
-    first, second = (pt.Manager(world.cluster(), options) for _ in range(2))
+    first, second = (pt.Manager(environment.cluster(), options) for _ in range(2))
     async with asyncio.timeout(WITHIN), second, asyncio.TaskGroup() as group:
         async with first:
             leading = group.create_task(first.start())
