@@ -72,9 +72,9 @@ class WriteTracker:
         if not self._observers and (head := _VERSION.match(data)) is not None:
             key = request.resource.group, request.resource.resource
             if not self._subscribers.get(key):
-                version = int(head[1])
-                if version > self._highest.get(key, 0):
-                    self._highest[key] = version
+                reached = int(head[1])
+                if reached > self._highest.get(key, 0):
+                    self._highest[key] = reached
                 return  # the rest is only for subscribers and observers
         try:
             answer = _ANSWER.decode(data)

@@ -212,6 +212,11 @@ class Views(Sequence[bytes]):
     def __iter__(self) -> Iterator[bytes]:
         return (stamp(entry.value, entry.revision) for entry in self._entries)
 
+    def __eq__(self, other: object) -> bool:  # pages are compared by their values
+        return isinstance(other, Views | list) and [*self] == [*other]
+
+    __hash__ = None  # type: ignore[assignment]  # as a list
+
 
 def views(entries: Sequence[Entry], info: ResourceInfo) -> Sequence[bytes]:
     """Entries as a reader of `info` sees them."""
