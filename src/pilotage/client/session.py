@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from functools import cached_property
 from typing import Any, TypedDict
 
 from msgspec.structs import replace
@@ -104,7 +105,7 @@ class CallTarget(Value, frozen=True):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-class Session(Value, frozen=True):
+class Session(Value, frozen=True, dict=True):
     """Sends requests, and adds the kind and object of the call to each error."""
 
     transport: Transport
@@ -154,6 +155,11 @@ class Session(Value, frozen=True):
             message = f"this {target.gvk.kind} has no name: set metadata.name or metadata.generate_name"
             raise self._refusal(target, metadata.namespace, "", message)
         return CallTarget(target, self._required_namespace(target, metadata.namespace, name), metadata.name)
+
+    @cached_property
+    def default_write(self) -> WriteOptions:
+        """The options of a write that has none of its own."""
+        return self.write_options()
 
     def write_options(self, dry_run: bool = False, field_owner: str = "", field_validation: str = "") -> WriteOptions:
         defaults = self.defaults

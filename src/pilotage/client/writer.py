@@ -47,7 +47,7 @@ class Writer:
         _whole(obj)
         place = await self._session.place_for(obj)
         check_document("create", obj, place, self.scheme)
-        write = self._session.write_options(**options)
+        write = self._session.write_options(**options) if options else self._session.default_write
         body = objects.updated(obj)
         request = self._session.request(place, verb=Verb.CREATE, write=write, body=body, encoded=body)
         replace_content(obj, (await self._session.call(place, request)).body)

@@ -41,7 +41,7 @@ from pilotage.server.verbs.reviews import Reviewer
 from pilotage.server.verbs.update import Updater
 from pilotage.server.verbs.watch import Watcher
 from pilotage.server.writes import steps
-from pilotage.storage.bases import NO_REQUEST
+from pilotage.storage.bases import NO_REQUEST, LocalStorage
 from pilotage.storage.interface import Put
 from pilotage.types import builtin
 
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from pilotage.server.verbs.components import Components
     from pilotage.server.verbs.scale import Scaler
 
-FAIR_CALLS = 16
-"""The number of requests after which other tasks get a turn."""
+FAIR_CALLS = 32
+"""The number of requests after which other tasks get a turn: a few milliseconds of writes."""
 MAX_BODY = 3 * 1024 * 1024
 """Bytes of a request's body."""
 _API_SERVICES = GroupVersionResource("apiregistration.k8s.io", "v1", "apiservices")
@@ -79,6 +79,7 @@ class Registry:
         self._exits = AsyncExitStack()
         self._loops = BackgroundLoops(context, self._note)
         self._observers: list[Note] = []
+        self._is_local = isinstance(context.storage, LocalStorage)
         self._calls = 0
 
     # These are not loaded before the first request that needs them: a server that starts is ready sooner.
@@ -154,7 +155,7 @@ class Registry:
 
     def call(self, request: APIRequest, info: ResourceInfo | None = None) -> Coroutine[Any, Any, Response]:
         request = self._limited(request)
-        block = self.context.request() if info is None else NO_REQUEST
+        block = self.context.request() if info is None and not self._is_local else NO_REQUEST
         return self._answer(request, info) if block is NO_REQUEST else self._answer_in(block, request)
 
     async def _answer_in(self, block: AbstractAsyncContextManager[None], request: APIRequest) -> Response:

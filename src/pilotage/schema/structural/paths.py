@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from pilotage.errors import Cause
 
 Path = tuple[Any, Any] | None
@@ -44,13 +46,10 @@ class TooManyProblemsError(Exception):
     """The limit of reported problems is reached, and validation stops."""
 
 
-class SearchBudget:
+class SearchBudget(msgspec.Struct):
     """The nanoseconds that are left for pattern searches in one document."""
 
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left = MAXIMUM_SEARCH
+    left: float = MAXIMUM_SEARCH
 
 
 class Problems(list[Problem]):

@@ -37,9 +37,9 @@ class Creator:
 
     async def create(self, info: ResourceInfo, request: APIRequest) -> Response:
         bodies.check_options(request)
-        document, problems = await offload(len(request.body), bodies.read, request, info)
-        meta.wipe(document["metadata"])
-        return await self.create_document(info, request, document, problems)
+        now = self.context.now()
+        document, attributes = await offload(_size(info, request), _read, info, request, now)
+        return await self._create(info, attributes, document, now)
 
     async def check_allowed(self, request: APIRequest) -> None:
         """Raise Forbidden unless the user of an apply or an update may create the object."""
@@ -59,27 +59,20 @@ class Creator:
 
         A document that is already `tracked` has its managed fields.
         """
-        now, size, metadata = self.context.now(), len(request.body) * info.strategy.weight, document["metadata"]
-        set_namespace(info, request, metadata)
+        now = self.context.now()
+        track_at = "" if tracked else now
+        attributes = await offload(_size(info, request), _complete, info, request, document, problems, track_at)
+        return await self._create(info, attributes, document, now, tracked=tracked)
 
-        def complete() -> tuple[bool, list[str]]:
-            accepted, warnings = steps.default_create(info, request, document, problems)
-            if info.terminating:
-                message = "create not allowed while custom resource definition is terminating"
-                raise info.forbidden(metadata.get("name", ""), message)
-            warnings += meta.deduplicate_owners(metadata)
-            if not tracked and info.conversion is None:
-                track_create(info, request, document, now=now)
-            return accepted, warnings
-
-        accepted, warnings = await offload(size, complete)
+    async def _create(
+        self, info: ResourceInfo, attributes: Attributes, document: Document, now: str, *, tracked: bool = False
+    ) -> Response:
         if not tracked and info.conversion is not None:
-            await self._track_converted(info, request, document, now)
-        attributes = Attributes(Operation.CREATE, request, document, None, warnings, info, accepted=accepted)
+            await self._track_converted(info, attributes.request, document, now)
         try:
             return await self._admit(info, attributes, document, now)
         except ApiError as error:
-            error.warnings = (*warnings, *error.warnings)
+            error.warnings = (*attributes.warnings, *error.warnings)
             raise
 
     async def _track_converted(self, info: ResourceInfo, request: APIRequest, document: Document, now: str) -> None:
@@ -103,7 +96,7 @@ class Creator:
             set_namespace(info, request, metadata)
             warnings += meta.deduplicate_owners(metadata, " after mutating admission happens")
         info.strategy.set_requester(document, request.user)
-        size, uid = len(request.body) * info.strategy.weight, context.uid()
+        size, uid = _size(info, request), context.uid()
         if metadata.get("name") or not metadata.get("generateName"):
             prepared = await offload(size, steps.prepare_create, info, document, now, uid)
             return await self._store(info, admission, attributes, document, prepared)
@@ -128,12 +121,11 @@ class Creator:
     ) -> Response:
         """Validate and store an object that was prepared with these warnings. Raises AlreadyExists."""
         context, request = self.context, attributes.request
-        size = len(request.body) * info.strategy.weight
         label, causes = info.strategy.privileges(document, None)
         if causes:
             causes = await privilege_causes(context, document, label, causes)
         if not attributes.accepted:
-            causes += await offload(size, steps.validate_create, info, request, document)
+            causes += await offload(_size(info, request), steps.validate_create, info, request, document)
         if causes:
             raise info.invalid(document["metadata"].get("name", ""), causes)
         if admission.validating:
@@ -150,6 +142,35 @@ class Creator:
             error.warnings = (*prepared, *error.warnings)
             raise
         return Response(shaped(info, data, request.form), 201, (*info.warnings, *attributes.warnings, *prepared))
+
+
+def _size(info: ResourceInfo, request: APIRequest) -> int:
+    """The size of a request for `offload`."""
+    return len(request.body) * info.strategy.weight
+
+
+def _read(info: ResourceInfo, request: APIRequest, now: str) -> tuple[Document, Attributes]:
+    """The object of the body of a create, completed, and the write as admission sees it."""
+    document, problems = bodies.read(request, info)
+    meta.wipe(document["metadata"])
+    return document, _complete(info, request, document, problems, now)
+
+
+def _complete(
+    info: ResourceInfo, request: APIRequest, document: Document, problems: FieldProblems, track_at: str
+) -> Attributes:
+    """Set defaults and, if there is a time for them, managed fields, in place. Returns the write as admission sees
+    it."""
+    metadata = document["metadata"]
+    set_namespace(info, request, metadata)
+    accepted, warnings = steps.default_create(info, request, document, problems)
+    if info.terminating:
+        message = "create not allowed while custom resource definition is terminating"
+        raise info.forbidden(metadata.get("name", ""), message)
+    warnings += meta.deduplicate_owners(metadata)
+    if track_at and info.conversion is None:
+        track_create(info, request, document, now=track_at)
+    return Attributes(Operation.CREATE, request, document, None, warnings, info, accepted=accepted)
 
 
 def _no_unique_name(info: ResourceInfo, error: AlreadyExists, name: str) -> AlreadyExists:
