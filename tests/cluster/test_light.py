@@ -159,6 +159,19 @@ def test_a_read_gives_what_the_registry_gives(url: str) -> None:
         assert pages == [cluster.run(server.list(one)) for one in lists]
 
 
+def test_a_cluster_that_cannot_be_audited_leaves_no_file_open(tmp_path: Path) -> None:
+    def opened() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    url = f"sqlite:{tmp_path}/todo.db"
+    pt.LightCluster(url).close()
+    before = opened()
+    for _ in range(3):
+        with pytest.raises(InvalidDefinition):
+            pt.LightCluster(url, audit_log_path=str(tmp_path / "audit.log"), audit_policy_file=str(tmp_path / "none"))
+    assert opened() == before
+
+
 def test_a_list_is_printed_as_a_table_with_the_columns_of_the_definition(url: str) -> None:
     with pt.LightCluster(url, kinds=[Todo]) as cluster:
         cluster.run(cluster.client.create(todo("milk")))

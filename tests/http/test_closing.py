@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import pytest
+
 from pilotage.http.limits import HTTPLimits
-from pilotage.http.messages import HTTPRequest, StreamingResponse
+from pilotage.http.messages import HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.http.server import serve
 from tests.http import raw
 from tests.http.certificates import Authority
@@ -112,3 +115,24 @@ async def test_who_cancels_a_server_that_closes_does_not_wait_for_its_requests()
     async with asyncio.timeout(60):
         for turns in range(1, 6):
             await closing(turns)
+
+
+async def test_a_client_that_disconnects_during_a_large_body_causes_no_warnings(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    asked, closed = asyncio.Event(), asyncio.Event()
+
+    async def large(request: HTTPRequest) -> HTTPResponse:
+        asked.set()
+        await closed.wait()
+        return HTTPResponse(200, [], b"x" * (16 << 20))
+
+    async with serve(large) as server:
+        client = socket.create_connection(("127.0.0.1", server.port))
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close with a reset
+        client.sendall(GET % b"")
+        await asked.wait()
+        client.close()
+        closed.set()
+        await until(lambda: server.statistics().connections == 0)
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []

@@ -32,7 +32,6 @@ class Backoff:
         return spread(backoff(attempt, self.delay, factor=self.factor), self.jitter, random)
 
 
-"""For objects with many writers: client-go's DefaultBackoff."""
 PATIENT = Backoff(steps=10, delay=0.01, factor=2.0, jitter=0.5)
 """For writes without which a program cannot start, while its replicas make the same ones: between 5 and 8 s in all."""
 

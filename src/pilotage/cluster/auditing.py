@@ -133,10 +133,9 @@ class AuditedTransport(TransportWrapper):
             page = await self._registry.list(await self._noted(audit, request))
             audit.response_status = {"code": 200}
             if audit.level is Level.REQUEST_RESPONSE:
-                info = await self._registry.describe(request)
                 items = [msgspec.json.decode(item) for item in page.items]
                 metadata = {"resourceVersion": page.resource_version}
-                head = {"kind": f"{info.gvk.kind}List", "apiVersion": info.gvk.api_version}
+                head = {"kind": page.list_kind or "List", "apiVersion": str(request.resource.group_version)}
                 audit.response_object = {**head, "metadata": metadata, "items": items}
             return page
 

@@ -66,14 +66,18 @@ class LightCluster:
     ) -> None:
         if problem := tenant_problem(tenant):
             raise InvalidDefinition(problem)
+        self._exits = ExitStack()
         self.storage = open_direct(storage)
         light = LightTransport(self.storage, LightOptions(tuple(kinds), tenant, clock, encryption_keys))
         self.transport: Transport = light
-        self._exits = ExitStack()
         if audit_log_path or audit_policy_file:
             from pilotage.cluster.auditing import audit_options, audited
 
-            self.transport = audited(light, audit_options(audit_log_path, audit_policy_file), self._exits, clock)
+            try:
+                self.transport = audited(light, audit_options(audit_log_path, audit_policy_file), self._exits, clock)
+            except BaseException:
+                run_now(self.storage.close())
+                raise
         self._scheme = scheme
         self._process = os.getpid()
         self._lock = RLock()

@@ -307,6 +307,8 @@ class ServerConnection(asyncio.Protocol):
         for start in range(0, len(body), _PART):
             if self._drained is not None:
                 await self._drained
+            if self._transport is None or self._transport.is_closing():
+                return  # the client has disconnected: asyncio would log a warning for each part
             self._write(view[start : start + _PART])
 
     async def _write_stream(self, response: StreamingResponse, planned: ResponsePlan) -> None:

@@ -171,7 +171,8 @@ class Registry:
 
     def _limited(self, request: APIRequest) -> APIRequest:
         """The request with a deadline, if it may have to wait for webhooks."""
-        if request.deadline or request.verb is Verb.GET or not self.context.calls_webhooks:
+        reads = request.verb is Verb.GET and not request.subresource  # a connection, such as `exec`, is admitted
+        if request.deadline or reads or not self.context.calls_webhooks:
             return request
         return replace(request, deadline=deadlines.of(request.verb, asyncio.get_running_loop().time()))
 

@@ -76,7 +76,7 @@ class Look:
         if not isinstance(self.value, Resource | Unstructured):
             return repr(self.value)
         document = to_document(self.value)
-        document["metadata"].pop("managedFields", None)
+        document.get("metadata", {}).pop("managedFields", None)
         return f"{type(self.value).__name__}\n{indent(yamltext.write(document), '  ').rstrip()}"
 
 

@@ -170,6 +170,20 @@ def test_diff_does_not_show_the_values_of_secrets(tmp_path: Path) -> None:
     assert "\n-  password: '*** (before)'\n+  password: '*** (after)'\n   same: '***'\n" in shown.output
 
 
+def test_diff_does_not_show_the_annotation_that_has_the_values_of_a_secret(tmp_path: Path) -> None:
+    vault = Console(kit.Tool("vault", kinds=[Secret], storage=f"sqlite:{tmp_path}/vault.db"))
+    secret = (
+        "{apiVersion: v1, kind: Secret, metadata: {name: a, annotations: {note: %s, "
+        'kubectl.kubernetes.io/last-applied-configuration: \'{"data": "hidden"}\'}}}'
+    )
+    for note in ("first", "second"):
+        shown = vault.run("diff", "-f", "-", stdin=secret % note)
+        assert shown.code == 1
+        assert f"note: {note}" in shown.output
+        assert "hidden" not in shown.output
+        vault.output("apply", "-f", "-", stdin=secret % note)
+
+
 def test_exit_codes_distinguish_errors(filled: Console) -> None:
     assert filled.run("get", "todo", "none").code == 3
     assert filled.run("create", "todo", "milk", "--set", "spec.text=x").code == 4

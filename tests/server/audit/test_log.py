@@ -134,3 +134,14 @@ def test_a_shared_log_on_a_full_disk_loses_events_and_not_the_program(
         log.write(b"two")
     assert (log.dropped, caplog.text.count("Audit events are lost")) == (2, 1)
     log.close()
+
+
+def test_a_closed_log_writes_to_no_other_file(tmp_path: Path) -> None:
+    log = SharedAuditLog(str(tmp_path / "audit.log"))
+    log.close()
+    others = [(tmp_path / str(number)).open("wb") for number in range(5)]  # one has the descriptor of the log now
+    log.write(b"late")
+    for other in others:
+        other.close()
+    assert {path.read_bytes() for path in tmp_path.iterdir()} == {b""}
+    assert log.dropped == 1

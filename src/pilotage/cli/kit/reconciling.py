@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -58,6 +58,13 @@ class Reconciling:
     """Only webhooks run: nothing may be written."""
     ends_process: bool = False
     """Whether the process is the command's own, and ends after it also if a reconcile does not, in a thread."""
+    failure: int = 1
+    """The exit code of a command that fails."""
+
+    def unfinished(self, left: Sequence[str]) -> str:
+        """The message of a command that does not end, because the event loop is blocked."""
+        stored = "" if self.is_dry_run else "; not everything may be written, run it again"
+        return f"the command has not ended after {self.timeout:g} s{stored}: {listed(left)}"
 
 
 async def with_reconcilers(
@@ -109,9 +116,8 @@ async def _run_managed(cluster: Cluster, how: Reconciling, work: _Work, interrup
     kind = _WebhookManager if how.is_dry_run else Manager
     async with kind(cluster, options) as manager:
         interruption.observe(manager)
-        limit = TimeLimit(how.timeout, NOT_RECONCILED, lambda left: str(_not_reconciled(left)))
         if how.ends_process and how.timeout:
-            interruption.limit(limit)
+            interruption.limit(TimeLimit(how.timeout, how.failure, how.unfinished))
         result = how.setup(manager)
         if inspect.isawaitable(result):
             await result
@@ -125,10 +131,14 @@ async def _run_managed(cluster: Cluster, how: Reconciling, work: _Work, interrup
                 if not how.has_written():
                     _hurry(manager, how, partial(interruption.end, code_of(work.error), lambda: None))
                     return ()
-            if how.ends_process and how.timeout:
-                interruption.limit(replace(limit, began=time.monotonic()))
+            if how.ends_process and how.timeout and not how.is_dry_run:
+                message = lambda left: str(_not_reconciled(left))  # noqa: E731
+                interruption.limit(TimeLimit(how.timeout, NOT_RECONCILED, message, time.monotonic()))
             with how.terminal.working("Reconciling"):
-                return await _wait_idle(manager, idle, how, failures, interruption)
+                try:
+                    return await _wait_idle(manager, idle, how, failures, interruption)
+                finally:
+                    interruption.limit(None)  # the end of the manager has limits of its own
         finally:
             for task in (idle, done):
                 task.cancel()

@@ -223,6 +223,7 @@ class Tool:
                 has_written=lambda: session.has_written,
                 is_dry_run=is_dry_run(options),
                 ends_process=self._is_main,
+                failure=command.least_failure,
             )
             log = LogFile(session.log_file, lambda: isinstance(storage, str) or storage.is_stored)
             with logged(log, options.log_level, session.errors):

@@ -116,6 +116,9 @@ class Program:
                 if self.flags.every:
                     raise
                 raise NotReconciled(_pending(error.busy, self.flags)) from error
+            finally:
+                if self.interruption is not None:
+                    self.interruption.limit(None)  # the end of the manager has limits of its own
         seconds = asyncio.get_running_loop().time() - started
         log.info("Everything is reconciled", seconds=round(seconds, 2))
 

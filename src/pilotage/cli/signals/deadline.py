@@ -26,6 +26,7 @@ Action = Callable[[], None]
 class _TimeOver(NamedTuple):
     code: int
     report: Action
+    seconds: float
 
 
 class ExitDeadline:
@@ -53,10 +54,10 @@ class ExitDeadline:
         the interrupted code may hold."""
         self._messages.put(seconds)
 
-    def set_over(self, code: int, report: Action) -> None:
-        """The time of the command is over: the process ends in five seconds at the latest, with this exit code, after
-        `report` was called."""
-        self._messages.put(_TimeOver(code, report))
+    def set_over(self, code: int, report: Action, seconds: float | None = None) -> None:
+        """The time of the command is over: the process ends in `seconds` (None: five) at the latest, with this exit
+        code, after `report` was called."""
+        self._messages.put(_TimeOver(code, report, EXIT_SECONDS if seconds is None else seconds))
 
     def __enter__(self) -> ExitDeadline:
         return self
@@ -80,8 +81,8 @@ class ExitDeadline:
             if seconds is None:
                 return
             if isinstance(seconds, _TimeOver):
-                code, report = seconds
-                deadline = min(deadline, time.monotonic() + EXIT_SECONDS)
+                code, report, left = seconds
+                deadline = min(deadline, time.monotonic() + left)
                 continue
             if deadline == math.inf:
                 noticing = time.monotonic() + NOTICE_SECONDS

@@ -56,8 +56,9 @@ class Interruption:
         self._manager = manager
         manager.on_blocked_loop = self._on_blocked
 
-    def limit(self, limit: TimeLimit) -> None:
-        """The event loop may not be blocked for longer than this: it cannot notice by itself that its time is over."""
+    def limit(self, limit: TimeLimit | None) -> None:
+        """The event loop may not be blocked for longer than this: it cannot notice by itself that its time is over.
+        None: from now on it may."""
         self._limit = limit
 
     def end(self, code: int, report: Callable[[], None]) -> None:
@@ -66,19 +67,22 @@ class Interruption:
         self._deadline.set_over(code, report)
 
     def _on_blocked(self, block: Block) -> None:
-        """In the thread of the supervisor."""
+        """In the thread of the supervisor. Only one block that goes on for seconds after the limit ends the process:
+        between several short ones, the loop notices the time by itself."""
         limit = self._limit
-        if limit is None or self.signalled:
+        if limit is None or self.signalled or block.seconds < EXIT_SECONDS:
             return
         began = limit.began if limit.began is not None else time.monotonic() - block.seconds
-        if time.monotonic() >= began + limit.seconds:
+        if time.monotonic() >= began + limit.seconds + EXIT_SECONDS:
             self._limit = None
-            self.end(limit.code, lambda: self._print_report(limit.message(self._left(block))))
+            self._deadline.set_over(
+                limit.code, lambda: self._print_report(limit.message(self._left(block))), seconds=0.0
+            )
 
     def _left(self, block: Block) -> list[str]:
         """What is left while the loop is blocked, the cause first."""
         who = " ".join(str(value) for name, value in block.fields.items() if name != "reconcileID")
-        cause = f"{who} blocks the event loop at {block.place}; await instead, or use a thread (`def reconcile`)"
+        cause = f"{who} blocks the event loop at {block.place}; await instead, or use asyncio.to_thread"
         return [cause, *(str(work) for work in self._active())]
 
     def on_signal(self, number: signal.Signals) -> None:

@@ -131,7 +131,9 @@ class SharedAuditLog:
             self.dropped += 1
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        """Close the file. What is written afterwards is lost, and not added to a file that has its descriptor then."""
+        descriptor, self._descriptor = self._descriptor, -1
+        os.close(descriptor)
 
 
 class _File:

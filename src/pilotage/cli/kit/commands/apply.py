@@ -36,6 +36,9 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
         except CommandError as error:  # its kind is not served, or its namespace is another
             errors.append(error)
             continue
+        except PilotageError as error:  # the server or the storage cannot be reached
+            errors.append(error)
+            break
         applied.append((mapping, document))
         report.add(mapping, document, outcome)
     if options.prune and not errors:

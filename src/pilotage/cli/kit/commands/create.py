@@ -75,6 +75,9 @@ async def _create_all(session: CommandSession, options: argparse.Namespace, mani
         except CommandError as error:  # its kind is not served, or its namespace is another
             errors.append(error)
             continue
+        except PilotageError as error:  # the server or the storage cannot be reached
+            errors.append(error)
+            break
         report.add(mapping, created, "created")
     raise_all(errors)
 

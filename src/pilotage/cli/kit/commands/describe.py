@@ -15,11 +15,11 @@ from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession
 from pilotage.errors import ApiError, NoMatch, NotFound, PilotageError
 from pilotage.meta.documents import Document
+from pilotage.meta.redaction import LAST_APPLIED
 from pilotage.meta.scalars import times
 from pilotage.rest.request import ListOptions
 
 _ELSEWHERE = {"name", "namespace", "labels", "annotations", "managedFields"}
-_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _ACRONYMS = ("API", "URL", "UID", "GUID")
 _WORDS = re.compile(r"[A-Z]{3,}[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|-")
 _LONGEST = 140
@@ -91,7 +91,7 @@ def _labels(labels: dict[str, str]) -> list[str]:
 
 def _annotations(annotations: dict[str, str]) -> list[str]:
     lines: list[str] = []
-    for key in sorted(set(annotations) - {_APPLIED}):
+    for key in sorted(set(annotations) - {LAST_APPLIED}):
         start = "" if lines else "Annotations:"
         value = annotations[key].removesuffix("\n")
         if len(value) + len(key) + 2 <= _LONGEST and "\n" not in value:

@@ -14,6 +14,7 @@ from pilotage.cli.kit.session import CommandSession
 from pilotage.errors import PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
+from pilotage.meta.redaction import LAST_APPLIED
 
 DIFFERENT = 1
 _SECRET_FIELDS = ("data", "stringData")
@@ -58,11 +59,20 @@ def _lines(document: Document) -> list[str]:
     return as_yaml(without_managed_fields(document)).splitlines(keepends=True) if document else []
 
 
+def _without_last_applied(secret: Document) -> Document:
+    """A copy without the annotation of kubectl that has the values, too."""
+    metadata = dict(secret.get("metadata") or {})
+    annotations = dict(metadata.get("annotations") or {})
+    if annotations.pop(LAST_APPLIED, None) is not None:
+        metadata["annotations"] = annotations
+    return secret | {"metadata": metadata} if secret else {}
+
+
 def _masked(live: Document, merged: Document) -> tuple[Document, Document]:
     """The objects without the values of a Secret; those that differ are marked."""
     if (merged.get("apiVersion"), merged.get("kind")) != ("v1", "Secret"):
         return live, merged
-    before, after = dict(live), dict(merged)
+    before, after = _without_last_applied(live), _without_last_applied(merged)
     for field in _SECRET_FIELDS:
         old, new = live.get(field) or {}, merged.get(field) or {}
         changed = {key for key in old.keys() & new.keys() if old[key] != new[key]}
