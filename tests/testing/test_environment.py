@@ -402,7 +402,9 @@ async def test_the_traceback_of_an_error_that_repeats_is_logged_once(
     env.fail("create", ConfigMap, pt.ServiceUnavailable("try later"), times=3)
     await env.client.create(copy())
     await env.run_until_idle()
-    records = [record for record in caplog.records if record.name == "pilotage.controller"]
+    records = [
+        record for record in caplog.records if (record.name, record.levelname) == ("pilotage.controller", "ERROR")
+    ]
     assert [record.exc_info is not None for record in records] == [True, False, False]
 
 
