@@ -30,15 +30,11 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
         try:
             mapping = await placed(session, manifest, options)
             document, outcome = await apply_one(session, options, mapping, manifest)
-        except ApiError as error:
+        except PilotageError as error:
             errors.append(with_source(error, "applying", manifest.source))
-            continue
-        except CommandError as error:  # its kind is not served, or its namespace is another
-            errors.append(error)
-            continue
-        except PilotageError as error:  # the server or the storage cannot be reached
-            errors.append(error)
-            break
+            if isinstance(error, ApiError | CommandError):
+                continue
+            break  # the server or the storage cannot be reached
         applied.append((mapping, document))
         report.add(mapping, document, outcome)
     if options.prune and not errors:

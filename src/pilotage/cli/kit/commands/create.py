@@ -69,22 +69,18 @@ async def _create_all(session: CommandSession, options: argparse.Namespace, mani
             else:
                 write = session.write_options(is_dry_run(options), field_validation=options.validate)
                 created = await session.create(mapping, manifest.document, write)
-        except ApiError as error:
+        except PilotageError as error:
             errors.append(with_source(error, "creating", manifest.source))
-            continue
-        except CommandError as error:  # its kind is not served, or its namespace is another
-            errors.append(error)
-            continue
-        except PilotageError as error:  # the server or the storage cannot be reached
-            errors.append(error)
-            break
+            if isinstance(error, ApiError | CommandError):
+                continue
+            break  # the server or the storage cannot be reached
         report.add(mapping, created, "created")
     raise_all(errors)
 
 
-def with_source(error: ApiError, doing: str, source: str) -> ApiError:
-    """The error with the file of its object."""
-    if not source:
+def with_source(error: PilotageError, doing: str, source: str) -> PilotageError:
+    """The error with the file of its object, if the server has refused it."""
+    if not source or not isinstance(error, ApiError):
         return error
     status = error.status
     message = f'error when {doing} "{source}": {status.message}'
