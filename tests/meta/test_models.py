@@ -108,3 +108,9 @@ def test_a_model_may_have_attributes_besides_its_fields() -> None:
     noted = Noted(text="a")
     noted.__dict__["seen"] = True
     assert (noted.text, noted.__dict__) == ("a", {"seen": True})
+
+
+def test_only_a_resource_is_a_kind() -> None:
+    wrong: Any = Noted
+    with pytest.raises(InvalidDefinition, match=r"^Noted is not a Resource: write class Noted\(Resource\)$"):
+        resource(group="demo.pilotage.dev", version="v1")(wrong)

@@ -31,7 +31,7 @@ def type_invalid(field: str, value: Any, detail: str) -> Cause:
 
 
 def not_supported(field: str, value: Any, allowed: Sequence[str]) -> Cause:
-    values = ", ".join(_quoted(choice) for choice in allowed)
+    values = ", ".join(quoted(choice) for choice in allowed)
     shows = shown(value, whole=True)
     return Cause("FieldValueNotSupported", f"Unsupported value: {shows}: supported values: {values}", field)
 
@@ -73,7 +73,7 @@ def shown(value: Any, *, whole: bool = False) -> str:
     if isinstance(value, dict | list) and not whole:
         return ""
     if isinstance(value, str):
-        return _quoted(value)
+        return quoted(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < _SHOWN_WHOLE:
         return str(int(value))
     return json_shown(value, order="sorted")
@@ -85,8 +85,8 @@ def json_shown(value: Any, order: Literal["sorted"] | None = None) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _quoted(text: str) -> str:
-    """A string in quotes as Go writes it: printable characters are not escaped."""
+def quoted(text: str) -> str:
+    """A text in quotes as Go's `%q` prints it: printable characters are not escaped."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(_ESCAPES.get(each) or _escaped(each) for each in text) + '"'

@@ -3,7 +3,7 @@ decoded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -16,6 +16,7 @@ from pilotage.meta.models import Resource
 from pilotage.meta.objects import Bytes
 from pilotage.meta.typevars import T_co, TypeVar
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
+from pilotage.meta.validation.names import check_segment
 
 Object = Resource | Unstructured | PartialObjectMetadata
 """An object in one of its three forms."""
@@ -56,18 +57,20 @@ def gvk_of(kind: Kind | Object) -> GroupVersionKind:
         return kind.gvk
     info = getattr(kind, "__resource__", None)
     if info is None:
-        name = getattr(kind, "__name__", type(kind).__name__)
-        raise InvalidDefinition(
-            f"{name} is not a kind: give a Resource class named with @resource(group=…, "
-            "version=…), a GroupVersionKind, or metadata_only(…) of either"
-        )
+        raise no_kind(kind)
     gvk: GroupVersionKind = info.gvk
     return gvk
 
 
 def key_of(name: str | ObjectKey, namespace: str) -> tuple[str, str]:
-    """The namespace and the name of a call, from a name, or from an object that has both."""
+    """The namespace and the name of a call, from a name, or from an object that has both.
+
+    Raises BadRequest for what cannot be one part of a path: `web/status` is no name, but on an API server the path of a
+    subresource.
+    """
     if isinstance(name, str):
+        check_segment("name", name)
+        check_segment("namespace", namespace)
         return namespace, name
     key, own = getattr(name, "name", None), getattr(name, "namespace", None)
     if not isinstance(key, str) or not isinstance(own, str):
@@ -80,6 +83,8 @@ def key_of(name: str | ObjectKey, namespace: str) -> tuple[str, str]:
             f"the namespace is given twice: {namespace!r} beside {type(name).__name__} {own}/{key}; leave namespace=… "
             "out, or pass the name alone"
         )
+    check_segment("name", key)
+    check_segment("namespace", own)
     return own, key
 
 
@@ -87,7 +92,34 @@ def kind_of(obj: Object) -> Kind:
     """The kind whose reads return such an object."""
     if isinstance(obj, Resource):  # first: most objects are, and it takes the least time
         return type(obj)
-    return MetadataOnly(obj.gvk) if isinstance(obj, PartialObjectMetadata) else obj.gvk
+    if isinstance(obj, Unstructured):
+        return obj.gvk
+    if isinstance(obj, PartialObjectMetadata):
+        return MetadataOnly(obj.gvk)
+    raise InvalidDefinition(f"{_described(obj)} is not an object: {_instead_of(obj)}")
+
+
+def no_kind(given: object) -> InvalidDefinition:
+    """The error for an object in place of its kind, and for anything else that is not one."""
+    if isinstance(given, Resource):
+        name = type(given).__name__
+        return InvalidDefinition(f"a {name} object is not a kind: give the class {name}")
+    return InvalidDefinition(
+        f"{_described(given)} is not a kind: give a Resource class named with @resource(group=…, version=…), a "
+        "GroupVersionKind, or metadata_only(…) of either"
+    )
+
+
+def _described(given: object) -> str:
+    return f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
+
+
+def _instead_of(given: object) -> str:
+    if isinstance(given, Mapping):
+        return "wrap the document, Unstructured(document)"
+    if isinstance(given, type):
+        return f"make one, {given.__name__}(…)"
+    return "give an object of a Resource class, or Unstructured(document)"
 
 
 def reader_of(kind: Kind, *, stored: bool = False) -> Callable[[Bytes], Any]:

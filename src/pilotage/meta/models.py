@@ -389,6 +389,8 @@ def resource(
     _refuse_text(short_names=short_names, categories=categories, selectable_fields=selectable_fields)
 
     def name(cls: R) -> R:
+        if not issubclass(cls, Resource):
+            raise InvalidDefinition(f"{cls.__qualname__} is not a Resource: write class {cls.__name__}(Resource)")
         named = kind or cls.__name__
         cls.__resource__ = ResourceDefinition(
             gvk=GroupVersionKind(group, version, named),

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from pilotage.errors import DecodeError, Invalid, InvalidDefinition
-from pilotage.meta.differences.difference import carry
+from pilotage.meta.differences.difference import carry_parts
 from pilotage.meta.models import (
     FieldShape,
     ManagedFieldsEntry,
@@ -24,7 +24,7 @@ from pilotage.meta.models import (
     shapes,
 )
 from pilotage.meta.redaction import metadata_repr, reason_of
-from pilotage.meta.scalars.hooks import Documented, dec_hook, enc_hook
+from pilotage.meta.scalars.hooks import ENCODE_ERRORS, Documented, dec_hook, enc_hook
 
 R = TypeVar("R", bound=Resource)
 M = TypeVar("M", bound=Model)
@@ -77,6 +77,7 @@ _DECODERS: dict[type[Model], msgspec.json.Decoder[Any]] = {}
 _PREFIXES: dict[type[Resource], bytes] = {}
 _ENCODER = msgspec.json.Encoder(enc_hook=enc_hook)
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
+_PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _RAW_ENTRIES = msgspec.json.Decoder(_RawEntries)
 _MANAGED_FIELDS = b'"managedFields":'
 _ORIGIN = "_origin"
@@ -99,7 +100,11 @@ def encode(obj: Resource | Documented) -> bytes:
     """The whole object as JSON: apiVersion and kind first, then metadata, then the rest."""
     if not isinstance(obj, Resource):
         return _ENCODER.encode(obj.document)
-    return b"".join((prefix_of(type(obj)), memoryview(_ENCODER.encode(obj))[1:]))
+    return _with_prefix(type(obj), obj)
+
+
+def _with_prefix(kind: type[Resource], rest: Resource | dict[str, Any]) -> bytes:
+    return b"".join((prefix_of(kind), memoryview(_ENCODER.encode(rest))[1:]))
 
 
 def document_of(obj: Resource | Documented) -> dict[str, Any]:
@@ -134,22 +139,28 @@ def updated(obj: Resource | Documented, origin: bytes | None = None) -> bytes:
     """The bytes to write for a changed object: those that it was decoded from, with the changes.
 
     `origin` replaces the bytes that `obj` remembers. Without either, the whole object is encoded. Raises Invalid for a
-    number that JSON does not have.
+    value that JSON does not have.
     """
-    data = _updated(obj, origin)
-    if b"null" in data:  # what the encoder writes for such a number
-        _refuse_numbers(obj)
+    try:
+        data = _updated(obj, origin)
+    except ENCODE_ERRORS:
+        _refuse_unwritable(obj)
+        raise
+    if b"null" in data:  # what the encoder writes for NaN and infinity
+        _refuse_unwritable(obj)
     return data
 
 
-def _refuse_numbers(obj: Resource | Documented) -> None:
-    from pilotage.meta.scalars.numbers import not_finite
+def _refuse_unwritable(obj: Resource | Documented) -> None:
+    from pilotage.meta.scalars.unwritable import unwritable  # few programs need it
 
-    document = document_of(obj)
-    if causes := tuple(not_finite(document)):
-        metadata = document.get("metadata") or {}
-        group = str(document.get("apiVersion")).rpartition("/")[0]
-        raise Invalid.of_kind(group, str(document.get("kind")), str(metadata.get("name") or ""), causes)
+    if causes := tuple(unwritable(obj)):
+        if isinstance(obj, Resource):
+            gvk, name = obj.__resource__.gvk, obj.metadata.name
+            raise Invalid.of_kind(gvk.group, gvk.kind, name, causes)
+        document, metadata = obj.document, obj.document.get("metadata")
+        group, name = str(document.get("apiVersion")).rpartition("/")[0], (metadata or {}).get("name") or ""
+        raise Invalid.of_kind(group, str(document.get("kind")), str(name), causes)
 
 
 def _updated(obj: Resource | Documented, origin: bytes | None) -> bytes:
@@ -161,12 +172,12 @@ def _updated(obj: Resource | Documented, origin: bytes | None) -> bytes:
         # A server keeps managed fields that a write leaves out. They may be half of the object: not worth comparing.
         source = rest
         obj = msgspec.structs.replace(obj, metadata=msgspec.structs.replace(obj.metadata, managed_fields=[]))
-    base, read_as = msgspec.json.decode(source), _decoded(kind, source)
-    before, after = document_of(read_as), document_of(obj)
-    carried = carry(base, before, after, kind)
-    # Items of a list come without apiVersion and kind, but must not be written so.
-    typed = {"apiVersion": after["apiVersion"], "kind": after["kind"], "metadata": carried.get("metadata", {})}
-    return _ENCODER.encode(typed | {key: value for key, value in carried.items() if key not in typed})
+    read_as = _decoded(kind, source)
+    base, before, after = map(_PARTS.decode, (source, _ENCODER.encode(read_as), _ENCODER.encode(obj)))
+    carried = carry_parts(base, before, after, kind)
+    for name in ("apiVersion", "kind"):  # those of the class are written: an item of a list has none
+        carried.pop(name, None)
+    return _with_prefix(kind, {"metadata": {}} | carried)
 
 
 def _without_managed_fields(metadata: ObjectMeta, source: bytes) -> bytes | None:

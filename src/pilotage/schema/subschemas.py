@@ -1,4 +1,5 @@
-"""The schemas inside a schema: as pairs of a path and a schema, and as parts that are replaced."""
+"""The schemas inside a schema: as pairs of a path and a schema, and as parts that are replaced; whether one has
+rules."""
 
 from __future__ import annotations
 
@@ -35,3 +36,10 @@ def with_children(schema: Schema, change: Callable[[Any], Any]) -> dict[str, Any
         if isinstance(schema.get(keyword), Mapping):
             result[keyword] = change(schema[keyword])
     return result
+
+
+def has_rules(schema: Any) -> bool:
+    """Whether there are CEL rules in a schema, on any level. Without any, CEL is not imported, which takes a while."""
+    if isinstance(schema, Mapping):
+        return bool(schema.get("x-kubernetes-validations")) or any(map(has_rules, schema.values()))
+    return isinstance(schema, list) and any(map(has_rules, schema))

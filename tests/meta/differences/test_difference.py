@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from pilotage.errors import DecodeError, UnplacedItems
 from pilotage.meta import objects
-from pilotage.meta.differences.difference import carry, holds_unknown
+from pilotage.meta.differences.difference import carry, carry_parts, holds_unknown
 from pilotage.meta.markers import ListType
 from pilotage.meta.models import Model, Resource, omit, resource
 from pilotage.meta.scalars.quantity import Quantity
@@ -149,6 +150,21 @@ def test_what_is_written_reads_as_the_changed_object_or_is_refused(edit: tuple[d
         key: value for key, value in document["spec"].items() if key.startswith("x-")
     }
     assert json.dumps(document) == original
+
+
+@given(edits())
+def test_encoded_fields_are_carried_over_as_documents_are(edit: tuple[dict[str, Any], Tree]) -> None:
+    document, changed = edit
+    states = (json.dumps(document).encode(), *map(msgspec.json.encode, (read(document), changed)))
+    base, before, after = map(msgspec.json.decode, states)
+    one, two, three = (msgspec.json.decode(state, type=dict[str, msgspec.Raw]) for state in states)
+    try:
+        expected = carry(base, before, after, Tree)
+    except UnplacedItems as error:
+        with pytest.raises(UnplacedItems, match=re.escape(str(error))):
+            carry_parts(one, two, three, Tree)
+    else:
+        assert json.loads(msgspec.json.encode(carry_parts(one, two, three, Tree))) == expected
 
 
 @st.composite

@@ -82,6 +82,7 @@ def test_the_scanner_finds_an_error_just_where_there_is_one(text: str) -> None:
 def test_a_text_is_quoted_as_go_does_it() -> None:
     assert gojson.quoted('u"n\\ü\u2028\n') == '"u\\"n\\\\ü\\u2028\\n"'
     assert gojson.quoted("spec.a") == '"spec.a"'
+    assert gojson.quoted("\x01\x7f\a\U000e0001") == '"\\x01\\x7f\\a\\U000e0001"'
 
 
 def test_the_scanner_stops_at_the_depth_that_go_allows() -> None:

@@ -481,3 +481,8 @@ class RuleWithNumberForMessage(Resource):
 @resource(group="example.com", version="v1", columns=[Column("Name", ".spec.name", format="long")])
 class ColumnOfUnknownFormat(Resource):
     spec: Spec
+
+
+@resource(group="example.com", version="v1")
+class ListOfItemsAtTheTop(Resource):
+    items: list[str] = []

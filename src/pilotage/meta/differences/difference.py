@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+import msgspec
+
 from pilotage.errors import DecodeError, UnplacedItems
 from pilotage.meta.differences import pairing
 from pilotage.meta.documents import canonical, same
@@ -22,7 +24,13 @@ from pilotage.meta.models import FieldShape, Model, shapes
 Place: TypeAlias = "FieldShape | type[Model] | None"
 """What the class knows of a value: the shape of a field, the model of an item, or nothing."""
 
+Parts: TypeAlias = dict[str, msgspec.Raw]
+"""The fields of an object, each as its JSON."""
+
 _ABSENT = object()
+_BRACE = ord("{")
+_decode = msgspec.json.Decoder().decode
+_parts = msgspec.json.Decoder(Parts).decode
 
 
 def carry(base: Any, before: Any, after: Any, model: type[Model] | None) -> Any:
@@ -33,7 +41,49 @@ def carry(base: Any, before: Any, after: Any, model: type[Model] | None) -> Any:
     try:
         return _applied(base, before, after, model, "")
     except RecursionError:
-        raise DecodeError("the object is nested too deeply to be written: reduce the nesting") from None
+        raise _too_deep() from None
+
+
+def carry_parts(base: Parts, before: Parts, after: Parts, model: type[Model]) -> dict[str, Any]:
+    """As `carry`, of objects whose fields are still encoded. What is the same bytes before and after, as most of an
+    object is, is not decoded."""
+    try:
+        return _carried(base, before, after, model, "")
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _carried(base: Parts, before: Parts, after: Parts, place: Place, path: str) -> dict[str, Any]:
+    result: dict[str, Any] = {key: value for key, value in base.items() if key in after or key not in before}
+    for key, value in after.items():
+        known = before.get(key)
+        if known is None or known != value:
+            result[key] = _carried_part(base.get(key), known, value, _inside(place, key), f"{path}.{key}")
+    return result
+
+
+def _carried_part(
+    base: msgspec.Raw | None, before: msgspec.Raw | None, after: msgspec.Raw, place: Place, path: str
+) -> Any:
+    if place is None or base is None or not (_is_object(base) and _is_object(after)):
+        return _applied(_read(base), _read(before), _read(after), place, path)
+    if before is None:
+        return _carried(_parts(base), {}, _parts(after), place, path)
+    if not _is_object(before):
+        return _read(after)
+    return _carried(_parts(base), _parts(before), _parts(after), place, path)
+
+
+def _is_object(part: msgspec.Raw) -> bool:
+    return memoryview(part)[0] == _BRACE
+
+
+def _read(part: msgspec.Raw | None) -> Any:
+    return _ABSENT if part is None else _decode(part)
+
+
+def _too_deep() -> DecodeError:
+    return DecodeError("the object is nested too deeply to be written: reduce the nesting")
 
 
 def _applied(base: Any, before: Any, after: Any, place: Place, path: str) -> Any:
@@ -54,6 +104,8 @@ def _fields(base: dict[str, Any], before: dict[str, Any], after: dict[str, Any],
     result = {key: value for key, value in base.items() if key in after or key not in before}
     for key, value in after.items():
         known = before.get(key, _ABSENT)
+        # Equal values keep what `base` has: the server's spelling of a quantity or a time, and nulls, are not
+        # rewritten.
         if known is _ABSENT or not same(known, value):
             result[key] = _applied(base.get(key, _ABSENT), known, value, _inside(place, key), f"{path}.{key}")
     return result
@@ -98,6 +150,8 @@ def holds_unknown(base: Any, before: Any, place: Place) -> bool:
     if isinstance(base, dict) and isinstance(before, dict):
         for key, value in base.items():
             inside = _inside(place, key)
+            # A known field that is absent in `before` is one that the class leaves out when it encodes: nothing is
+            # lost.
             if key not in before and inside is None:
                 return True
             if holds_unknown(value, before.get(key, {}), inside):

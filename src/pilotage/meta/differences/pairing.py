@@ -57,6 +57,7 @@ def by_value(lists: Lists) -> Origins:
     """
     origins = _equal(lists.before, lists.after)
     kept = {old: new for new, old in enumerate(origins) if old is not None}
+    # `kept` is in the order of `after`, so rising keys mean that no item has moved.
     if all(one < other for one, other in pairwise(kept)):
         removed = _fill_gaps(origins, lists.unknown)
     else:
@@ -68,6 +69,7 @@ def by_value(lists: Lists) -> Origins:
 def _equal(before: list[bytes], after: list[bytes]) -> Origins:
     """Pair items that have not changed; None for the others."""
     origins: Origins = [None] * len(after)
+    # Before the search by value: of several equal items, the one that stayed in its place is the same.
     for new, old in _anchors(before, after):
         origins[new] = old
     # Items that moved: equal values are paired in their order, each only once.
@@ -85,6 +87,7 @@ def _equal(before: list[bytes], after: list[bytes]) -> Origins:
 def _anchors(before: list[bytes], after: list[bytes]) -> list[tuple[int, int]]:
     """Equal items at the same index, counted from the start or from the end: the usual case, in linear time."""
     shorter = min(len(before), len(after))
+    # An item in the middle was changed, in the usual case: those after it still have their index.
     if len(before) == len(after):
         return [(index, index) for index in range(shorter) if before[index] == after[index]]
     start = 0

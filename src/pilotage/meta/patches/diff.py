@@ -23,13 +23,7 @@ def merge_diff(before: Any, after: Any) -> Any:
     """The JSON merge patch from `before` to `after`; of objects that are the same, `{}`."""
     if not isinstance(before, dict) or not isinstance(after, dict):
         return after
-    patch: dict[str, Any] = {key: None for key in before if key not in after}
-    for key, value in after.items():
-        if key not in before:
-            patch[key] = value
-        elif not same(before[key], value):
-            patch[key] = merge_diff(before[key], value)
-    return patch
+    return _objects(before, after, None)
 
 
 def json_diff(before: Any, after: Any) -> list[dict[str, Any]]:
@@ -83,17 +77,21 @@ def _objects(before: dict[str, Any], after: dict[str, Any], schema: MergeSchema 
     for key, value in after.items():
         if key not in before:
             patch[key] = value
-        elif not same(before[key], value):
+        elif same(before[key], value):
+            continue
+        elif schema is None:  # below an unknown field, a strategic merge patch is a JSON merge patch
+            patch[key] = merge_diff(before[key], value)
+        else:
             patch.update(_field(key, before[key], value, schema))
     return patch
 
 
-def _field(field: str, before: Any, after: Any, schema: MergeSchema | None) -> dict[str, Any]:
-    strategies = schema.strategy(field).split(",") if schema is not None else []
-    differ = _Difference(schema.child(field) if schema is not None else None, "retainKeys" in strategies)
+def _field(field: str, before: Any, after: Any, schema: MergeSchema) -> dict[str, Any]:
+    strategies = schema.strategy(field).split(",")
+    differ = _Difference(schema.child(field), "retainKeys" in strategies)
     if isinstance(before, dict) and isinstance(after, dict) and "replace" not in strategies:
         return {field: differ.of_objects(before, after)}
-    if not isinstance(before, list) or not isinstance(after, list) or "merge" not in strategies or schema is None:
+    if not isinstance(before, list) or not isinstance(after, list) or "merge" not in strategies:
         return {field: after}
     if not any(isinstance(item, dict) for item in (*before, *after)):
         return _of_scalars(field, before, after)

@@ -18,6 +18,10 @@ class Documented(Protocol):
     def document(self) -> dict[str, Any]: ...
 
 
+ENCODE_ERRORS = (NotImplementedError, TypeError, UnicodeEncodeError)
+"""What an encoder with this hook raises for a value that JSON does not have."""
+
+
 def enc_hook(value: object) -> object:
     """The wire form of a value that msgspec does not know."""
     if isinstance(value, msgspec.Raw):

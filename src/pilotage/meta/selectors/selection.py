@@ -20,27 +20,34 @@ def selector_of(labels: Labels) -> Selector | None:
         return labels or None
     if isinstance(labels, str):
         return Selector.parse(labels) or None
+    _check_form("labels", labels, '{"app": "web"}')
     return Selector.from_labels(labels) or None
 
 
 def selector_text(labels: Labels) -> str:
-    """A label selector in its wire form."""
+    """A label selector in its wire form. Raises InvalidDefinition for what is none of the forms: `{"app": None}` would
+    select the objects whose value is the text None."""
+    if labels is None:
+        return ""
+    _check_form("labels", labels, '{"app": "web"}')
     if isinstance(labels, Mapping):
         return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
-    return "" if labels is None else str(labels)
+    return str(labels)
 
 
 def field_text(fields: Fields) -> str:
-    """A field selector in its wire form; special characters in a mapping's values are escaped."""
+    """A field selector in its wire form; special characters in a mapping's values are escaped. Raises InvalidDefinition
+    for what is none of the forms."""
+    if fields is None:
+        return ""
+    _check_form("fields", fields, '{"metadata.name": "a"}')
     if isinstance(fields, Mapping):
         return ",".join(f"{key}={escaped(value)}" for key, value in sorted(fields.items()))
-    return "" if fields is None else str(fields)
+    return str(fields)
 
 
 def check_selection(labels: Labels, fields: Fields) -> None:
     """Raise InvalidDefinition for selectors that no server accepts: where they are given, not where they are used."""
-    _check_form("labels", labels, '{"app": "web"}')
-    _check_form("fields", fields, '{"metadata.name": "a"}')
     try:
         Selector.parse(selector_text(labels))
     except BadRequest as error:
@@ -54,4 +61,6 @@ def check_selection(labels: Labels, fields: Fields) -> None:
 def _check_form(what: str, given: object, example: str) -> None:
     pairs = isinstance(given, Mapping) and all(isinstance(text, str) for pair in given.items() for text in pair)
     if not pairs and not isinstance(given, str | Selector | FieldSelector | None):
-        raise InvalidDefinition(f"{what}={given!r:.100} is not a selector: give a mapping ({example}) or a text")
+        raise InvalidDefinition(
+            f"{what}={given!r:.100} is not a selector: give a mapping of texts ({example}) or a text"
+        )

@@ -13,6 +13,7 @@ from typing import Any, Literal, NoReturn
 from msgspec.structs import force_setattr
 
 from pilotage.errors import BadRequest
+from pilotage.meta.causes import quoted
 from pilotage.meta.selectors.language import Operator, bad, parse
 from pilotage.meta.validation.names import label_value, qualified_name
 from pilotage.meta.values import Value
@@ -96,7 +97,7 @@ class Selector:
         """From the form in objects: a mapping with `matchLabels` and `matchExpressions`."""
         if unknown := sorted(map(str, selector.keys() - {"matchLabels", "matchExpressions"})):
             # If it were ignored, a misspelt key would select everything.
-            raise bad(f"a label selector has matchLabels and matchExpressions, not {_quoted(unknown[0])}")
+            raise bad(f"a label selector has matchLabels and matchExpressions, not {quoted(unknown[0])}")
         labels, expressions = selector.get("matchLabels") or {}, selector.get("matchExpressions") or []
         if not isinstance(labels, Mapping) or not isinstance(expressions, list):
             raise bad("a label selector has an object matchLabels and a list matchExpressions")
@@ -188,23 +189,23 @@ def _canonical_order(requirement: Requirement) -> tuple[str, str, tuple[str, ...
 
 def _check_key(key: str) -> None:
     if messages := qualified_name(key):
-        raise bad(f"<nil>: Invalid value: {_quoted(key)}: {'; '.join(messages)}")
+        raise bad(f"<nil>: Invalid value: {quoted(key)}: {'; '.join(messages)}")
 
 
 def _requirement_messages(requirement: Requirement) -> list[str]:
     key, operator, values = requirement.key, requirement.operator, requirement.values
     messages = []
     if found := qualified_name(key):
-        messages.append(f"key: Invalid value: {_quoted(key)}: {'; '.join(found)}")
+        messages.append(f"key: Invalid value: {quoted(key)}: {'; '.join(found)}")
     messages += _values_messages(operator, values)
     for index, value in enumerate(values):
         if found := label_value(value):
-            messages.append(f"values[{index}][{key}]: Invalid value: {_quoted(value)}: {'; '.join(found)}")
+            messages.append(f"values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(found)}")
     return messages
 
 
 def _values_messages(operator: Operator, values: tuple[str, ...]) -> list[str]:
-    shown = "[" + ",".join(_quoted(value) for value in values) + "]"
+    shown = "[" + ",".join(quoted(value) for value in values) + "]"
     if operator in ("in", "notin"):
         return (
             []
@@ -223,7 +224,7 @@ def _values_messages(operator: Operator, values: tuple[str, ...]) -> list[str]:
     for index, value in enumerate(values):
         if _integer(value) is None:
             message = "for 'Gt', 'Lt' operators, the value must be an integer"
-            messages.append(f"values[{index}]: Invalid value: {_quoted(value)}: {message}")
+            messages.append(f"values[{index}]: Invalid value: {quoted(value)}: {message}")
     return messages
 
 
@@ -232,7 +233,7 @@ def _expression(expression: object) -> Requirement:
         raise bad("each of matchExpressions is an object with key, operator and values")
     operator = _string(expression.get("operator", ""))
     if operator not in _EXPRESSIONS:
-        raise bad(f"{_quoted(operator)} is not a valid label selector operator")
+        raise bad(f"{quoted(operator)} is not a valid label selector operator")
     values = expression.get("values") or []
     if not isinstance(values, list):
         raise bad("values of a matchExpression is a list of strings")
@@ -328,7 +329,3 @@ def _unescaped(text: str) -> str:
             raise bad(f"invalid field selector: unescaped character in value: {ord(character)}")
         found.append(character)
     return "".join(found)
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

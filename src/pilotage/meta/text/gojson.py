@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from pilotage.errors import DecodeError
+from pilotage.meta.causes import quoted as quoted
 from pilotage.meta.text import jsontext
 from pilotage.meta.text.limits import DEFAULT, check_depth, check_size, too_deep
 
@@ -102,16 +103,6 @@ def _without_surrogates(value: Any) -> Any:
     if isinstance(value, dict):
         return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
     return [_without_surrogates(item) for item in value] if isinstance(value, list) else value
-
-
-def quoted(text: str) -> str:
-    """A text in quotes, as Go's `%q` writes it."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    return "".join(
-        character if character.isprintable() else f"\\u{ord(character):04x}"
-        for character in json.dumps(text, ensure_ascii=False)
-    )
 
 
 def syntax_error(data: bytes) -> str:

@@ -69,7 +69,22 @@ def read_lenient(data: bytes | str, *, limits: DocumentLimits = DEFAULT) -> tupl
 
 def write(document: Any) -> str:
     """Readable YAML: block style, keys in their order, strings of several lines as blocks. `read` gives it back."""
-    return _dump([document])
+    return write_all([document])
+
+
+def write_all(documents: list[Any]) -> str:
+    """Several documents, with `---` between them."""
+    text: str = yaml.dump_all(
+        documents,
+        Dumper=_Writer,
+        default_flow_style=False,
+        sort_keys=False,
+        allow_unicode=True,
+        width=2**31 - 1,
+        explicit_start=True if len(documents) > 1 else None,
+    )
+    # The mark of a document's end, which stands alone on its line: a string may end in "...", too.
+    return text[: -len("...\n")] if text.endswith("\n...\n") else text
 
 
 def write_as_kubernetes(document: Any) -> bytes:
@@ -83,11 +98,6 @@ def write_as_kubernetes(document: Any) -> bytes:
         encoding="utf-8",
     )
     return text.removesuffix(b"...\n") if text.endswith(b"\n...\n") else text
-
-
-def write_all(documents: list[Any]) -> str:
-    """Several documents, with `---` between them."""
-    return _dump(documents)
 
 
 def _documents(data: bytes | str, limits: DocumentLimits, aliases: bool) -> list[Any]:
@@ -363,17 +373,3 @@ _Writer.add_representer(str, _represent_string)
 _Writer.add_representer(float, _represent_float)
 _KubernetesWriter.add_representer(str, _represent_quoted)
 _KubernetesWriter.add_representer(float, _represent_float)
-
-
-def _dump(documents: list[Any]) -> str:
-    text: str = yaml.dump_all(
-        documents,
-        Dumper=_Writer,
-        default_flow_style=False,
-        sort_keys=False,
-        allow_unicode=True,
-        width=2**31 - 1,
-        explicit_start=True if len(documents) > 1 else None,
-    )
-    # The mark of a document's end, which stands alone on its line: a string may end in "...", too.
-    return text[: -len("...\n")] if text.endswith("\n...\n") else text

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
+from pilotage.errors import BadRequest
+
 TYPE_CHECKING = False  # a command that prints a table loads this, and no typing
 if TYPE_CHECKING:
     from typing import Literal
@@ -134,6 +136,14 @@ def path_segment_name(value: str) -> list[str]:
     if value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{part}'" for part in ("/", "%") if part in value]
+
+
+def check_segment(what: str, value: str) -> None:
+    """Raise BadRequest for a name or namespace that is not one part of a path: it would be that of something else."""
+    if not isinstance(value, str):
+        raise BadRequest(f"the {what} of an object must be a str, not {type(value).__name__}")
+    if "/" in value or "%" in value or value in (".", ".."):
+        raise BadRequest(f'invalid {what} "{value[:300]}": {"; ".join(path_segment_name(value))}')
 
 
 RULES: dict[NameForm, NameRule] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,11 +20,8 @@ from pilotage.schema.cel.literals import literal_problems, pattern_problem
 from pilotage.schema.cel.patterns import COST_EXCEEDED, INDEXED, REPLACED, CostMeter, constant_patterns, is_metered
 from pilotage.schema.cel.source import uses_old_self
 from pilotage.schema.structural.node import Node
-from pilotage.schema.structural.paths import MapKey, Steps
 
 NO_BOOL = "cel expression must evaluate to a bool"
-_PATH_TOKEN = re.compile(r"'(?:\\.|[^'\\])*'?|[.\[\]]|[^.\[\]]+")
-"""A delimiter of a `fieldPath`, a text in quotes, or what is between delimiters."""
 _ONE_ERROR = re.compile(r"\n(?=ERROR: )")
 _MIXED_NUMBERS = re.compile(r"'_(?:<|<=|>|>=)_' applied to '\((?:int|uint|double), (?:int|uint|double)\)'")
 
@@ -188,35 +185,6 @@ def compares_mixed_numbers(message: str) -> bool:
     """Whether the only errors in a compiler's message are comparisons of int with double, which Kubernetes allows."""
     found = message.count("ERROR: ")
     return found > 0 and found == len(_MIXED_NUMBERS.findall(message))
-
-
-def field_steps(path: str, node: Node) -> Steps:
-    """Parse a `fieldPath` (`.spec.x`, `.labels['a.b']`). Raises ValueError if the schema has no such field."""
-    steps: list[str | int] = []
-    tokens = iter(_PATH_TOKEN.findall(path))
-    for sign in tokens:
-        if sign not in (".", "["):
-            raise ValueError(f"expected [ or . but got: {sign}")
-        name = _path_token(tokens)
-        if sign == "[":
-            if len(name) < 2 or not name.startswith("'") or not name.endswith("'"):
-                raise ValueError(f"expected single quoted string but got {name}")
-            name = re.sub(r"\\(.)", r"\1", name[1:-1])
-        child = node.properties.get(name)
-        if child is None and (node.properties or node.additional is None):
-            raise ValueError("does not refer to a valid field")
-        if sign == "[" and (closing := _path_token(tokens)) != "]":
-            raise ValueError(f"expected ] but got {closing}")
-        steps.append(name if child is not None else MapKey(name))
-        node = child or node.additional or node
-    return tuple(steps)
-
-
-def _path_token(tokens: Iterator[str]) -> str:
-    token = next(tokens, "")
-    if not token:
-        raise ValueError("unexpected end of JSON path")
-    return token
 
 
 def _wrapped(text: str, node: Node, uses_old: bool, optional_old: bool) -> str:

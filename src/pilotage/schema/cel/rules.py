@@ -20,9 +20,9 @@ from pilotage.schema.cel.expression import (
     EvaluationError,
     Expression,
     compile_expression,
-    field_steps,
 )
 from pilotage.schema.cel.patterns import COST_EXCEEDED
+from pilotage.schema.structural.fieldpaths import field_steps
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Problem, Steps, dotted
 from pilotage.schema.structural.ratchet import Comparison
@@ -93,8 +93,6 @@ class Rules:
 
 def compile_rules(root: Node) -> Rules | None:
     """Compile the rules of a schema; None if it has none."""
-    if not _has_rules(root.schema):
-        return None
     compiled = _compile_node(root, resource=root.root)
     return Rules(compiled) if compiled is not None else None
 
@@ -248,12 +246,6 @@ def _error_message(error: str, rule: CompiledRule) -> str:
         words = "no further validation rules will be run due to call cost exceeds limit for rule"
         return f"'{error}': {words}: {rule.shown}"
     return f"{error} evaluating rule: {rule.shown}"
-
-
-def _has_rules(schema: Any) -> bool:
-    if isinstance(schema, Mapping):
-        return bool(schema.get("x-kubernetes-validations")) or any(_has_rules(each) for each in schema.values())
-    return isinstance(schema, list) and any(_has_rules(each) for each in schema)
 
 
 def _compile_node(node: Node, *, resource: bool) -> RuleNode | None:

@@ -11,14 +11,13 @@ import msgspec
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.schema.cel.expression import CompileError, compile_expression
 from pilotage.schema.definition.keywords import SchemaPosition
 from pilotage.schema.structural import StructuralSchema
 from pilotage.schema.structural.embedded import resource_causes
 from pilotage.schema.structural.node import Node, Tree
 from pilotage.schema.structural.validate import NON_VALIDATING, SCALARS
 from pilotage.schema.structural.values import TYPE_NAMES
-from pilotage.schema.subschemas import Schema, with_children
+from pilotage.schema.subschemas import Schema, has_rules, with_children
 
 _RULES = "x-kubernetes-validations"
 _IGNORED = NON_VALIDATING - {_RULES}
@@ -49,6 +48,10 @@ def default_causes(schema: Schema, place: SchemaPosition, *, well_formed: bool =
 
 def _compiled_rules(schema: Schema, place: SchemaPosition) -> tuple[StructuralSchema, bool]:
     """The compiled schema, and whether a rule does not compile: then it is without its rules."""
+    if not has_rules(schema):
+        return _compiled(schema, place), False
+    from pilotage.schema.cel.expression import CompileError
+
     for candidate in (schema, _with_rules(schema, "messageExpression")):
         with suppress(CompileError):
             return _compiled(candidate, place), False
@@ -88,6 +91,8 @@ def _sound(node: Node, *, resource: bool = False) -> Schema:
 
 def _problem(rule: Mapping[str, Any], node: Node, *, resource: bool) -> str:
     """Why a rule does not compile."""
+    from pilotage.schema.cel.expression import CompileError, compile_expression
+
     try:
         compile_expression(rule["rule"], node, resource=resource, optional_old=rule.get("optionalOldSelf") is True)
     except CompileError as error:

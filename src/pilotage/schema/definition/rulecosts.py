@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.schema.cel.costs.parts import LIMIT
-from pilotage.schema.cel.expression import Expression
+from pilotage.schema.cel.costs import LIMIT
+
+if TYPE_CHECKING:
+    from pilotage.schema.cel.expression import Expression
 
 MAXIMUM_PROGRAMS = 2 * 2**20
 """The most bytes of compiled rules in one definition. A thousand usual rules have a third of that."""

@@ -7,10 +7,11 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.schema.cel.costs.parts import LIMIT
-from pilotage.schema.cel.expression import NO_BOOL, CompileError, compile_expression, field_steps
+from pilotage.schema.cel.costs import LIMIT
+from pilotage.schema.cel.expression import NO_BOOL, CompileError, compile_expression
 from pilotage.schema.definition.keywords import SchemaPosition
 from pilotage.schema.definition.rulecosts import RuleCosts
+from pilotage.schema.structural.fieldpaths import field_steps
 from pilotage.schema.structural.node import Tree
 from pilotage.schema.subschemas import Schema
 

@@ -26,7 +26,6 @@ from pilotage.schema.definition.keywords import (
 )
 from pilotage.schema.definition.names import label_rule, names_causes
 from pilotage.schema.definition.rulecosts import ProgramBudget, RuleCosts
-from pilotage.schema.definition.rules import rule_compile_causes, rule_form_causes
 from pilotage.schema.definition.shape import shape_causes
 from pilotage.schema.definition.structure import structure_causes
 from pilotage.schema.definition.version import (
@@ -36,6 +35,7 @@ from pilotage.schema.definition.version import (
     status_root_causes,
     subresource_causes,
 )
+from pilotage.schema.subschemas import has_rules
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,12 @@ def _schema_causes(version: Mapping[str, Any], at: str, limits: _RuleLimits) -> 
         yield causes.forbidden(f"{where}.nullable", "nullable cannot be true at the root")
     every = list(places(schema, SchemaPosition(where, root=True, resource=True)))
     keywords = [(cause, place) for each, place in every for cause in keyword_causes(each, place)]
-    forms = [(cause, place) for each, place in every for cause in rule_form_causes(each, place)]
+    forms: list[tuple[Cause, SchemaPosition]] = []
+    ruled = has_rules(schema)
+    if ruled:
+        from pilotage.schema.definition import rules  # with CEL, which most schemas do not need
+
+        forms = [(cause, place) for each, place in every for cause in rules.rule_form_causes(each, place)]
     # As in Kubernetes: defaults are validated only if the schema is structural, and rules are not reported if a default
     # is wrong, or the part of the schema that they are for. Defaults are validated by rules, so that these are compiled
     # first, within their limits.
@@ -263,11 +268,11 @@ def _schema_causes(version: Mapping[str, Any], at: str, limits: _RuleLimits) -> 
     convertible = all(is_convertible(each) for each, _ in every)
     if convertible:
         structural = list(schema_keyword_causes((each for each, _ in every), where)) or structure_causes(schema, where)
-    if convertible and not structural:
+    if ruled and convertible and not structural:
         costs = limits.costs(version.get("name"), schema)
         wrong = {at for _, place in (*keywords, *forms) for at in _around(place.at)}
         sound = [(each, place) for each, place in every if place.at not in wrong]
-        compiled = [cause for each, place in sound for cause in rule_compile_causes(each, place, costs)]
+        compiled = [cause for each, place in sound for cause in rules.rule_compile_causes(each, place, costs)]
         compiled += costs.causes(where)
     if convertible and not structural and not limits.programs.exceeded:
         defaults = [cause for each, place in every for cause in default_causes(each, place, well_formed=not forms)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.schema.cel.expression import field_steps
+from pilotage.schema.structural.fieldpaths import field_steps
 from pilotage.schema.structural.node import Tree
 
 MAXIMUM_SELECTABLE_FIELDS = 8

@@ -24,6 +24,9 @@ def version_of(cls: type[Resource], tree: ObjectOf) -> dict[str, Any]:
     schema = schema_of(tree)
     if schema.get("nullable"):
         raise invalid(place, "a resource cannot be nullable", "remove Nullable from the class")
+    if schema.get("properties", {}).get("items", {}).get("type") == "array":
+        reason = "Kubernetes takes an object with a list `items` for a list of objects, and answers its writes with 500"
+        raise invalid(place, reason, "move the field into spec, or give it another name")
     version: dict[str, Any] = {"name": info.gvk.version, "served": info.served, "storage": info.storage}
     if info.deprecated:
         version["deprecated"] = True

@@ -23,6 +23,7 @@ from pilotage.schema.structural.shape import Shape, compile_shape
 from pilotage.schema.structural.validate import Table, Validator, check_value
 from pilotage.schema.structural.values import NO_FIELD
 from pilotage.schema.structural.walk import compile_walk
+from pilotage.schema.subschemas import has_rules
 
 if TYPE_CHECKING:
     from pilotage.schema.cel.rules import Rules
@@ -288,6 +289,8 @@ def _of_default(cause: Cause) -> Cause:
 
 
 def _compile_rules(root: Node) -> Rules | None:
+    if not has_rules(root.schema):
+        return None
     from pilotage.schema.cel.rules import compile_rules
 
     return compile_rules(root)

@@ -4,8 +4,8 @@ import pytest
 
 from pilotage.schema.cel import environment
 from pilotage.schema.cel.ast import read_expr
+from pilotage.schema.cel.costs import LIMIT
 from pilotage.schema.cel.costs.estimate import Estimate, estimate
-from pilotage.schema.cel.costs.parts import LIMIT
 from pilotage.schema.cel.declared import DeclaredValue
 from pilotage.schema.structural.node import Tree
 

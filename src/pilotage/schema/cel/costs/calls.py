@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from pilotage.schema.cel.ast import CallExpression, Constant, Expr
-from pilotage.schema.cel.costs.parts import ANY_SIZE, LIMIT, Part, Path, Size, exactly, fraction
+from pilotage.schema.cel.costs import LIMIT
+from pilotage.schema.cel.costs.parts import ANY_SIZE, Part, Path, Size, exactly, fraction
 from pilotage.schema.cel.signatures import Signature
 
 Charged: TypeAlias = tuple[int, Size | None]

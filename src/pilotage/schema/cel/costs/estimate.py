@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pilotage.schema.cel.ast import CallExpression, Comprehension, Constant, Expr, Ident, MakeList, MakeMap, Select
+from pilotage.schema.cel.costs import LIMIT
 from pilotage.schema.cel.costs.calls import call_cost
-from pilotage.schema.cel.costs.parts import LIMIT, KeyAndValue, Part, Path, Size, entry_union, exactly, type_size
+from pilotage.schema.cel.costs.parts import KeyAndValue, Part, Path, Size, entry_union, exactly, type_size
 from pilotage.schema.cel.declared import DeclaredValue
 from pilotage.schema.cel.signatures import Signature, signatures
 from pilotage.schema.cel.source import names_in_rules

@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pilotage.schema.cel.costs import LIMIT
 from pilotage.schema.cel.declared import DeclaredValue
 from pilotage.schema.cel.types import CELType
 
-LIMIT = 2**64 - 1
-"""Kubernetes counts no further than this."""
 _CONSTANT_SIZE = frozenset(("bool", "double", "duration", "int", "timestamp", "uint"))
 
 
