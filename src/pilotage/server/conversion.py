@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from pilotage.errors import ApiError, Cause, Status
+from pilotage.errors import Cause, InternalError, Status
 from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
@@ -88,7 +88,7 @@ class Converter:
         return result
 
     async def convert(self, documents: Sequence[Document], info: ResourceInfo) -> list[Document]:
-        """Documents of one resource at the version of `info`, which none of them has. Raises ApiError."""
+        """Documents of one resource at the version of `info`, which none of them has. Raises InternalError."""
         conversion = info.conversion
         assert conversion is not None, "only called for resources with a conversion webhook"
         try:
@@ -96,7 +96,7 @@ class Converter:
         except _Problem as problem:
             first = GroupVersionKind.of(documents[0]["apiVersion"], documents[0]["kind"])
             message = f"conversion webhook for {first.api_version}, Kind={first.kind} {problem}"
-            raise ApiError(status=Status(500, "", message)) from problem
+            raise InternalError(status=Status(500, "", message)) from problem
 
     async def _convert(
         self, conversion: DefinitionConversion, documents: Sequence[Document], kind: GroupVersionKind

@@ -89,8 +89,13 @@ def encode(document: Document) -> bytes:
     entries = metadata.get("managedFields")
     if entries and len(entries) == 1 and (shared := _shared.get(id(entries[0].get("fieldsV1")))) is not None:
         metadata["managedFields"] = [entries[0] | {"fieldsV1": shared[1]}]
+    return compact(stored)
+
+
+def compact(document: Document) -> bytes:
+    """The bytes to store for a document that is in its stored form, in its order."""
     # Copied, because the encoder leaves the unused part of its buffer with them: a sixth more to keep in memory.
-    return bytes(memoryview(_encode(stored)))
+    return bytes(memoryview(_encode(document)))
 
 
 def share_fields(fields: FieldSet) -> None:
@@ -100,8 +105,8 @@ def share_fields(fields: FieldSet) -> None:
     _shared[id(fields)] = fields, msgspec.Raw(_encode(fields))
 
 
-def encode_plain(document: Document) -> bytes:
-    """The bytes of a document that is not stored."""
+def encode_plain(document: Document | list[Document]) -> bytes:
+    """The bytes of a document that is not stored, or of a part of one."""
     return _encode(document)
 
 
@@ -244,10 +249,14 @@ def at_origin(value: bytes, info: ResourceInfo) -> Document:
     return document
 
 
-def check_version(entry: Entry, info: ResourceInfo) -> None:
+def check_versions(entries: Sequence[Entry], info: ResourceInfo) -> None:
     """Raises DroppedVersion if an object is stored in a version that its definition no longer has."""
-    if info.custom and not entry.value.startswith(info.heads):
-        _origin(decode(entry.value), info)
+    if not info.custom:
+        return
+    heads = info.heads
+    for entry in entries:
+        if not entry.value.startswith(heads):
+            _origin(decode(entry.value), info)
 
 
 def _origin(document: Document, info: ResourceInfo) -> ResourceInfo:

@@ -139,6 +139,22 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
         return head_of(self.gvk.api_version, self.gvk.kind)
 
     @cached_property
+    def plain(self) -> bool:
+        """Whether a new object may need no work: all rules of the kind are in its schema, and one check is enough for
+        them."""
+        from pilotage.server.strategies.custom import CustomResourceStrategy  # loaded with the first definition
+
+        schema, strategy = self.schema, self.strategy
+        if schema is None or not schema.may_accept or len(self.versions) != 1 or self.terminating:
+            return False
+        return type(strategy) is CustomResourceStrategy and strategy.scale is None  # others have rules of their own
+
+    @cached_property
+    def plain_head(self) -> bytes:
+        """How the body of such an object begins."""
+        return self.head + b'"metadata":{'
+
+    @cached_property
     def heads(self) -> tuple[bytes, ...]:
         """The same for all versions of a custom resource."""
         return tuple(info.head for info in self.versions.values())

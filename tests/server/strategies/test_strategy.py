@@ -49,6 +49,21 @@ def stored(**more: Any) -> Document:
     return {"apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": metadata} | more
 
 
+class _Fixed(Strategy):
+    immutable = ("kind", "spec.size")
+
+    def validate(self, document: Document) -> list[Cause]:
+        return [invalid("spec.color", document["spec"]["color"], "no such color")]
+
+
+def test_an_update_reports_what_is_wrong_and_then_what_may_not_change() -> None:
+    document, old = stored(spec={"color": "x", "size": 2}), stored(spec={"color": "x", "size": 1})
+    assert [f"{cause.field}: {cause.message}" for cause in _Fixed().validate_update(document, old)] == [
+        'spec.color: Invalid value: "x": no such color',
+        "spec.size: Invalid value: 2: field is immutable",
+    ]
+
+
 def test_a_new_object_has_nothing_that_is_the_servers_to_give() -> None:
     document = stored(status={"a": 1}, metadata={"deletionTimestamp": NOW, "selfLink": "x"})
     wipe(document["metadata"])

@@ -35,7 +35,7 @@ def allows(rule: Document, attributes: AccessAttributes) -> bool:
     if not _has(rule.get("verbs"), attributes.verb):
         return False
     if attributes.path:
-        return any(_path_matches(pattern, attributes.path) for pattern in rule.get("nonResourceURLs") or ())
+        return any(path_matches(pattern, attributes.path) for pattern in rule.get("nonResourceURLs") or ())
     names = rule.get("resourceNames")
     return (
         _has(rule.get("apiGroups"), attributes.group)
@@ -53,7 +53,8 @@ def _resource_matches(resources: Sequence[str], attributes: AccessAttributes) ->
     return ALL in resources or wanted in resources or bool(subresource and f"*/{subresource}" in resources)
 
 
-def _path_matches(pattern: str, path: str) -> bool:
+def path_matches(pattern: str, path: str) -> bool:
+    """Whether a URL is the one of a pattern, or below the part before its `*`."""
     return pattern in (ALL, path) or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
@@ -80,7 +81,7 @@ def _covers(own: Document, part: Document) -> bool:
     if not _has(own.get("verbs"), part["verbs"][0]):
         return False
     if "nonResourceURLs" in part:
-        return any(_path_matches(pattern, part["nonResourceURLs"][0]) for pattern in own.get("nonResourceURLs") or ())
+        return any(path_matches(pattern, part["nonResourceURLs"][0]) for pattern in own.get("nonResourceURLs") or ())
     names, wanted = own.get("resourceNames"), part.get("resourceNames")
     return (
         _has(own.get("apiGroups"), part["apiGroups"][0])

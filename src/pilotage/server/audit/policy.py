@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from pilotage.errors import InvalidDefinition
-from pilotage.server.access.rules import AccessAttributes
+from pilotage.server.access.rules import AccessAttributes, path_matches
 
 API_VERSION = "audit.k8s.io/v1"
 STAGES = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Panic")
@@ -158,12 +158,8 @@ def _matches(rule: _Rule, attributes: AccessAttributes) -> bool:
     if rule.namespaces or rule.resources:
         return not attributes.path and _matches_resource(rule, attributes)
     if rule.non_resource_urls:
-        return bool(attributes.path) and any(_matches_path(url, attributes.path) for url in rule.non_resource_urls)
+        return bool(attributes.path) and any(path_matches(url, attributes.path) for url in rule.non_resource_urls)
     return True
-
-
-def _matches_path(pattern: str, path: str) -> bool:
-    return pattern in (_ANY, path) or (pattern.endswith(_ANY) and path.startswith(pattern.rstrip(_ANY)))
 
 
 def _matches_resource(rule: _Rule, attributes: AccessAttributes) -> bool:

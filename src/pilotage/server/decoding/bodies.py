@@ -10,7 +10,6 @@ from typing import Annotated, Any, cast
 import msgspec
 
 from pilotage.errors import DecodeError, UnsupportedMediaType
-from pilotage.meta import objects
 from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind
@@ -125,7 +124,7 @@ def read(request: APIRequest, info: ResourceInfo) -> tuple[Document, FieldProble
         reason = f"json: cannot unmarshal {jsontext.json_type(document)} into Go value of type {TYPE_META}"
         raise unrecognized(info, f"couldn't get version/kind; json parse error: {reason}", request.body)
     check_kind(document, info, request)
-    return document if problems.accepted else fit(document, info, request, problems), problems
+    return fit(document, info, request, problems), problems
 
 
 def fit(
@@ -190,9 +189,6 @@ def _take_entries(document: Document, *, stored: bool) -> list[Document] | None:
 def _decode(request: APIRequest, info: ResourceInfo, problems: FieldProblems) -> Any:
     media = request.content_type or "application/json"
     if media == "application/json":
-        if (found := _accepted(request, info)) is not None:
-            problems.plain_metadata = problems.accepted = True
-            return found
         document = gojson.read(request.body)
         check_parts(document, len(request.body))
         if not is_encoded(request) and (request.write.field_validation != "Ignore" or not info.custom):
@@ -216,32 +212,12 @@ def _decode(request: APIRequest, info: ResourceInfo, problems: FieldProblems) ->
     )
 
 
-def _accepted(request: APIRequest, info: ResourceInfo) -> Document | None:
-    """The document of an object of this process that is to be created, if its metadata and its schema accept it.
-
-    Then no limit of documents matters. What is not accepted is read as all bodies are. The bytes are decoded, not the
-    object: it may have values that JSON does not have, as tuples are, and may be changed meanwhile.
-    """
-    if request.verb is not Verb.CREATE or not is_encoded(request) or not _may_accept(info):
-        return None
-    try:
-        document = objects.read(request.body)
-    except DecodeError:
-        return None
-    return document if is_plain(document.get("metadata")) and accepts(info, document) else None
-
-
 def accepts(info: ResourceInfo, document: Document) -> bool:
     """Whether a new custom resource with valid metadata is complete and valid as it is: one quick check finds that for
     most."""
     schema = info.schema
-    # A status may be dropped, and required.
-    return schema is not None and _may_accept(info) and "status" not in document and schema.accepts(document)
-
-
-def _may_accept(info: ResourceInfo) -> bool:
-    """Whether all rules of a kind are in its schema, and one check is enough for them."""
-    return info.schema is not None and info.schema.may_accept and info.strategy.scale is None
+    # A status may be dropped, and required; the rules of a scale are not in the schema.
+    return schema is not None and info.strategy.scale is None and "status" not in document and schema.accepts(document)
 
 
 def is_encoded(request: APIRequest) -> bool:
@@ -357,7 +333,7 @@ def _check_api_version(api_version: str, info: ResourceInfo, request: APIRequest
 def normalize_metadata(document: Document, info: ResourceInfo, request: APIRequest, problems: FieldProblems) -> None:
     """Ensure that metadata exists, has the right types, and no unknown fields."""
     metadata = document.get("metadata")
-    if problems.plain_metadata or is_plain(metadata):
+    if is_plain(metadata):
         problems.plain_metadata = True
         return
     if metadata is None:

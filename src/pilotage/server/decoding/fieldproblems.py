@@ -31,8 +31,6 @@ class FieldProblems(msgspec.Struct):
     """Unknown and duplicate fields of the operations of a JSON patch."""
     plain_metadata: bool = False
     """The metadata is known to be valid."""
-    accepted: bool = False
-    """All else is known to be complete and valid."""
 
     def report(self, request: APIRequest, info: ResourceInfo) -> list[str]:
         """The warnings. Raises BadRequest if the request has strict field validation."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import parse_qs
 
-from pilotage.errors import ApiError, NotAcceptable, Status, StatusDetails
+from pilotage.errors import InternalError, NotAcceptable, Status, StatusDetails
 from pilotage.http.messages import Headers
 from pilotage.rest.negotiation import ALL_FORMS, JSON, MEDIA_TYPES, NO_FORMS, PROTOBUF, YAML, ResponseFormat, negotiate
 from pilotage.rest.request import APIRequest, Form, Verb
@@ -83,7 +83,7 @@ def check_shape(asked: ResponseFormat, info: ResourceInfo, *, collection: bool) 
     """Refuse the metadata of an object for a list, and that of a list for an object."""
     if asked.form is Form.METADATA and collection != asked.kind.endswith("List"):
         if info.custom and not collection:
-            raise ApiError(status=Status(500, "", "content is not a list"))
+            raise InternalError(status=Status(500, "", "content is not a list"))
         what = "a list" if collection else "not a list"
         kind = _go_type(info) + ("List" if collection else "")
         raise NotAcceptable(f"you requested {asked.kind}, but the requested object is {what} (*{kind})")

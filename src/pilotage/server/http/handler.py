@@ -30,19 +30,13 @@ from pilotage.server.audit.policy import Level
 from pilotage.server.catalogue import routes
 from pilotage.server.context import StorageRequest
 from pilotage.server.decoding.refusals import with_warnings
+from pilotage.server.http import requests
 from pilotage.server.http.auditing import LONG_RUNNING, Auditor, audit_id_of, note_error, note_object, note_request
 from pilotage.server.http.documents import DocumentHandler
 from pilotage.server.http.flows import Flows
 from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
 from pilotage.server.http.metrics import ServerMetrics
 from pilotage.server.http.rendering import Renderer, write
-from pilotage.server.http.requests import (
-    attributes_of_path,
-    problem_of_path,
-    requested_seconds,
-    resolve,
-    serves_any_method,
-)
 from pilotage.server.http.warnings import warning_headers
 from pilotage.server.http.watches import chunks, over_websocket
 from pilotage.server.offload import offload
@@ -111,7 +105,7 @@ class HTTPHandler:
 
     async def __call__(self, incoming: http.HTTPRequest) -> http.HTTPResponse | http.StreamingResponse:
         """An `http.Handler`."""
-        if problem := problem_of_path(incoming.target):
+        if problem := requests.problem_of_path(incoming.target):
             return http.HTTPResponse(500, [("audit-id", audit_id_of(incoming)), *_TEXT], problem.encode())
         if self._auditor is None:
             return await self._handle(incoming, None)
@@ -124,7 +118,7 @@ class HTTPHandler:
         try:
             # Health is answered even if the storage cannot be reached.
             health = self._health_of(incoming)
-            seconds = requested_seconds(incoming)
+            seconds = requests.requested_seconds(incoming)
             async with self._registry.context.request(seconds) if health is None else StorageRequest():
                 try:
                     answer = await self._answer(incoming, health, flow, audit, seconds)
@@ -183,7 +177,7 @@ class HTTPHandler:
             return await self._metrics.page()
         if attributes.path:
             return await self._document(incoming, attributes, route)
-        request, info = await resolve(self._registry, incoming, attributes, seconds)
+        request, info = await requests.resolve(self._registry, incoming, attributes, seconds)
         if incoming.too_large and request.verb not in (Verb.GET, Verb.LIST, Verb.WATCH):
             raise body_too_large()
         if audit is not None:
@@ -201,7 +195,7 @@ class HTTPHandler:
         answer = await self._documents.find(route, incoming)
         if answer is None:
             raise routes.no_path(route)
-        if incoming.method != "GET" and not serves_any_method(route):
+        if incoming.method != "GET" and not requests.serves_any_method(route):
             raise routes.no_method()
         return answer
 
@@ -256,9 +250,9 @@ class HTTPHandler:
     async def _attributes(self, incoming: http.HTTPRequest, route: str) -> AccessAttributes:
         """What a request does, and for which user. Raises Unauthorized and Forbidden."""
         if route in OPEN and not self._authenticator.has_token(incoming.headers):
-            return attributes_of_path(incoming, ANONYMOUS)
+            return requests.attributes_of_path(incoming, ANONYMOUS)
         user = await self._authenticator.user_of(incoming.headers, incoming.peer)
-        attributes = attributes_of_path(incoming, user)
+        attributes = requests.attributes_of_path(incoming, user)
         wanted = incoming.headers.derived(impersonated)
         if wanted is None:
             return attributes

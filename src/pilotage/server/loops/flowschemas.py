@@ -41,9 +41,5 @@ def condition(level: str, *, exists: bool) -> Document:
     refers = f"This FlowSchema references the PriorityLevelConfiguration object named {quoted(level)}"
     if exists:
         return {"type": "Dangling", "status": "False", "reason": "Found", "message": f"{refers} and it exists"}
-    return {
-        "type": "Dangling",
-        "status": "True",
-        "reason": "NotFound",
-        "message": f"{refers} but there is no such object",
-    }
+    message = f"{refers} but there is no such object"
+    return {"type": "Dangling", "status": "True", "reason": "NotFound", "message": message}

@@ -141,7 +141,7 @@ class Terminator(LogLoop):
         left: list[list[str]] = []
         for entry in snapshot.entries:
             try:
-                records.check_version(entry, info)
+                records.check_versions((entry,), info)
             except records.DroppedVersion:  # no client can read it, or remove its finalizers
                 await self._context.storage.commit(Delete(entry.key, expected=entry.revision))
                 continue

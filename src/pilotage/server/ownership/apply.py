@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotage.errors import ApiError, Cause, Conflict, DecodeError, Status, StatusDetails
+from pilotage.errors import Cause, Conflict, DecodeError, InternalError, Status, StatusDetails
 from pilotage.meta.causes import json_shown
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.fields import applying, content, elements, sets, typecheck
@@ -42,7 +42,7 @@ def applied(
     except ConflictsError as error:
         raise _conflict(error, request) from None
     except UnconvertibleError as error:
-        raise ApiError(status=Status(500, "", str(error))) from None
+        raise InternalError(status=Status(500, "", str(error))) from None
     document = outcome.document
     metadata = document["metadata"] = dict(document.get("metadata") or {})
     if request.write.field_manager == KUBECTL:
@@ -90,7 +90,7 @@ class _Application:
             return
         if problem := typecheck.problem(kinds.type_of(self._info), self._live, duplicates=True):
             message = f"{failed.format(configuration.subject(self._live))}: {problem}"
-            raise ApiError(status=Status(500, "", message))
+            raise InternalError(status=Status(500, "", message))
 
     def _applied(self, managers: dict[FieldManager, Owned], *, force: bool) -> ApplyResult:
         return applying.apply(self._live, self._config, managers, self._writer, self._versions, force=force)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilotage.errors import ApiError, BadRequest, DecodeError, Status
+from pilotage.errors import BadRequest, DecodeError, InternalError, Status
 from pilotage.meta.causes import invalid_error, required
 from pilotage.meta.documents import Document, make_whole, may_have_floats
 from pilotage.meta.fields import typecheck
@@ -67,18 +67,18 @@ def check_kind(info: ResourceInfo, configuration: Document) -> None:
 def check_types(info: ResourceInfo, configuration: Document) -> None:
     """Raise a 500, as Kubernetes does, for a configuration of wrong types."""
     if problem := typecheck.problem(kinds.type_of(info), configuration):
-        raise ApiError(
+        raise InternalError(
             status=Status(500, "", f"failed to create typed patch object ({subject(configuration)}): {problem}")
         )
 
 
-def unconvertible(configuration: Document, reason: str) -> ApiError:
+def unconvertible(configuration: Document, reason: str) -> InternalError:
     """The 500, as Kubernetes answers, for content that has the types of the kind but cannot be decoded."""
     where = f"failed to convert new object ({subject(configuration)}) to proper version"
     kind = _shown(_gvk(configuration))
     if reason.startswith("illegal base64"):
         reason = f"error decoding from json: {reason}"
-    return ApiError(status=Status(500, "", f"{where}: unable to convert unstructured object to {kind}: {reason}"))
+    return InternalError(status=Status(500, "", f"{where}: unable to convert unstructured object to {kind}: {reason}"))
 
 
 def report_duplicates(request: APIRequest, duplicates: list[str]) -> list[str]:

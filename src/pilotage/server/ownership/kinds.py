@@ -7,6 +7,8 @@ from collections.abc import Hashable, Mapping
 from functools import cache
 from typing import NamedTuple
 
+import msgspec
+
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.fields import sets, typecheck
 from pilotage.meta.fields.applying import UnconvertibleError, Versions
@@ -89,6 +91,17 @@ def ignored(info: ResourceInfo, subresource: str) -> FieldSet:
     return _STATUS if "status" in info.mapping.subresources else _NONE
 
 
+class CreatedFields:
+    """The fields of new objects of one outline, and the managed fields of the last one as bytes."""
+
+    __slots__ = ("fields", "last")
+
+    def __init__(self, fields: FieldSet) -> None:
+        self.fields = fields
+        self.last: tuple[tuple[str, ...], msgspec.Raw | None] = ((), None)
+        """The field manager, the user agent and the time of the last object, and these bytes."""
+
+
 class FieldOwnership(NamedTuple):
     """What one resource, or one subresource of it, needs for its managed fields."""
 
@@ -97,7 +110,7 @@ class FieldOwnership(NamedTuple):
     ignored: FieldSet
     """The fields that a write does not set, although they are in its body."""
     versions: Versions
-    created: dict[Hashable, FieldSet]
+    created: dict[Hashable, CreatedFields]
     """The fields of new objects by their outline, those of the last few outlines."""
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from pilotage.meta.documents import Document, same
 from pilotage.meta.fields import compare, elements, outlines, sets, tracking, typecheck
 from pilotage.meta.fields import managers as managing
@@ -24,7 +26,7 @@ MANAGED_FIELDS = "managedFields"
 _ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 """The one built-in resource with a list whose items may lack their key."""
 _UNOWNED = ("apiVersion", "kind")
-_MAX_OUTLINED = 16 * 1024
+MAX_OUTLINED = 16 * 1024
 """The maximum size of a body whose outline is cached."""
 _MAX_OUTLINES = 64
 """How many outlines of one resource are remembered."""
@@ -41,29 +43,54 @@ def track_create(info: ResourceInfo, request: APIRequest, document: Document, *,
     if given:
         entries = _Write(info, request, kinds.empty_object(info), document, now).entries(_given(given, {}))
     else:
-        ownership = kinds.ownership_of(info, request.subresource)
-        known = len(request.body) <= _MAX_OUTLINED
-        fields = (_known_fields if known else _created_fields)(ownership, kinds.empty_fields(info), document)
-        manager = update_manager(ownership.api_version, request)
-        owned = Owned(fields, ownership.api_version, now)
-        entries = [managing.entry(manager, owned, in_order=True)] if fields else []
+        ownership, empty = kinds.ownership_of(info, request.subresource), kinds.empty_fields(info)
+        if len(request.body) <= MAX_OUTLINED:
+            fields = _known_fields(ownership, empty, document)
+        else:
+            fields = _created_fields(ownership, empty, document)
+        entries = _new_entries(ownership, request, fields, now)
     if entries:
         metadata[MANAGED_FIELDS] = entries
+
+
+def entries_of_plain(info: ResourceInfo, request: APIRequest, document: Document, now: str) -> msgspec.Raw | None:
+    """The managed fields of a new custom resource of one version, as they are stored; None if it has none.
+
+    They are encoded once for all objects of one outline that one manager creates in one second.
+    """
+    ownership = kinds.ownership_of(info, "")
+    created = _created(ownership, {}, document)
+    writer = request.write.field_manager, request.user_agent, now
+    last, data = created.last
+    if last != writer:
+        entries = _new_entries(ownership, request, created.fields, now)
+        data = msgspec.Raw(records.encode_plain(entries)) if entries else None
+        created.last = writer, data
+    return data
+
+
+def _new_entries(ownership: kinds.FieldOwnership, request: APIRequest, fields: FieldSet, now: str) -> list[Document]:
+    manager = update_manager(ownership.api_version, request)
+    return [managing.entry(manager, Owned(fields, ownership.api_version, now), in_order=True)] if fields else []
 
 
 def _known_fields(ownership: kinds.FieldOwnership, empty: Document, document: Document) -> FieldSet:
     """The fields of a new object, found by its outline if one of the last few objects had the same."""
     if not empty.keys() <= {"metadata"}:  # then the values matter, too
         return _created_fields(ownership, empty, document)
+    return _created(ownership, empty, document).fields
+
+
+def _created(ownership: kinds.FieldOwnership, empty: Document, document: Document) -> kinds.CreatedFields:
     found_outline = outlines.outline(ownership.field_type, document)
     found = ownership.created.get(found_outline)
     if found is None:
-        found = _created_fields(ownership, empty, document)
+        found = kinds.CreatedFields(_created_fields(ownership, empty, document))
         if found_outline is not None:
             if len(ownership.created) >= _MAX_OUTLINES:
                 ownership.created.clear()
             ownership.created[found_outline] = found
-            records.share_fields(found)
+            records.share_fields(found.fields)
     return found
 
 

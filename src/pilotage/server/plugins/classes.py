@@ -6,6 +6,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, PluginContext, annotations_of, forbidden, section
+from pilotage.server.strategies.checks.quantities import quantity
 
 _STORAGE_CLASSES = "storage.k8s.io/storageclasses/"
 _INGRESS_CLASSES = "networking.k8s.io/ingressclasses/"
@@ -100,7 +101,4 @@ def _class_of(claim: Document | None) -> str:
 
 def _storage(claim: Document | None) -> Quantity:
     requests = ((section(claim, "spec").get("resources") or {}).get("requests")) or {}
-    try:
-        return Quantity(str(requests.get("storage", "0")))
-    except ValueError:
-        return Quantity("0")  # validation refuses it
+    return quantity(requests.get("storage"))  # validation refuses what is not one

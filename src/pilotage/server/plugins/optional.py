@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
-from pilotage.server.strategies.checks.resourcenames import is_native
+from pilotage.server.strategies.checks import resourcenames
 from pilotage.server.strategies.pods.surroundings import containers
 
 _HOSTNAME = "kubernetes.io/hostname"
@@ -39,7 +39,7 @@ class ExtendedResourceToleration(Plugin):
         names: set[str] = set()
         for container in containers(spec, ("containers", "initContainers")):
             requests = (container.get("resources") or {}).get("requests") or {}
-            names.update(name for name in requests if not is_native(name))
+            names.update(name for name in requests if not resourcenames.is_native(name))
         tolerations = list(spec.get("tolerations") or ())
         for name in sorted(names):
             toleration = {"key": name, "operator": "Exists", "effect": "NoSchedule"}

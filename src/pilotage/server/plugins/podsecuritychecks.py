@@ -5,7 +5,7 @@ Messages are those of kube-apiserver. A version of the standards has the checks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -98,6 +98,13 @@ def _setters(spec: Document, is_bad: Callable[[Document], bool]) -> str:
     return " and ".join(pod + ([_named(names)] if names else []))
 
 
+def _users(items: Iterable[Document], used: Callable[[Document], set[str]]) -> tuple[list[str], list[str], str]:
+    """The names of those that use something forbidden, all that they use, and the verb."""
+    found = [(one["name"], uses) for one in items if (uses := used(one))]
+    everything = sorted(set().union(*(uses for _, uses in found)))
+    return [name for name, _ in found], everything, "use" if len(found) > 1 else "uses"
+
+
 def _of_containers(spec: Document, reason: str, is_bad: Callable[[Document], bool], rule: str) -> Violation | None:
     names = [one["name"] for one in containers(spec) if is_bad(_security(one))]
     return Violation(reason, f"{_named(names)} {rule}") if names else None
@@ -119,8 +126,7 @@ def _added(container: Document, allowed: frozenset[str]) -> set[str]:
 
 
 def _capabilities(spec: Document) -> Violation | None:
-    names = [one["name"] for one in containers(spec) if _added(one, _CAPABILITIES)]
-    bad = sorted({name for one in containers(spec) for name in _added(one, _CAPABILITIES)})
+    names, bad, _ = _users(containers(spec), lambda one: _added(one, _CAPABILITIES))
     detail = f"{_named(names)} must not include {_quoted(bad)} in securityContext.capabilities.add"
     return Violation("non-default capabilities", detail) if names else None
 
@@ -137,27 +143,18 @@ def _host_paths(spec: Document) -> Violation | None:
 
 
 def _host_ports(spec: Document) -> Violation | None:
-    names, ports = [], set()
-    for container in containers(spec):
-        used = [str(one["hostPort"]) for one in container.get("ports") or () if one.get("hostPort")]
-        if used:
-            names.append(container["name"])
-            ports.update(used)
-    uses = "use" if len(names) > 1 else "uses"
-    detail = f"{_named(names)} {uses} hostPort{'s' if len(ports) > 1 else ''} {', '.join(sorted(ports))}"
+    def used(container: Document) -> set[str]:
+        return {str(one["hostPort"]) for one in container.get("ports") or () if one.get("hostPort")}
+
+    names, ports, uses = _users(containers(spec), used)
+    detail = f"{_named(names)} {uses} hostPort{'s' if len(ports) > 1 else ''} {', '.join(ports)}"
     return Violation("hostPort", detail) if names else None
 
 
 def _probe_hosts(spec: Document) -> Violation | None:
-    names, hosts = [], set()
-    for container in containers(spec):
-        used = {host for handler in _handlers(container) if (host := _host(handler))}
-        if used:
-            names.append(container["name"])
-            hosts |= used
-    uses = "use" if len(names) > 1 else "uses"
+    names, hosts, uses = _users(containers(spec), lambda one: set(map(_host, _handlers(one))) - {""})
     plural = "s" if len(hosts) > 1 else ""
-    detail = f"{_named(names)} {uses} probe or lifecycle host{plural} {_quoted(sorted(hosts))}"
+    detail = f"{_named(names)} {uses} probe or lifecycle host{plural} {_quoted(hosts)}"
     return Violation("probe or lifecycle host", detail) if names else None
 
 
@@ -247,8 +244,7 @@ def _dropped_capabilities(spec: Document) -> Violation | None:
         for one in containers(spec)
         if "ALL" not in ((_security(one).get("capabilities") or {}).get("drop") or ())
     ]
-    adding = [one["name"] for one in containers(spec) if _added(one, allowed)]
-    bad = sorted({name for one in containers(spec) for name in _added(one, allowed)})
+    adding, bad, _ = _users(containers(spec), lambda one: _added(one, allowed))
     parts = [f'{_named(keeping)} must set securityContext.capabilities.drop=["ALL"]'] if keeping else []
     if adding:
         parts.append(f"{_named(adding)} must not include {_quoted(bad)} in securityContext.capabilities.add")
@@ -256,14 +252,12 @@ def _dropped_capabilities(spec: Document) -> Violation | None:
 
 
 def _volume_types(spec: Document) -> Violation | None:
-    names, types = [], set()
-    for volume in spec.get("volumes") or ():
-        restricted = {field for field, value in volume.items() if field != "name" and value is not None} - _VOLUMES
-        if restricted:
-            names.append(volume["name"])
-            types |= restricted
-    plural, uses = ("s", "use") if len(names) > 1 else ("", "uses")
-    kinds = f"restricted volume type{'s' if len(types) > 1 else ''} {_quoted(sorted(types))}"
+    def restricted(volume: Document) -> set[str]:
+        return {field for field, value in volume.items() if field != "name" and value is not None} - _VOLUMES
+
+    names, types, uses = _users(spec.get("volumes") or (), restricted)
+    plural = "s" if len(names) > 1 else ""
+    kinds = f"restricted volume type{'s' if len(types) > 1 else ''} {_quoted(types)}"
     return Violation("restricted volume types", f"volume{plural} {_quoted(names)} {uses} {kinds}") if names else None
 
 

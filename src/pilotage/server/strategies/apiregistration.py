@@ -6,12 +6,10 @@ import base64
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, required, shown
+from pilotage.meta.causes import invalid, shown
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1035_label
-from pilotage.server.strategies.checks.fields import validate_choice
-from pilotage.server.strategies.checks.numbers import validate_port_number
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks import fields, numbers, texts
 from pilotage.server.strategies.strategy import Strategy
 
 _STATUSES = ("True", "False", "Unknown")
@@ -47,7 +45,7 @@ class APIServiceStrategy(Strategy):
 
     def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         for index, condition in enumerate(document.get("status", {}).get("conditions") or ()):
-            yield from validate_choice(condition.get("status", ""), f"status.conditions[{index}].status", _STATUSES)
+            yield from fields.choice(condition.get("status", ""), f"status.conditions[{index}].status", _STATUSES)
 
 
 def _validate_names(metadata: Document, spec: Document) -> Iterator[Cause]:
@@ -61,11 +59,10 @@ def _validate_names(metadata: Document, spec: Document) -> Iterator[Cause]:
 
 def _validate_spec(spec: Document) -> Iterator[Cause]:
     group, version = spec.get("group", ""), spec.get("version", "")
-    if group:
-        yield from validate_text(group, "spec.group")
-    elif version != "v1":
-        yield required("spec.group", "only v1 may have an empty group and it better be legacy kube")
-    yield from validate_text(version, "spec.version", dns_1035_label)
+    if group or version != "v1":
+        detail = "only v1 may have an empty group and it better be legacy kube"
+        yield from texts.required_text(group, "spec.group", detail=detail)
+    yield from texts.text(version, "spec.version", dns_1035_label)
     for name, most in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
         value = spec.get(name, 0)
         if not 0 < value <= most:
@@ -83,11 +80,9 @@ def _validate_backend(spec: Document) -> Iterator[Cause]:
             message = "local APIServices may not have insecureSkipTLSVerify"
             yield invalid("spec.insecureSkipTLSVerify", insecure, message)
         return
-    for name in ("namespace", "name"):
-        if not service.get(name):
-            yield required(f"spec.service.{name}")
+    yield from fields.needed(service, "spec.service", "namespace", "name")
     port = service.get("port", 0)
-    if any(validate_port_number(port, "")):
+    if any(numbers.port_number(port, "")):
         yield invalid("spec.service.port", port, "port is not valid: must be between 1 and 65535, inclusive")
     if insecure and bundle:
         yield invalid("spec.insecureSkipTLSVerify", insecure, "may not be true if caBundle is present")

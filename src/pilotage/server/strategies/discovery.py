@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, not_supported, required, too_many
+from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document, same
-from pilotage.meta.validation.names import dns_1123_label, label_value, qualified_name
+from pilotage.meta.validation.names import NameRule, dns_1123_label, dns_1123_subdomain, label_value, qualified_name
+from pilotage.server.strategies.checks import fields, items, texts
 from pilotage.server.strategies.checks.addresses import (
     address,
     address_warnings,
@@ -15,13 +16,10 @@ from pilotage.server.strategies.checks.addresses import (
     validate_canonical_address,
     validate_reachable_address,
 )
-from pilotage.server.strategies.checks.fields import validate_choice, validate_given, validate_immutable
-from pilotage.server.strategies.checks.items import validate_unique
-from pilotage.server.strategies.checks.texts import validate_domain, validate_optional_text, validate_text
+from pilotage.server.strategies.checks.ports import PROTOCOLS
 from pilotage.server.strategies.strategy import Strategy
 
 _ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
-_PROTOCOLS = ("SCTP", "TCP", "UDP")
 _MAX_ENDPOINTS = 1000
 _MAX_ADDRESSES = 100
 _MAX_PORTS = 20000
@@ -32,6 +30,7 @@ _CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-contr
 class EndpointSliceStrategy(Strategy):
     """EndpointSlices keep the type of their addresses; their labels count as a part of the content."""
 
+    immutable = ("addressType",)
     written_lists = (("endpoints",),)
 
     def default(self, document: Document) -> None:
@@ -41,31 +40,25 @@ class EndpointSliceStrategy(Strategy):
 
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)
-        for endpoint in document.get("endpoints") or ():
-            endpoint.pop("deprecatedTopology", None)
+        _drop_topology(document)
 
     def prepare_for_update(self, document: Document, old: Document) -> None:
         super().prepare_for_update(document, old)
         if not same(document.get("endpoints"), old.get("endpoints")):
-            for endpoint in document.get("endpoints") or ():
-                endpoint.pop("deprecatedTopology", None)
+            _drop_topology(document)
 
     def validate(self, document: Document) -> Iterator[Cause]:
         return self._validate(document, None)
 
-    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from self._validate(document, old)
-        yield from validate_immutable(document.get("addressType"), old.get("addressType"), "addressType")
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        return [*self._validate(document, old), *self.validate_changes(document, old)]
 
     def _validate(self, document: Document, old: Document | None) -> Iterator[Cause]:
         kind, endpoints = document.get("addressType", ""), document.get("endpoints") or []
-        if not kind:
-            yield required("addressType")
-        elif kind not in _ADDRESS_TYPES:
-            yield not_supported("addressType", kind, _ADDRESS_TYPES)
-        yield from _validate_ports(document.get("ports") or (), "ports")
+        yield from fields.required_choice(kind, "addressType", _ADDRESS_TYPES)
+        yield from items.few(document.get("ports") or (), "ports", _MAX_PORTS, _validate_port, set())
         if old is None or not same(endpoints, old.get("endpoints") or []):
-            yield from _validate_endpoints(endpoints, kind, "endpoints")
+            yield from items.few(endpoints, "endpoints", _MAX_ENDPOINTS, _validate_endpoint, kind)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         found: list[str] = []
@@ -83,40 +76,35 @@ class EndpointSliceStrategy(Strategy):
         return changed or super()._is_new_generation(document, old)
 
 
-def _validate_ports(ports: Sequence[Document], path: str) -> Iterator[Cause]:
-    if len(ports) > _MAX_PORTS:
-        yield too_many(path, len(ports), _MAX_PORTS)
-        return
-    names: set[str] = set()
-    for index, port in enumerate(ports):
-        at, name, protocol = f"{path}[{index}]", port.get("name", ""), port.get("protocol", "")
-        yield from validate_optional_text(name, f"{at}.name", dns_1123_label)
-        yield from validate_unique(name, f"{at}.name", names)
-        yield from validate_choice(protocol, f"{at}.protocol", _PROTOCOLS)
-        yield from validate_given(port.get("appProtocol"), f"{at}.appProtocol", validate_text, qualified_name)
+def _drop_topology(document: Document) -> None:
+    for endpoint in document.get("endpoints") or ():
+        endpoint.pop("deprecatedTopology", None)
 
 
-def _validate_endpoints(endpoints: Sequence[Document], kind: str, path: str) -> Iterator[Cause]:
-    if len(endpoints) > _MAX_ENDPOINTS:
-        yield too_many(path, len(endpoints), _MAX_ENDPOINTS)
-        return
-    for index, endpoint in enumerate(endpoints):
-        at, addresses = f"{path}[{index}]", endpoint.get("addresses") or ()
-        if not addresses:
-            yield required(f"{at}.addresses", "must contain at least 1 address")
-        elif len(addresses) > _MAX_ADDRESSES:
-            yield too_many(f"{at}.addresses", len(addresses), _MAX_ADDRESSES)
-        for place, text in enumerate(addresses):
-            yield from _validate_address(text, kind, f"{at}.addresses", place)
-        yield from validate_given(endpoint.get("nodeName"), f"{at}.nodeName", validate_text)
-        yield from validate_given(endpoint.get("hostname"), f"{at}.hostname", validate_text, dns_1123_label)
-        yield from _validate_hints(endpoint.get("hints") or {}, f"{at}.hints")
+def _validate_port(port: Document, path: str, names: set[str]) -> Iterator[Cause]:
+    name = port.get("name", "")
+    yield from texts.optional_text(name, f"{path}.name", dns_1123_label)
+    yield from items.unique(name, f"{path}.name", names)
+    yield from fields.choice(port.get("protocol", ""), f"{path}.protocol", PROTOCOLS)
+    yield from fields.given(port.get("appProtocol"), f"{path}.appProtocol", texts.text, qualified_name)
+
+
+def _validate_endpoint(endpoint: Document, path: str, kind: str) -> Iterator[Cause]:
+    addresses = endpoint.get("addresses") or ()
+    if not addresses:
+        yield required(f"{path}.addresses", "must contain at least 1 address")
+    yield from items.at_most(addresses, f"{path}.addresses", _MAX_ADDRESSES)
+    for place, text in enumerate(addresses):
+        yield from _validate_address(text, kind, f"{path}.addresses", place)
+    yield from fields.given(endpoint.get("nodeName"), f"{path}.nodeName", texts.text)
+    yield from fields.given(endpoint.get("hostname"), f"{path}.hostname", texts.text, dns_1123_label)
+    yield from _validate_hints(endpoint.get("hints") or {}, f"{path}.hints")
 
 
 def _validate_address(text: str, kind: str, path: str, place: int) -> Iterator[Cause]:
     at = f"{path}[{place}]"
     if kind == "FQDN":
-        yield from validate_domain(text, at)
+        yield from texts.domain(text, at)
     elif kind in ("IPv4", "IPv6"):
         check = validate_address if kind == "IPv4" else validate_canonical_address
         causes = list(check(text, at))
@@ -129,24 +117,14 @@ def _validate_address(text: str, kind: str, path: str, place: int) -> Iterator[C
 
 
 def _validate_hints(hints: Document, path: str) -> Iterator[Cause]:
-    zones = hints.get("forZones") or ()
-    if len(zones) > _MAX_HINTS:
-        yield too_many(f"{path}.forZones", len(zones), _MAX_HINTS)
-        return
-    yield from _validate_hinted(zones, f"{path}.forZones", nodes=False)
-    nodes = hints.get("forNodes") or ()
-    if len(nodes) > _MAX_HINTS:
-        yield too_many(f"{path}.forNodes", len(nodes), _MAX_HINTS)
-        return
-    yield from _validate_hinted(nodes, f"{path}.forNodes", nodes=True)
+    for name, rule in (("forZones", label_value), ("forNodes", dns_1123_subdomain)):
+        hinted = hints.get(name) or ()
+        yield from items.few(hinted, f"{path}.{name}", _MAX_HINTS, _validate_hinted, rule, set())
+        if len(hinted) > _MAX_HINTS:
+            return
 
 
-def _validate_hinted(hinted: Sequence[Document], path: str, *, nodes: bool) -> Iterator[Cause]:
-    names: set[str] = set()
-    for index, each in enumerate(hinted):
-        at, name = f"{path}[{index}].name", each.get("name", "")
-        yield from validate_unique(name, at, names)
-        if nodes:
-            yield from validate_text(name, at)
-        else:
-            yield from validate_text(name, at, label_value)
+def _validate_hinted(hinted: Document, path: str, rule: NameRule, names: set[str]) -> Iterator[Cause]:
+    name = hinted.get("name", "")
+    yield from items.unique(name, f"{path}.name", names)
+    yield from texts.text(name, f"{path}.name", rule)

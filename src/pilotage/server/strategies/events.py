@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
-from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_needed
+from pilotage.server.strategies.checks import fields
 from pilotage.server.strategies.strategy import Strategy
 
 _TO_EVENTS = {
@@ -126,7 +126,7 @@ def _update(event: Document, old: Document) -> Iterator[Cause]:
         if value != before:
             name = "reportingController" if field == "reportingComponent" else field
             shown = _ZEROS.get(field, "") if value is None and isinstance(before, str | int) else value
-            yield invalid(name, shown, IMMUTABLE, whole=True)
+            yield invalid(name, shown, fields.IMMUTABLE, whole=True)
 
 
 def _series(event: Document) -> Iterator[Cause]:
@@ -135,4 +135,4 @@ def _series(event: Document) -> Iterator[Cause]:
         return
     if series.get("count", 0) < 2:
         yield invalid("series.count", "", "should be at least 2")
-    yield from validate_needed(series, "series", "lastObservedTime")
+    yield from fields.needed(series, "series", "lastObservedTime")

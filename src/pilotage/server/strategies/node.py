@@ -9,9 +9,7 @@ from pilotage.meta.causes import duplicate
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.meta.validation.objectmeta import labels_causes
-from pilotage.server.strategies.checks.fields import validate_immutable
-from pilotage.server.strategies.checks.items import repeated
-from pilotage.server.strategies.checks.texts import validate_required_text
+from pilotage.server.strategies.checks import items, texts
 from pilotage.server.strategies.pods.warnings import label_warning
 from pilotage.server.strategies.strategy import Strategy
 
@@ -19,18 +17,13 @@ from pilotage.server.strategies.strategy import Strategy
 class RuntimeClassStrategy(Strategy):
     """Runtime classes name a handler of the nodes, which they keep."""
 
+    immutable = ("handler",)
     qualified_finalizers = False
 
     def validate(self, document: Document) -> Iterator[Cause]:
-        yield from validate_required_text(document.get("handler"), "handler", dns_1123_label)
+        yield from texts.required_text(document.get("handler"), "handler", dns_1123_label)
         yield from _validate_overhead((document.get("overhead") or {}).get("podFixed") or {})
         yield from _validate_scheduling(document.get("scheduling") or {}, "scheduling")
-
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return [
-            *self.validate(document),
-            *validate_immutable(document.get("handler"), old.get("handler"), "handler"),
-        ]
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         labels = (document.get("scheduling") or {}).get("nodeSelector") or {}
@@ -50,5 +43,5 @@ def _validate_scheduling(scheduling: Document, path: str) -> Iterator[Cause]:
     yield from validate_tolerations(scheduling, f"{path}.tolerations")
     tolerations = scheduling.get("tolerations") or ()
     keys = (tuple(each.get(name, "") for name in ("key", "operator", "value", "effect")) for each in tolerations)
-    for index, _ in repeated(keys):
+    for index, _ in items.repeated(keys):
         yield duplicate(f"{path}.tolerations[{index}]", tolerations[index])

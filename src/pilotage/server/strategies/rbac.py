@@ -9,9 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import path_segment_name
-from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.labelselectors import matching, validate_label_selector
-from pilotage.server.strategies.checks.texts import validate_required_text
+from pilotage.server.strategies.checks import fields, items, labelselectors, texts
 from pilotage.server.strategies.strategy import Strategy, default_empty
 
 GROUP = "rbac.authorization.k8s.io"
@@ -25,7 +23,7 @@ class RoleStrategy(Strategy):
     namespaced: ClassVar[bool] = True
 
     def validate(self, document: Document) -> Iterator[Cause]:
-        yield from validate_each(document.get("rules"), "rules", _validate_rule, namespaced=self.namespaced)
+        yield from items.each(document.get("rules"), "rules", _validate_rule, namespaced=self.namespaced)
         yield from _validate_aggregation(document.get("aggregationRule"))
 
 
@@ -50,10 +48,9 @@ class RoleBindingStrategy(Strategy):
     def validate(self, document: Document) -> Iterator[Cause]:
         roles = ("Role", "ClusterRole") if self.namespaced else ("ClusterRole",)
         yield from _validate_role_reference(document["roleRef"], "roleRef", roles)
-        yield from validate_each(document.get("subjects"), "subjects", _validate_subject, namespaced=self.namespaced)
+        yield from items.each(document.get("subjects"), "subjects", _validate_subject, namespaced=self.namespaced)
 
-    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from self.validate(document)
+    def validate_changes(self, document: Document, old: Document) -> Iterator[Cause]:
         if document["roleRef"] != old.get("roleRef"):
             yield invalid("roleRef", _shown_role(document["roleRef"]), "cannot change roleRef", whole=True)
 
@@ -90,23 +87,21 @@ def _validate_aggregation(rule: Document | None) -> Iterator[Cause]:
     if not selectors:
         yield required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")
     for index, selector in enumerate(selectors):
-        yield from validate_label_selector(selector, f"{path}[{index}]")
-        if matching(selector) is None:
+        yield from labelselectors.label_selector(selector, f"{path}[{index}]")
+        if labelselectors.matching(selector) is None:
             yield invalid(f"{path}[{index}]", None, "invalid label selector.")
 
 
 def _shown_role(reference: Document) -> Document:
     """A reference to a role as kube-apiserver shows it."""
-    fields = {"APIGroup": "apiGroup", "Kind": "kind", "Name": "name"}
-    return {shown: reference.get(field, "") for shown, field in fields.items()}
+    names = {"APIGroup": "apiGroup", "Kind": "kind", "Name": "name"}
+    return {shown: reference.get(field, "") for shown, field in names.items()}
 
 
 def _validate_role_reference(role: Document, path: str, kinds: tuple[str, ...]) -> Iterator[Cause]:
-    if role.get("apiGroup") != GROUP:
-        yield not_supported(f"{path}.apiGroup", role.get("apiGroup", ""), (GROUP,))
-    if role.get("kind") not in kinds:
-        yield not_supported(f"{path}.kind", role.get("kind", ""), kinds)
-    yield from validate_required_text(role.get("name"), f"{path}.name", path_segment_name)
+    yield from fields.choice(role.get("apiGroup", ""), f"{path}.apiGroup", (GROUP,))
+    yield from fields.choice(role.get("kind", ""), f"{path}.kind", kinds)
+    yield from texts.required_text(role.get("name"), f"{path}.name", path_segment_name)
 
 
 def _validate_subject(subject: Document, path: str, *, namespaced: bool) -> Iterator[Cause]:
@@ -115,14 +110,11 @@ def _validate_subject(subject: Document, path: str, *, namespaced: bool) -> Iter
         yield required(f"{path}.name")
     match subject.get("kind", ""):
         case "ServiceAccount":
-            if name:
-                yield from validate_required_text(name, f"{path}.name")
-            if group:
-                yield not_supported(f"{path}.apiGroup", group, ("",))
+            yield from texts.optional_text(name, f"{path}.name")
+            yield from fields.choice(group, f"{path}.apiGroup", ("",))
             if not namespaced and not subject.get("namespace"):
                 yield required(f"{path}.namespace")
         case "User" | "Group":
-            if group != GROUP:
-                yield not_supported(f"{path}.apiGroup", group, (GROUP,))
+            yield from fields.choice(group, f"{path}.apiGroup", (GROUP,))
         case kind:
             yield not_supported(f"{path}.kind", kind, _SUBJECTS)

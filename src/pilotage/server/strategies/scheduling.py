@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, not_supported, required
+from pilotage.meta.causes import forbidden
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.fields import validate_immutable
+from pilotage.server.strategies.checks import fields
 from pilotage.server.strategies.strategy import Strategy
 
 _POLICIES = ("PreemptLowerPriority", "Never")
@@ -29,15 +29,12 @@ class PriorityClassStrategy(Strategy):
     def validate(self, document: Document) -> Iterator[Cause]:
         yield from _validate_value(document)
         policy = document.get("preemptionPolicy")
-        if policy == "":
-            yield required("preemptionPolicy")
-        elif policy is not None and policy not in _POLICIES:
-            yield not_supported("preemptionPolicy", policy, _POLICIES)
+        yield from fields.given(policy, "preemptionPolicy", fields.required_choice, _POLICIES)
 
     def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
         if document.get("value", 0) != old.get("value", 0):
             yield forbidden("value", "may not be changed in an update.")
-        yield from validate_immutable(document.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy")
+        yield from fields.immutable(document.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy")
 
     def _is_new_generation(self, document: Document, old: Document) -> bool:
         return False  # it is set, and never counted

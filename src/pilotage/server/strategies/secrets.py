@@ -14,7 +14,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.paths import mapping
 from pilotage.meta.text import gojson
 from pilotage.meta.validation.objectmeta import MAX_CAUSES
-from pilotage.server.strategies.checks.texts import config_key
+from pilotage.server.strategies.checks import fields, texts
 from pilotage.server.strategies.strategy import Strategy
 
 MAX_DATA = 1024 * 1024
@@ -44,9 +44,9 @@ class SecretStrategy(Strategy):
 
     def default(self, document: Document) -> None:
         """Text goes into the data, and there is always a type."""
-        texts = document.pop("stringData", None)
-        if texts:
-            encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        given = document.pop("stringData", None)
+        if given:
+            encoded = {key: base64.b64encode(text.encode()).decode() for key, text in given.items()}
             document["data"] = document.get("data", {}) | encoded
         document.setdefault("type", "Opaque")
 
@@ -57,10 +57,9 @@ class SecretStrategy(Strategy):
             yield too_long("data", MAX_DATA)
         yield from _type_causes(document, data)
 
-    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from self.validate(document)
+    def validate_changes(self, document: Document, old: Document) -> Iterator[Cause]:
         if document.get("type") != old.get("type", "Opaque"):
-            yield invalid("type", document.get("type"), "field is immutable")
+            yield invalid("type", document.get("type"), fields.IMMUTABLE)
         yield from _frozen_causes(document, old, ("data",))
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
@@ -87,9 +86,8 @@ class ConfigMapStrategy(Strategy):
         if not few and sum(len(text.encode()) for text in data.values()) + _size(binary) > MAX_DATA:
             yield too_long("[]", MAX_DATA)
 
-    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from self.validate(document)
-        yield from _frozen_causes(document, old, ("data", "binaryData"))
+    def validate_changes(self, document: Document, old: Document) -> list[Cause]:
+        return _frozen_causes(document, old, ("data", "binaryData"))
 
 
 def _key_causes(data: Mapping[str, Any], field: str) -> list[Cause]:
@@ -97,7 +95,7 @@ def _key_causes(data: Mapping[str, Any], field: str) -> list[Cause]:
     if not data or (_PLAIN_KEYS.fullmatch(keys) and keys.count("\n") == len(data) - 1):
         return []
     odd = [key for key in data if not _PLAIN_KEY.fullmatch(key)]
-    found = (invalid(f"{field}[{key}]", key, message) for key in odd for message in config_key(key))
+    found = (invalid(f"{field}[{key}]", key, message) for key in odd for message in texts.config_key(key))
     return list(islice(found, MAX_CAUSES + 1))
 
 
@@ -130,9 +128,9 @@ def _json_problem(data: bytes) -> str:
     return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}" if kind else ""
 
 
-def _frozen_causes(document: Document, old: Document, fields: tuple[str, ...]) -> list[Cause]:
+def _frozen_causes(document: Document, old: Document, names: tuple[str, ...]) -> list[Cause]:
     if old.get("immutable") is not True:
         return []
     changed = [] if document.get("immutable") is True else ["immutable"]
-    changed += [field for field in fields if mapping(document.get(field)) != mapping(old.get(field))]
+    changed += [field for field in names if mapping(document.get(field)) != mapping(old.get(field))]
     return [forbidden(field, "field is immutable when `immutable` is set") for field in changed]

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document, same
-from pilotage.meta.paths import mapping
+from pilotage.meta.paths import mapping, value_at
 from pilotage.meta.validation.names import NameForm
 from pilotage.rest.request import PatchType, User
+from pilotage.server.strategies.checks import fields
 from pilotage.server.strategies.metadatachecks import MetadataChecks
 from pilotage.server.strategies.scaling import ScalePaths
 
@@ -60,6 +61,8 @@ class Strategy:
     )
     merge_schema: ClassVar[Document | None] = None
     """The OpenAPI schema for strategic merge patches, if it is not that of the built-in kind."""
+    immutable: ClassVar[tuple[str, ...]] = ()
+    """The paths of fields that an update cannot change."""
     qualified_finalizers: ClassVar[bool] = True
     """Finalizers must be standard ones or have a domain."""
     uid_precondition: ClassVar[bool] = True
@@ -160,7 +163,13 @@ class Strategy:
 
     def validate_update(self, document: Document, old: Document) -> Iterable[Cause]:
         """What is wrong with the next state of an object, besides metadata and schema."""
-        return self.validate(document)
+        yield from self.validate(document)
+        yield from self.validate_changes(document, old)
+
+    def validate_changes(self, document: Document, old: Document) -> Iterable[Cause]:
+        """What an update may not change."""
+        for path in self.immutable:
+            yield from fields.immutable(value_at(document, path.split(".")), value_at(old, path.split(".")), path)
 
     def validate_status_update(self, document: Document, old: Document) -> Iterable[Cause]:
         """What is wrong with the next state of an object whose status is written, besides metadata and schema."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotage.errors import ApiError, BadRequest, NotFound, Status, StatusDetails
+from pilotage.errors import ApiError, BadRequest, InternalError, NotFound, ServiceUnavailable, Status, StatusDetails
 from pilotage.meta.causes import forbidden, invalid, invalid_error
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersionKind
@@ -74,7 +74,7 @@ class Connections:
             return Response(b"", 204)
         else:
             raise BadRequest(f"pod {request.name} does not have a host assigned")
-        raise ApiError(status=Status(500, "", "no preferred addresses found; known addresses: []"))
+        raise InternalError(status=Status(500, "", "no preferred addresses found; known addresses: []"))
 
     async def _check_node(self, name: str) -> None:
         """Raise NotFound for a node that does not exist, which a kube-apiserver reports as a pod."""
@@ -93,30 +93,26 @@ class Connections:
         if resource == "services":
             raise await self._unreachable(info, request, found, parts[-1] if len(parts) > 1 else "")
         if resource == "nodes":
-            raise ApiError(status=Status(500, "", "no preferred addresses found; known addresses: []"))
-        raise _unavailable("error trying to reach service: there is no network")
+            raise InternalError(status=Status(500, "", "no preferred addresses found; known addresses: []"))
+        raise ServiceUnavailable("error trying to reach service: there is no network")
 
     async def _unreachable(self, info: ResourceInfo, request: APIRequest, service: Document, port: str) -> ApiError:
         """Why a service cannot be reached: it has no such port, no endpoints or no network."""
         name = service["metadata"]["name"]
         ports = [one.get("port") for one in (service.get("spec") or {}).get("ports") or ()]
         if port.isdecimal() and int(port) not in ports:
-            return _unavailable(f'no service port {port} found for service "{name}"')
+            return ServiceUnavailable(f'no service port {port} found for service "{name}"')
         entry = await self._context.storage.get(f"{self._context.prefix}core/endpoints/{request.namespace}/{name}")
         if entry is None:
             return info.not_found(name)
         shown = request.name if records.decode(entry.value).get("subsets") else name
-        return _unavailable(f'no endpoints available for service "{shown}"')
+        return ServiceUnavailable(f'no endpoints available for service "{shown}"')
 
     async def _object(self, info: ResourceInfo, request: APIRequest, name: str) -> Document:
         entry = await self._context.storage.get(self._context.key(info, request.namespace, name))
         if entry is None:
             raise info.not_found(name)
         return records.decode(entry.value)
-
-
-def _unavailable(message: str) -> ApiError:
-    return ApiError(status=Status(503, "ServiceUnavailable", message))
 
 
 def _check_log_options(request: APIRequest) -> None:

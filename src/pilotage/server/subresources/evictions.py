@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pilotage.errors import ApiError, Cause, Forbidden, Status, StatusDetails, TooManyRequests
+from pilotage.errors import ApiError, Cause, Forbidden, InternalError, Status, StatusDetails, TooManyRequests
 from pilotage.meta.conditions import with_condition
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
@@ -41,7 +41,7 @@ class Evictions:
         if not _needs_no_budget(pod):
             budgets = await self._budgets(pod)
             if len(budgets) > 1:
-                raise ApiError(status=Status(500, "", _SEVERAL))
+                raise InternalError(status=Status(500, "", _SEVERAL))
             if budgets and not _ignores_budget(pod, budgets[0]):
                 await self._spend(budgets[0], request.name, dry_run=options.dry_run)
         if not options.dry_run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotage.errors import ApiError, BadRequest, Cause, Conflict, RevisionConflict, Status, StatusDetails
+from pilotage.errors import BadRequest, Cause, Conflict, InternalError, RevisionConflict, Status, StatusDetails
 from pilotage.meta.causes import not_supported, required
 from pilotage.meta.conditions import with_condition
 from pilotage.meta.documents import Document
@@ -26,11 +26,11 @@ class Scheduling:
         target = binding.get("target") or {}
         if causes := _problems(target):
             message = "; ".join(f"{cause.field}: {cause.message}" for cause in causes)
-            raise ApiError(status=Status(500, "", message if len(causes) == 1 else f"[{message}]"))
+            raise InternalError(status=Status(500, "", message if len(causes) == 1 else f"[{message}]"))
         while True:
             entry = await self._context.entry(info, request)
             pod = records.internal(records.view(entry, info), info)
-            if reason := _refusal(pod, binding):
+            if reason := _refusal(pod):
                 raise _conflict(request.name, reason, kind="pods/binding")
             if reason := _wrong_uid(pod, binding):
                 raise _conflict(request.name, reason, kind="pods")
@@ -53,7 +53,7 @@ def _problems(target: Document) -> list[Cause]:
     return causes
 
 
-def _refusal(pod: Document, binding: Document) -> str:
+def _refusal(pod: Document) -> str:
     """Why a Pod cannot be assigned to a node; empty if it can."""
     metadata, spec = pod["metadata"], pod.get("spec") or {}
     name = metadata["name"]

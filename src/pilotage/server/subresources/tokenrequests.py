@@ -15,7 +15,7 @@ from pilotage.server import records
 from pilotage.server.access.serviceaccounts import ISSUER
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.checks.tokens import validate_token_lifetime
+from pilotage.server.strategies.checks import numbers
 
 _KIND = GroupKind("authentication.k8s.io", "TokenRequest")
 _DEFAULT_SECONDS = 3600
@@ -105,5 +105,5 @@ def _check_metadata(request: APIRequest, document: Document) -> None:
 
 
 def _check_seconds(seconds: int) -> None:
-    if causes := list(validate_token_lifetime(seconds, "spec.expirationSeconds")):
+    if causes := list(numbers.token_lifetime(seconds, "spec.expirationSeconds")):
         raise invalid_error(_KIND, "", causes)

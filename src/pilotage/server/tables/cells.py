@@ -46,9 +46,9 @@ def timestamp(text: object) -> datetime | None:
         return None
 
 
-def shortened(values: Sequence[str], limit: int = 3) -> str:
+def shortened(values: Sequence[str], limit: int = 3, separator: str = ",") -> str:
     """The first values, and how many more there are."""
-    text = ",".join(values[:limit])
+    text = separator.join(values[:limit])
     return text if len(values) <= limit else f"{text} + {len(values) - limit} more..."
 
 

@@ -24,19 +24,20 @@ def columns(declared: Sequence[Document], describe: Callable[[str], str], *, wid
     `describe` returns the description of a column that all kinds have. If not `wide`, those with a priority are left
     out.
     """
-    shown = [_definition("Name", "string", "name", describe("Name"))]
+    shown = [column("Name", "string", "name", describe("Name"))]
     if not declared:
-        return [*shown, _definition("Age", "date", "", describe("Age"))]
+        return [*shown, column("Age", "date", "", describe("Age"))]
     for each in declared:
         path = each.get("jsonPath", "")
         text = each.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
         priority = each.get("priority", 0)
         if wide or not priority:
-            shown.append(_definition(each["name"], each.get("type", "string"), each.get("format", ""), text, priority))
+            shown.append(column(each["name"], each.get("type", "string"), each.get("format", ""), text, priority))
     return shown
 
 
-def _definition(name: str, kind: str, form: str, description: str, priority: int = 0) -> Document:
+def column(name: str, kind: str, form: str, description: str, priority: int = 0) -> Document:
+    """The definition of a column."""
     return {"name": name, "type": kind, "format": form, "description": description, "priority": priority}
 
 

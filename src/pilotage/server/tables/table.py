@@ -103,10 +103,8 @@ class TableWriter(Value, frozen=True, dict=True):
                 return b'{"cells":%b,"object":%b}' % (cells, data)
             case "None":
                 return b'{"cells":%b,"object":null}' % cells
-        return b'{"cells":%b,"object":%b}' % (cells, self._metadata(data))
-
-    def _metadata(self, data: bytes) -> bytes:
-        return records.metadata_only(data, self.version, self.info.strategy.hidden_annotations)
+        metadata = records.metadata_only(data, self.version, self.info.strategy.hidden_annotations)
+        return b'{"cells":%b,"object":%b}' % (cells, metadata)
 
     @cached_property
     def _printer(self) -> Printer:
@@ -121,13 +119,7 @@ class TableWriter(Value, frozen=True, dict=True):
         if self.info.custom:
             return custom.columns(self.info.printer_columns, builtin.column_description)
         return [
-            {
-                "name": each.name,
-                "type": each.type,
-                "format": each.format,
-                "description": each.description,
-                "priority": each.priority,
-            }
+            custom.column(each.name, each.type, each.format, each.description, each.priority)
             for each in builtin.columns(self.info.gvr)
         ]
 
@@ -151,19 +143,15 @@ class _ScaleWriter(TableWriter, frozen=True, dict=True):
 
     @cached_property
     def _columns(self) -> list[dict[str, Any]]:
-        custom = self.info.custom  # they have columns as a definition declares them
-        types = {"Name": "string", "Desired": "integer", "Available": "integer", "Age": "date" if custom else "string"}
-        described = _CUSTOM_SCALE_COLUMNS if custom else _SCALE_COLUMNS
-        return [
-            {
-                "name": name,
-                "type": kind,
-                "format": "name" if custom and name == "Name" else "",
-                "description": builtin.column_description(name) or described[name],
-                "priority": 0,
-            }
-            for name, kind in types.items()
-        ]
+        declared = self.info.custom  # they have columns as a definition declares them
+        described = _CUSTOM_SCALE_COLUMNS if declared else _SCALE_COLUMNS
+        columns = (
+            ("Name", "string", "name" if declared else ""),
+            ("Desired", "integer", ""),
+            ("Available", "integer", ""),
+            ("Age", "date" if declared else "string", ""),
+        )
+        return [custom.column(*each, builtin.column_description(each[0]) or described[each[0]]) for each in columns]
 
 
 def _version(document: Document) -> Document:

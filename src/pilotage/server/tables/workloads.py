@@ -108,16 +108,11 @@ def _cron_job(document: Document, now: datetime) -> list[Cell]:
 
 def _autoscaler_metrics(document: Document) -> str:
     """Of autoscaling/v2; another version is converted before it is printed."""
-    return _metrics(items(document, "spec", "metrics"), items(document, "status", "currentMetrics"))
-
-
-def _metrics(metrics: list[Document], current: list[Document]) -> str:
+    metrics, current = items(document, "spec", "metrics"), items(document, "status", "currentMetrics")
     if not metrics:
         return NONE
     found = [_metric(metric, current[index] if index < len(current) else {}) for index, metric in enumerate(metrics)]
-    shown = ", ".join(found[:_SHOWN_METRICS])
-    hidden = len(found) - _SHOWN_METRICS
-    return shown if hidden <= 0 else f"{shown} + {hidden} more..."
+    return cells.shortened(found, _SHOWN_METRICS, ", ")
 
 
 _SOURCES = {

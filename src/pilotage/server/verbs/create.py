@@ -3,14 +3,16 @@ taken."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from pilotage.errors import AlreadyExists, ApiError
+from pilotage.errors import AlreadyExists, ApiError, RevisionConflict
 from pilotage.meta.documents import Document, copied
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
+from pilotage.server import records
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.admission import Attributes, Operation, ResourceAdmission
 from pilotage.server.context import RegistryContext
@@ -24,6 +26,7 @@ from pilotage.server.strategies import metadata as meta
 from pilotage.server.verbs.identity import set_namespace
 from pilotage.server.verbs.read import shaped
 from pilotage.server.writes import steps, store
+from pilotage.server.writes.plain import plain_value
 
 _GENERATED_TRIES = 8
 _MAX_PREFIX = 58
@@ -37,7 +40,13 @@ class Creator:
 
     async def create(self, info: ResourceInfo, request: APIRequest) -> Response:
         bodies.check_options(request)
-        now = self.context.now()
+        context = self.context
+        if (plain := plain_value(context, info, request)) is not None:
+            name, value = plain
+            with suppress(RevisionConflict):  # another writer was faster: look again, step by step
+                revision = await store.insert(context, info, request, name, value)
+                return Response(shaped(info, records.stamp(value, revision), request.form), 201, info.warnings)
+        now = context.now()
         document, attributes = await offload(_size(info, request), _read, info, request, now)
         return await self._create(info, attributes, document, now)
 

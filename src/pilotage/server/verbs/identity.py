@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pilotage.errors import (
-    ApiError,
     BadRequest,
+    InternalError,
     Status,
 )
 from pilotage.meta.causes import invalid, invalid_error
@@ -73,7 +73,7 @@ def check_version(info: ResourceInfo, document: Document, current: Document, nam
     try:
         parse_int(given, "ParseUint", _UINT64)
     except ValueError as error:
-        raise ApiError(status=Status(500, "", str(error))) from None
+        raise InternalError(status=Status(500, "", str(error))) from None
     raise info.conflict(name)
 
 
@@ -84,4 +84,6 @@ def version_number(text: str) -> int:
     try:
         return min(parse_int(text, "ParseUint", _UINT64), _LAST_REVISION)
     except ValueError as error:
-        raise ApiError(status=Status(500, "", f'resourceVersion: Invalid value: "{text[:100]}": {error}')) from None
+        raise InternalError(
+            status=Status(500, "", f'resourceVersion: Invalid value: "{text[:100]}": {error}')
+        ) from None

@@ -10,6 +10,7 @@ from pilotage.errors import (
     ApiError,
     BadRequest,
     DecodeError,
+    InternalError,
     Invalid,
     MalformedPatch,
     PatchError,
@@ -134,7 +135,9 @@ def _refused(error: PatchError, kind: PatchType) -> ApiError:
     code = error.code if isinstance(error, MalformedPatch) else 422
     if code == 400:
         return BadRequest(str(error))
-    return ApiError(status=Status(500, "", str(error))) if code == 500 else Invalid(str(error), details=StatusDetails())
+    if code == 500:
+        return InternalError(status=Status(500, "", str(error)))
+    return Invalid(str(error), details=StatusDetails())
 
 
 def _read(request: APIRequest, kind: PatchType) -> Any:

@@ -8,7 +8,7 @@ from pilotage.errors import ApiError, Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.selectors.selectors import FieldSelector, Selector
-from pilotage.server.strategies.checks.labelselectors import check_presence, check_requirement
+from pilotage.server.strategies.checks import labelselectors
 
 _RESOURCE, _PATH = "spec.resourceAttributes", "spec.nonResourceAttributes"
 _SELECTORS = ("fieldSelector", "labelSelector")
@@ -56,7 +56,7 @@ def selector_causes(spec: Document) -> Iterator[Cause]:
         for index, requirement in enumerate(requirements):
             place = f"{path}.requirements[{index}]"
             if name == "labelSelector":
-                yield from check_requirement(requirement, place, any_operator=True)
+                yield from labelselectors.check_requirement(requirement, place, any_operator=True)
             else:
                 yield from _field_requirement(requirement, place)
 
@@ -88,7 +88,7 @@ def _selectors(spec: Document) -> Iterator[tuple[str, Document]]:
 def _field_requirement(requirement: Document, path: str) -> Iterator[Cause]:
     if not requirement.get("key"):
         yield required(f"{path}.key", "must be specified")
-    yield from check_presence(requirement.get("operator") or "", requirement.get("values") or (), path)
+    yield from labelselectors.check_presence(requirement.get("operator") or "", requirement.get("values") or (), path)
 
 
 def _is_readable(name: str, text: str) -> bool:

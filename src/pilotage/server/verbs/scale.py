@@ -22,7 +22,7 @@ from pilotage.server.decoding.refusals import UndecodablePatch
 from pilotage.server.ownership import configuration
 from pilotage.server.ownership.track import owns, replicas_path
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.checks.numbers import validate_counts
+from pilotage.server.strategies.checks import numbers
 from pilotage.server.strategies.metadata import unqualified_finalizer_causes
 from pilotage.server.strategies.scaling import (
     SCALE,
@@ -140,7 +140,7 @@ def _next_object(info: ResourceInfo, old: Document, scale: Document, paths: Scal
         metadata = {"namespace": old["metadata"].get("namespace")} | scale["metadata"]
         causes = object_meta_causes(metadata, namespaced=True)
         causes += unqualified_finalizer_causes(metadata.get("finalizers") or ())
-        causes += validate_counts(scale.get("spec") or {}, "spec", ("replicas",))
+        causes += numbers.counts(scale.get("spec") or {}, "spec", ("replicas",))
         if causes:
             raise invalid_error(SCALE.group_kind, old["metadata"]["name"], causes)
     elif replicas == _UNSET:

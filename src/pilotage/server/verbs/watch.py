@@ -72,6 +72,7 @@ class _Stream:
         self._info = info
         self._selection = selection
         self._form = request.form
+        self._is_shaped = info.strategy.decorated or request.form is not Form.OBJECT
         self._options = request.options
         self._initial: Sequence[Entry] = ()
         self._since = 0
@@ -81,8 +82,7 @@ class _Stream:
         if self._options.send_initial_events:
             snapshot = await self._storage.list(self._prefix)
             try:
-                for entry in snapshot.entries:
-                    records.check_version(entry, self._info)
+                records.check_versions(snapshot.entries, self._info)
             except records.DroppedVersion as error:
                 raise cannot_list(error, self._info) from error
             self._initial, self._since = snapshot.entries, snapshot.revision
@@ -103,8 +103,12 @@ class _Stream:
         try:
             if self.awaited:
                 await self.begin(self.awaited)
-            async for event in self._existing():
+            initial, self._initial = self._initial, ()
+            if self._info.conversion is not None:
+                initial = await self._converter.entries(initial, self._info)
+            for event in self._added(initial):
                 yield event
+            initial = ()  # not kept as long as the watch is open
             if options.send_initial_events and options.allow_watch_bookmarks:
                 yield self._bookmark(self._since, end_of_initial_events=True)
             async for event in self._changes(self._since, deadline):
@@ -116,15 +120,6 @@ class _Stream:
             yield WatchEvent("ERROR", msgspec.json.encode(gone.status.document()))
         except StorageError:
             return  # the server is closing: the stream ends, and the reader reconnects
-
-    async def _existing(self) -> AsyncIterator[WatchEvent]:
-        """The initial state."""
-        initial, self._initial = self._initial, ()
-        if self._info.conversion is not None:
-            initial = await self._converter.entries(initial, self._info)
-        for entry in initial:
-            if self._selection.matches(entry):
-                yield WatchEvent("ADDED", self._shaped(records.view(entry, self._info)))
 
     async def _changes(self, version: int, deadline: float | None) -> AsyncIterator[WatchEvent]:
         cursor = self._storage.watch(self._prefix, since=version)
@@ -168,6 +163,11 @@ class _Stream:
             for event in batch
         ]
 
+    def _added(self, entries: Sequence[Entry]) -> Iterator[WatchEvent]:
+        """The initial state."""
+        matches = self._selection.matches
+        return (WatchEvent("ADDED", self._shown(entry)) for entry in entries if matches(entry))
+
     def _translated(self, batch: Sequence[Event]) -> Iterator[WatchEvent]:
         """Events of the storage for this watch: an object that no longer matches the selection is DELETED, one that
         begins to match is ADDED."""
@@ -175,12 +175,13 @@ class _Stream:
             selected, was = self._selection.matches(event.entry), self._selection.matches(event.previous)
             if selected and event.entry is not None:
                 kind: WatchEventType = "MODIFIED" if was else "ADDED"
-                yield WatchEvent(kind, self._shaped(records.view(event.entry, self._info)))
+                yield WatchEvent(kind, self._shown(event.entry))
             elif was and event.previous is not None:
-                yield WatchEvent("DELETED", self._shaped(records.view(event.previous, self._info, event.revision)))
+                yield WatchEvent("DELETED", self._shown(event.previous, event.revision))
 
-    def _shaped(self, data: bytes) -> bytes:
-        return shaped(self._info, data, self._form)
+    def _shown(self, entry: Entry, revision: int = 0) -> bytes:
+        data = records.view(entry, self._info, revision)
+        return shaped(self._info, data, self._form) if self._is_shaped else data
 
     def _bookmark(self, version: int, *, end_of_initial_events: bool = False) -> WatchEvent:
         gvk = self._info.gvk

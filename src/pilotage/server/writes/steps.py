@@ -32,9 +32,8 @@ def default_create(
     """As `default`, and whether the new object is accepted: complete and valid as it is. Then it needs no validation,
     unless admission changes it.
     """
-    if not (info.namespaced and dns_1123_label(document["metadata"]["namespace"])) and (  # it may be that of the path
-        problems.accepted or (problems.plain_metadata and accepts(info, document))
-    ):
+    namespace = document["metadata"].get("namespace", "")  # it may be that of the path
+    if problems.plain_metadata and not (namespace and dns_1123_label(namespace)) and accepts(info, document):
         return True, problems.report(request, info)
     return False, default(info, request, document, problems)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilotage.errors import ApiError, Cause, NotFound, RevisionConflict, Status, StatusDetails
+from pilotage.errors import Cause, InternalError, NotFound, RevisionConflict, Status, StatusDetails
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.fence import Fence
@@ -24,29 +24,51 @@ _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
 async def create(context: RegistryContext, info: ResourceInfo, request: APIRequest, document: Document) -> bytes:
     """Store a new object, if its name is free and its namespace exists. Returns its bytes. Raises AlreadyExists."""
-    name = document["metadata"]["name"]
-    if request.verb is Verb.CREATE and not request.write.dry_run:
+    name, dry_run = document["metadata"]["name"], request.write.dry_run
+    if request.verb is Verb.CREATE and not dry_run:
         _check_version(document["metadata"].get("resourceVersion", ""))
-    key = context.key(info, request.namespace, name)
     while True:
         # Before the name is looked up, as in Kubernetes: errors of the allocation or the conversion come first.
-        _, value, operations = await _prepare_stored(context, info, document, None, dry_run=request.write.dry_run)
-        existing = await context.storage.get(key)
-        if existing is not None:
-            raise info.already_exists(name, terminating=records.terminating(existing.value))
-        operations += await _conditions(context, info, request.namespace, name)
-        if request.write.dry_run:
-            return records.unstored(await _reread(context, value, info, 0), document["metadata"])
+        _, value, operations = await _prepare_stored(context, info, document, None, dry_run=dry_run)
         try:
-            put = Put(key, value, 0, info.strategy.lifetime)
-            revision = await fencing.commit(context, request.fences, put, *operations)
-        except RevisionConflict as conflict:
-            if conflict.key == info.definition_key:
-                raise Redefined from None
-            continue  # the key exists meanwhile, or the namespace has changed: check again
+            revision = await insert(context, info, request, name, value, operations)
+        except RevisionConflict:
+            continue
+        if dry_run:
+            return records.unstored(await _reread(context, value, info, 0), document["metadata"])
         if info.strategy.names_resources:
-            await DefinitionNames(context).accept(key)
+            await DefinitionNames(context).accept(context.key(info, request.namespace, name))
         return await _reread(context, value, info, revision) if info.converts else records.reread(value, info, revision)
+
+
+async def insert(
+    context: RegistryContext,
+    info: ResourceInfo,
+    request: APIRequest,
+    name: str,
+    value: bytes,
+    operations: Sequence[Operation] = (),
+) -> int:
+    """Commit the bytes of a new object, if its name is free and its namespace exists. Returns the revision, 0 for a dry
+    run.
+
+    Raises AlreadyExists, and RevisionConflict if the key exists meanwhile, or the namespace has changed: the caller
+    tries again.
+    """
+    key = context.key(info, request.namespace, name)
+    existing = await context.storage.get(key)
+    if existing is not None:
+        raise info.already_exists(name, terminating=records.terminating(existing.value))
+    conditions = await _conditions(context, info, request.namespace, name)
+    if request.write.dry_run:
+        return 0
+    try:
+        put = Put(key, value, 0, info.strategy.lifetime)
+        return await fencing.commit(context, request.fences, put, *operations, *conditions)
+    except RevisionConflict as conflict:
+        if conflict.key == info.definition_key:
+            raise Redefined from None
+        raise
 
 
 _MAX_DIGITS = 100
@@ -58,7 +80,7 @@ def _check_version(version: str) -> None:
     are ignored, and so are updates that create."""
     if version.isdecimal() and 0 < int(version[:_MAX_DIGITS]) < 2**64:
         message = "resourceVersion should not be set on objects to be created"
-        raise ApiError(status=Status(500, "", message))
+        raise InternalError(status=Status(500, "", message))
 
 
 async def update(

@@ -5,15 +5,7 @@ from typing import Any
 import pytest
 
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.fields import (
-    validate_choice,
-    validate_given,
-    validate_immutable,
-    validate_needed,
-    validate_optional_choice,
-    validate_required_choice,
-)
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks import fields, texts
 
 MODES = ("A", "B")
 
@@ -30,22 +22,29 @@ MODES = ("A", "B")
     ],
 )
 def test_a_value_stays_what_it_was(value: Any, old: Any, message: str | None) -> None:
-    found = list(validate_immutable(value, old, "spec.x"))
+    found = list(fields.immutable(value, old, "spec.x"))
     assert [cause.message for cause in found] == ([] if message is None else [message])
 
 
 def test_needed_fields_are_neither_absent_nor_empty() -> None:
-    causes = validate_needed({"name": "a", "kind": ""}, "spec", "name", "kind", "uid")
+    causes = fields.needed({"name": "a", "kind": ""}, "spec", "name", "kind", "uid")
     assert [cause.field for cause in causes] == ["spec.kind", "spec.uid"]
 
 
 def test_a_value_is_checked_if_it_is_there() -> None:
-    assert list(validate_given(None, "spec.name", validate_text, dns_1123_label)) == []
-    assert [cause.field for cause in validate_given("", "spec.name", validate_text, dns_1123_label)] == ["spec.name"]
+    assert list(fields.given(None, "spec.name", texts.text, dns_1123_label)) == []
+    assert [cause.field for cause in fields.given("", "spec.name", texts.text, dns_1123_label)] == ["spec.name"]
+
+
+def test_a_value_that_must_be_there_is_checked_or_required() -> None:
+    assert [cause.message for cause in fields.present("", "spec.name", texts.text)] == ["Required value"]
+    assert [cause.reason for cause in fields.present("A b", "spec.name", texts.text)] == ["FieldValueInvalid"]
+    (cause,) = texts.required_text(None, "spec.name", detail="why")
+    assert cause.message == "Required value: why"
 
 
 def test_a_value_that_is_not_allowed_is_reported_with_those_that_are() -> None:
-    for check in (validate_choice, validate_optional_choice, validate_required_choice):
+    for check in (fields.choice, fields.optional_choice, fields.required_choice):
         assert not check("A", "spec.mode", MODES)
         (cause,) = check("C", "spec.mode", MODES)
         assert cause.field == "spec.mode"
@@ -53,6 +52,6 @@ def test_a_value_that_is_not_allowed_is_reported_with_those_that_are() -> None:
 
 
 def test_an_absent_value_is_allowed_unsupported_or_required() -> None:
-    assert not validate_optional_choice(None, "mode", MODES)
-    assert [cause.reason for cause in validate_choice("", "mode", MODES)] == ["FieldValueNotSupported"]
-    assert [cause.message for cause in validate_required_choice("", "mode", MODES, "why")] == ["Required value: why"]
+    assert not fields.optional_choice(None, "mode", MODES)
+    assert [cause.reason for cause in fields.choice("", "mode", MODES)] == ["FieldValueNotSupported"]
+    assert [cause.message for cause in fields.required_choice("", "mode", MODES, "why")] == ["Required value: why"]

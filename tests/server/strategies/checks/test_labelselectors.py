@@ -1,11 +1,6 @@
 from __future__ import annotations
 
-from pilotage.server.strategies.checks.labelselectors import (
-    invalid_selector,
-    is_empty,
-    matching,
-    validate_label_selector,
-)
+from pilotage.server.strategies.checks import labelselectors
 
 
 def test_keys_operators_and_values_are_checked() -> None:
@@ -18,7 +13,7 @@ def test_keys_operators_and_values_are_checked() -> None:
             {"operator": "In", "values": ["a b"]},
         ],
     }
-    assert [cause.field for cause in validate_label_selector(selector, "spec.selector")] == [
+    assert [cause.field for cause in labelselectors.label_selector(selector, "spec.selector")] == [
         "spec.selector.matchLabels",
         "spec.selector.matchExpressions[0].values",
         "spec.selector.matchExpressions[1].values",
@@ -31,18 +26,18 @@ def test_keys_operators_and_values_are_checked() -> None:
 
 def test_values_of_expressions_may_be_left_unchecked() -> None:
     selector = {"matchExpressions": [{"key": "a", "operator": "In", "values": ["a b"]}]}
-    assert not list(validate_label_selector(selector, "s", any_value=True))
+    assert not list(labelselectors.label_selector(selector, "s", any_value=True))
 
 
 def test_a_selector_without_terms_is_empty() -> None:
-    assert is_empty(None)
-    assert is_empty({"matchLabels": {}, "matchExpressions": []})
-    assert not is_empty({"matchExpressions": [{"key": "a", "operator": "Exists"}]})
+    assert labelselectors.is_empty(None)
+    assert labelselectors.is_empty({"matchLabels": {}, "matchExpressions": []})
+    assert not labelselectors.is_empty({"matchExpressions": [{"key": "a", "operator": "Exists"}]})
 
 
 def test_an_invalid_selector_matches_nothing() -> None:
-    assert matching({"matchExpressions": [{"key": "a", "operator": "Like"}]}) is None
-    found = matching({"matchLabels": {"a": "1"}})
+    assert labelselectors.matching({"matchExpressions": [{"key": "a", "operator": "Like"}]}) is None
+    found = labelselectors.matching({"matchLabels": {"a": "1"}})
     assert found is not None
     assert found.matches({"a": "1"})
 
@@ -53,5 +48,5 @@ def test_a_selector_is_shown_with_its_fields_in_order() -> None:
         "matchLabels": {"b": "2", "a": ""},
     }
     shown = '{"matchLabels":{"a":"","b":"2"},"matchExpressions":[{"key":"c","operator":"In","values":["d"]}]}'
-    assert invalid_selector("s", selector, "no").message == f"Invalid value: {shown}: no"
-    assert invalid_selector("s", None, "no").message == "Invalid value: null: no"
+    assert labelselectors.invalid_selector("s", selector, "no").message == f"Invalid value: {shown}: no"
+    assert labelselectors.invalid_selector("s", None, "no").message == "Invalid value: null: no"

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from pilotage.errors import Cause, InvalidDefinition
 from pilotage.meta import jsonpath
-from pilotage.meta.causes import invalid, not_supported, required, too_many
+from pilotage.meta.causes import invalid, required, too_many
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import dns_1035_label, dns_1123_subdomain, qualified_name
 from pilotage.schema.cel.admission.expressions import AdmissionCompiler
 from pilotage.schema.cel.source import is_identifier
 from pilotage.server.offload import COMPILED
-from pilotage.server.strategies.admissionregistration.conditions import expression_cause, validate_match_conditions
-from pilotage.server.strategies.admissionregistration.rules import (
-    FAILURE_POLICIES,
-    REINVOCATION_POLICIES,
-    default_match_resources,
-    name_warnings,
-    validate_match_resources,
-    validate_mutating_operations,
+from pilotage.server.strategies.admissionregistration import rules
+from pilotage.server.strategies.admissionregistration.conditions import (
+    expression_cause,
+    validate_expression,
+    validate_match_conditions,
 )
+from pilotage.server.strategies.checks import fields, items, texts
 from pilotage.server.strategies.checks.conditions import validate_conditions
-from pilotage.server.strategies.checks.fields import (
-    validate_given,
-    validate_needed,
-    validate_optional_choice,
-    validate_required_choice,
-)
-from pilotage.server.strategies.checks.items import validate_each, validate_unique
-from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _MAX_ANNOTATIONS = 20
 _MAX_VALUE_EXPRESSION = 5 * 1024
 _EMPTY = "must be non-empty if specified"
+_NO_EXPRESSION = "expression is not specified"
 _PATCH_FIELDS = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 _PATCH_RESULTS = {"ApplyConfiguration": "Object", "JSONPatch": "list(JSONPatch)"}
 _MAX_VARIABLES = 1_000
@@ -53,10 +45,10 @@ class ValidatingAdmissionPolicyStrategy(Strategy):
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
         spec.setdefault("failurePolicy", "Fail")
-        default_match_resources(spec.get("matchConstraints"))
+        rules.default_match_resources(spec.get("matchConstraints"))
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        return name_warnings(document)
+        return rules.name_warnings(document)
 
     def validate(self, document: Document) -> Iterator[Cause]:
         return self._validate(document, conditions=True)
@@ -72,7 +64,7 @@ class ValidatingAdmissionPolicyStrategy(Strategy):
         warnings = (status.get("typeChecking") or {}).get("expressionWarnings") or []
         for index, warning in enumerate(warnings):
             path = f"status.typeChecking.expressionWarnings[{index}]"
-            yield from validate_needed(warning, path, "warning")
+            yield from fields.needed(warning, path, "warning")
             reference = (warning.get("fieldRef") or "").strip()
             if not reference:
                 yield required(f"{path}.fieldRef")
@@ -103,12 +95,12 @@ class MutatingAdmissionPolicyStrategy(ValidatingAdmissionPolicyStrategy):
     def _validate(self, document: Document, *, conditions: bool) -> Iterator[Cause]:
         spec = document["spec"]
         yield from _validate_matching(spec, conditions=conditions)
-        yield from validate_mutating_operations(spec.get("matchConstraints") or {}, "spec.matchConstraints")
+        yield from rules.validate_mutating_operations(spec.get("matchConstraints") or {}, "spec.matchConstraints")
         compiler = AdmissionCompiler(params=_has_params(spec), composed=True)
         yield from _validate_variables(spec.get("variables") or [], compiler)
         yield from validate_mutations(spec.get("mutations") or [], compiler)
         policy = spec.get("reinvocationPolicy") or ""
-        yield from validate_required_choice(policy, "spec.reinvocationPolicy", REINVOCATION_POLICIES)
+        yield from fields.required_choice(policy, "spec.reinvocationPolicy", rules.REINVOCATION_POLICIES)
 
 
 def _has_params(spec: Document) -> bool:
@@ -116,14 +108,14 @@ def _has_params(spec: Document) -> bool:
 
 
 def _validate_matching(spec: Document, *, conditions: bool) -> Iterator[Cause]:
-    yield from validate_optional_choice(spec.get("failurePolicy"), "spec.failurePolicy", FAILURE_POLICIES)
-    yield from validate_given(spec.get("paramKind"), "spec.paramKind", _validate_param_kind)
+    yield from fields.optional_choice(spec.get("failurePolicy"), "spec.failurePolicy", rules.FAILURE_POLICIES)
+    yield from fields.given(spec.get("paramKind"), "spec.paramKind", _validate_param_kind)
     constraints = spec.get("matchConstraints")
     if constraints is None:
         yield required("spec.matchConstraints")
     else:
-        yield from validate_match_resources(constraints, "spec.matchConstraints")
-        yield from validate_needed(constraints, "spec.matchConstraints", "resourceRules")
+        yield from rules.validate_match_resources(constraints, "spec.matchConstraints")
+        yield from fields.needed(constraints, "spec.matchConstraints", "resourceRules")
     if conditions:
         found = spec.get("matchConditions") or []
         yield from validate_match_conditions(found, "spec.matchConditions", params=_has_params(spec))
@@ -131,10 +123,7 @@ def _validate_matching(spec: Document, *, conditions: bool) -> Iterator[Cause]:
 
 def _validate_param_kind(value: Document, path: str) -> Iterator[Cause]:
     version, kind = value.get("apiVersion") or "", value.get("kind") or ""
-    if version:
-        yield from _validate_api_version(version, f"{path}.apiVersion")
-    else:
-        yield required(f"{path}.apiVersion")
+    yield from fields.present(version, f"{path}.apiVersion", _validate_api_version)
     if not kind:
         yield required(f"{path}.kind")
     elif problems := dns_1035_label(kind.lower()):
@@ -165,56 +154,40 @@ def _validate_variables(variables: list[Document], compiler: AdmissionCompiler) 
             yield required(f"{path}.name", "name is not specified")
         elif not is_identifier(name):
             yield invalid(f"{path}.name", name, "must be a valid CEL identifier")
-        expression = variable.get("expression") or ""
-        if not expression.strip():
-            yield required(f"{path}.expression", "expression is not specified")
-        elif problem := compiler.add_variable(name, expression):
-            yield expression_cause(f"{path}.expression", expression, problem)
+        expression, add = variable.get("expression") or "", partial(compiler.add_variable, name)
+        yield from validate_expression(expression, f"{path}.expression", _NO_EXPRESSION, add)
 
 
 def validate_mutations(mutations: list[Document], compiler: AdmissionCompiler) -> Iterator[Cause]:
     if not mutations:
         yield required("spec.mutations", "mutations must contain at least one item")
-    yield from validate_each(mutations, "spec.mutations", _validate_mutation, compiler)
+    yield from items.each(mutations, "spec.mutations", _validate_mutation, compiler)
 
 
 def _validate_mutation(mutation: Document, path: str, compiler: AdmissionCompiler) -> Iterator[Cause]:
     form = mutation.get("patchType") or ""
-    if not form:
-        yield required(f"{path}.patchType")
-        return
+    yield from fields.required_choice(form, f"{path}.patchType", tuple(_PATCH_FIELDS))
     if form not in _PATCH_FIELDS:
-        yield not_supported(f"{path}.patchType", form, tuple(_PATCH_FIELDS))
         return
     field = _PATCH_FIELDS[form]
     value = mutation.get(field)
     if value is None:
         yield required(f"{path}.{field}", f"must be specified when patchType is {form}")
     else:
-        yield from _validate_expression(value.get("expression") or "", f"{path}.{field}.expression", form, compiler)
+        expression, place = (value.get("expression") or "").strip(), f"{path}.{field}.expression"
+        yield from validate_expression(expression, place, "", compiler.patch_problem, _PATCH_RESULTS[form])
     (other,) = (name for name in _PATCH_FIELDS.values() if name != field)
     if mutation.get(other) is not None:
         yield invalid(f"{path}.{other}", f"{{{other}}}", f"must not be specified when patchType is {form}")
 
 
-def _validate_expression(text: str, path: str, form: str, compiler: AdmissionCompiler) -> Iterator[Cause]:
-    expression = text.strip()
-    if not expression:
-        yield required(path)
-    elif problem := compiler.patch_problem(expression, _PATCH_RESULTS[form]):
-        yield expression_cause(path, expression, problem)
-
-
 def validate_validations(validations: list[Document], compiler: AdmissionCompiler) -> Iterator[Cause]:
-    yield from validate_each(validations, "spec.validations", _validate_validation, compiler)
+    yield from items.each(validations, "spec.validations", _validate_validation, compiler)
 
 
 def _validate_validation(validation: Document, path: str, compiler: AdmissionCompiler) -> Iterator[Cause]:
     expression = validation.get("expression") or ""
-    if not expression.strip():
-        yield required(f"{path}.expression", "expression is not specified")
-    elif problem := compiler.problem(expression, "bool"):
-        yield expression_cause(f"{path}.expression", expression, problem)
+    yield from validate_expression(expression, f"{path}.expression", _NO_EXPRESSION, compiler.problem, "bool")
     shown = validation.get("messageExpression") or ""
     if shown and not shown.strip():
         yield invalid(f"{path}.messageExpression", shown, _EMPTY)
@@ -226,7 +199,7 @@ def _validate_validation(validation: Document, path: str, compiler: AdmissionCom
     elif any(end in message.strip() for end in "\r\n"):
         yield invalid(f"{path}.message", message, "must not contain line breaks")
     reason = validation.get("reason")
-    yield from validate_optional_choice(reason, f"{path}.reason", _REASONS)
+    yield from fields.optional_choice(reason, f"{path}.reason", _REASONS)
 
 
 def validate_annotations(annotations: list[Document], name: str, compiler: AdmissionCompiler) -> Iterator[Cause]:
@@ -239,11 +212,11 @@ def validate_annotations(annotations: list[Document], name: str, compiler: Admis
         path, key = f"spec.auditAnnotations[{index}]", annotation.get("key") or ""
         if name:
             full = f"{name}/{key}"
-            yield from validate_text(full, f"{path}.key", qualified_name)
+            yield from texts.text(full, f"{path}.key", qualified_name)
         else:
             yield invalid(f"{path}.key", key, "requires metadata.name be non-empty")
         yield from _validate_value(annotation.get("valueExpression") or "", f"{path}.valueExpression", compiler)
-        yield from validate_unique(key, f"{path}.key", seen)
+        yield from items.unique(key, f"{path}.key", seen)
 
 
 def _validate_value(expression: str, path: str, compiler: AdmissionCompiler) -> Iterator[Cause]:

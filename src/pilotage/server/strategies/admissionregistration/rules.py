@@ -8,10 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import path_segment_name
-from pilotage.server.strategies.checks.fields import validate_choice, validate_optional_choice
-from pilotage.server.strategies.checks.items import validate_each, validate_unique
-from pilotage.server.strategies.checks.labelselectors import validate_label_selector
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks import fields, items, labelselectors, texts
 
 FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")
@@ -54,46 +51,42 @@ def name_warnings(document: Document) -> list[str]:
 
 
 def validate_match_resources(resources: Document, path: str) -> Iterator[Cause]:
-    yield from validate_optional_choice(resources.get("matchPolicy"), f"{path}.matchPolicy", MATCH_POLICIES)
+    yield from fields.optional_choice(resources.get("matchPolicy"), f"{path}.matchPolicy", MATCH_POLICIES)
     for name in ("namespaceSelector", "objectSelector"):
-        yield from validate_label_selector(resources.get(name), f"{path}.{name}")
+        yield from labelselectors.label_selector(resources.get(name), f"{path}.{name}")
     for name in _RULES:
-        yield from validate_each(resources.get(name), f"{path}.{name}", _validate_named_rule)
+        yield from items.each(resources.get(name), f"{path}.{name}", _validate_named_rule)
 
 
 def validate_mutating_operations(resources: Document, path: str) -> Iterator[Cause]:
     """Policies that change objects are for requests that write one."""
     for rule in resources.get("resourceRules") or ():
         for operation in rule.get("operations") or ():
-            yield from validate_choice(operation, f"{path}.resourceRules.operations", _MUTATING_OPERATIONS)
+            yield from fields.choice(operation, f"{path}.resourceRules.operations", _MUTATING_OPERATIONS)
 
 
 def _validate_named_rule(rule: Document, path: str) -> Iterator[Cause]:
-    seen: set[str] = set()
-    for index, name in enumerate(rule.get("resourceNames") or ()):
-        at = f"{path}.resourceNames[{index}]"
-        yield from validate_text(name, at, path_segment_name)
-        yield from validate_unique(name, at, seen)
+    names = rule.get("resourceNames") or ()
+    yield from items.distinct(names, f"{path}.resourceNames", texts.text, path_segment_name)
     yield from validate_rule(rule, path)
 
 
 def validate_rule(rule: Document, path: str) -> Iterator[Cause]:
     operations = rule.get("operations") or []
     yield from _validate_list(operations, f"{path}.operations", "operations")
-    yield from validate_each(operations, f"{path}.operations", validate_optional_choice, _OPERATIONS)
+    yield from items.each(operations, f"{path}.operations", fields.optional_choice, _OPERATIONS)
     yield from _validate_list(rule.get("apiGroups") or [], f"{path}.apiGroups", "API groups")
     versions = rule.get("apiVersions") or []
     yield from _validate_list(versions, f"{path}.apiVersions", "API versions")
     yield from (required(f"{path}.apiVersions[{index}]") for index, version in enumerate(versions) if not version)
     yield from _validate_resources(rule.get("resources") or [], f"{path}.resources")
-    yield from validate_optional_choice(rule.get("scope"), f"{path}.scope", _SCOPES)
+    yield from fields.optional_choice(rule.get("scope"), f"{path}.scope", _SCOPES)
 
 
 def _validate_list(values: list[str], path: str, words: str) -> Iterator[Cause]:
     if not values:
         yield required(path)
-    if len(values) > 1 and "*" in values:
-        yield invalid(path, values, f"if '*' is present, must not specify other {words}", whole=True)
+    yield from items.wildcard(values, path, words)
 
 
 def _validate_resources(resources: list[str], path: str) -> Iterator[Cause]:

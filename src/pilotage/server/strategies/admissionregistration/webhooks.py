@@ -12,19 +12,9 @@ from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.clientconfig import client_config_causes
 from pilotage.meta.validation.names import dns_1035_label, dns_1123_subdomain
 from pilotage.server.offload import COMPILED
+from pilotage.server.strategies.admissionregistration import rules
 from pilotage.server.strategies.admissionregistration.conditions import validate_match_conditions
-from pilotage.server.strategies.admissionregistration.rules import (
-    FAILURE_POLICIES,
-    MATCH_POLICIES,
-    REINVOCATION_POLICIES,
-    default_rules,
-    default_selectors,
-    name_warnings,
-    validate_rule,
-)
-from pilotage.server.strategies.checks.fields import validate_optional_choice
-from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.labelselectors import validate_label_selector
+from pilotage.server.strategies.checks import fields, items, labelselectors
 from pilotage.server.strategies.strategy import Strategy
 
 _VERSIONS = ("v1", "v1beta1")
@@ -54,17 +44,17 @@ class ValidatingWebhookConfigurationStrategy(Strategy):
     def default(self, document: Document) -> None:
         for webhook in document.get("webhooks") or ():
             webhook.setdefault("failurePolicy", "Fail")
-            default_selectors(webhook)
+            rules.default_selectors(webhook)
             webhook.setdefault("timeoutSeconds", 10)
             if self.mutating:
                 webhook.setdefault("reinvocationPolicy", "Never")
-            default_rules(webhook.get("rules"))
+            rules.default_rules(webhook.get("rules"))
             service = (webhook.get("clientConfig") or {}).get("service")
             if service is not None:
                 service.setdefault("port", 443)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        return name_warnings(document)
+        return rules.name_warnings(document)
 
     def validate(self, document: Document) -> Iterator[Cause]:
         return _validate(document.get("webhooks") or [], _Tolerated())
@@ -111,17 +101,17 @@ def _validate(webhooks: list[Document], tolerated: _Tolerated) -> Iterator[Cause
 
 def _validate_webhook(webhook: Document, path: str, tolerated: _Tolerated) -> Iterator[Cause]:
     yield from _validate_name(webhook.get("name") or "", f"{path}.name")
-    yield from validate_each(webhook.get("rules"), f"{path}.rules", validate_rule)
-    yield from validate_optional_choice(webhook.get("failurePolicy"), f"{path}.failurePolicy", FAILURE_POLICIES)
-    yield from validate_optional_choice(webhook.get("matchPolicy"), f"{path}.matchPolicy", MATCH_POLICIES)
+    yield from items.each(webhook.get("rules"), f"{path}.rules", rules.validate_rule)
+    yield from fields.optional_choice(webhook.get("failurePolicy"), f"{path}.failurePolicy", rules.FAILURE_POLICIES)
+    yield from fields.optional_choice(webhook.get("matchPolicy"), f"{path}.matchPolicy", rules.MATCH_POLICIES)
     yield from _validate_side_effects(webhook, path, _SIDE_EFFECTS if tolerated.side_effects else _NO_SIDE_EFFECTS)
     timeout = webhook.get("timeoutSeconds")
     if timeout is not None and not 1 <= timeout <= _MAX_TIMEOUT:
         words = f"the timeout value must be between 1 and {_MAX_TIMEOUT} seconds"
         yield invalid(f"{path}.timeoutSeconds", timeout, words)
     yield from _validate_selectors(webhook, f"{path}.", any_value=tolerated.selectors)
-    yield from validate_optional_choice(
-        webhook.get("reinvocationPolicy"), f"{path}.reinvocationPolicy", REINVOCATION_POLICIES
+    yield from fields.optional_choice(
+        webhook.get("reinvocationPolicy"), f"{path}.reinvocationPolicy", rules.REINVOCATION_POLICIES
     )
     yield from client_config_causes(_client_config(webhook), f"{path}.clientConfig")
     if not tolerated.conditions:
@@ -157,7 +147,7 @@ def _validate_side_effects(webhook: Document, path: str, allowed: tuple[str, ...
 
 def _validate_selectors(webhook: Document, prefix: str, *, any_value: bool) -> Iterator[Cause]:
     for name in ("namespaceSelector", "objectSelector"):
-        yield from validate_label_selector(webhook.get(name), f"{prefix}{name}", any_value=any_value)
+        yield from labelselectors.label_selector(webhook.get(name), f"{prefix}{name}", any_value=any_value)
 
 
 def _validate_versions(versions: list[str], path: str, *, known: bool) -> Iterator[Cause]:

@@ -8,8 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document, same
 from pilotage.server.codec.verbatim import same_texts
-from pilotage.server.strategies.checks.fields import IMMUTABLE
-from pilotage.server.strategies.checks.numbers import validate_not_negative
+from pilotage.server.strategies.checks import fields, numbers
 from pilotage.server.strategies.strategy import Strategy
 
 
@@ -17,7 +16,7 @@ class ControllerRevisionStrategy(Strategy):
     """Revisions keep the data that a controller stored."""
 
     def validate(self, document: Document) -> Iterator[Cause]:
-        yield from validate_not_negative(document.get("revision", 0), "revision")
+        yield from numbers.not_negative(document.get("revision", 0), "revision")
         data = document.get("data")
         if data is None:
             yield required("data", "data is mandatory")
@@ -25,7 +24,7 @@ class ControllerRevisionStrategy(Strategy):
             yield required("data", "data must be a valid JSON object")
 
     def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from validate_not_negative(document.get("revision", 0), "revision")
+        yield from numbers.not_negative(document.get("revision", 0), "revision")
         data, before = document.get("data"), old.get("data")
         if not (same(data, before) and same_texts(data, before)):  # an empty list is not an empty object
-            yield invalid("data", document.get("data"), IMMUTABLE, whole=True)
+            yield invalid("data", document.get("data"), fields.IMMUTABLE, whole=True)

@@ -8,20 +8,8 @@ from pilotage.errors import BadRequest, Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document, same
 from pilotage.rest.query import parse_int
-from pilotage.server.strategies.apps.templates import (
-    selector_changes,
-    template_warnings_of,
-    validate_collision_count,
-    validate_match,
-    validate_template,
-)
-from pilotage.server.strategies.checks.labelselectors import invalid_selector, is_empty, validate_label_selector
-from pilotage.server.strategies.checks.numbers import (
-    count,
-    validate_at_most_all,
-    validate_count_or_percent,
-    validate_counts,
-)
+from pilotage.server.strategies.apps import templates
+from pilotage.server.strategies.checks import labelselectors, numbers
 from pilotage.server.strategies.pods.defaults import default_pod_template
 from pilotage.server.strategies.strategy import Strategy, default_empty
 
@@ -75,26 +63,26 @@ class DaemonSetStrategy(Strategy):
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]
         selector = spec.get("selector")
-        yield from validate_label_selector(selector, "spec.selector")
-        yield from validate_match(spec, "spec")
-        if selector is not None and is_empty(selector):
-            yield invalid_selector("spec.selector", selector, "empty selector is invalid for daemonset")
-        yield from validate_template(spec, "spec", "DaemonSet")
-        yield from validate_counts(spec, "spec", ("minReadySeconds",))
+        yield from labelselectors.label_selector(selector, "spec.selector")
+        yield from templates.validate_match(spec, "spec")
+        if selector is not None and labelselectors.is_empty(selector):
+            yield labelselectors.invalid_selector("spec.selector", selector, "empty selector is invalid for daemonset")
+        yield from templates.validate_template(spec, "spec", "DaemonSet")
+        yield from numbers.counts(spec, "spec", ("minReadySeconds",))
         yield from _validate_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy")
-        yield from validate_counts(spec, "spec", ("revisionHistoryLimit",))
+        yield from numbers.counts(spec, "spec", ("revisionHistoryLimit",))
 
     def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from selector_changes(document, old)
+        yield from templates.selector_changes(document, old)
         yield from self.validate(document)
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         status = document.get("status") or {}
-        return [*validate_counts(status, "status", _COUNTS), *validate_collision_count(status, old)]
+        return [*numbers.counts(status, "status", _COUNTS), *templates.validate_collision_count(status, old)]
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         changed = old is None or _template_generation(document) != _template_generation(old)
-        return template_warnings_of(document) if changed else []
+        return templates.template_warnings_of(document) if changed else []
 
 
 def _template_generation(document: Document) -> int:
@@ -125,11 +113,11 @@ def _validate_strategy(strategy: Document, path: str) -> Iterator[Cause]:
 
 def _validate_rolling_update(rolling: Document, path: str) -> Iterator[Cause]:
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    yield from validate_count_or_percent(unavailable, f"{path}.maxUnavailable")
-    yield from validate_count_or_percent(surge, f"{path}.maxSurge")
-    yield from validate_at_most_all(unavailable, f"{path}.maxUnavailable")
-    yield from validate_at_most_all(surge, f"{path}.maxSurge")
-    if count(unavailable) and count(surge):
+    yield from numbers.count_or_percent(unavailable, f"{path}.maxUnavailable")
+    yield from numbers.count_or_percent(surge, f"{path}.maxSurge")
+    yield from numbers.at_most_all(unavailable, f"{path}.maxUnavailable")
+    yield from numbers.at_most_all(surge, f"{path}.maxSurge")
+    if numbers.count(unavailable) and numbers.count(surge):
         yield invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero")
-    elif not count(unavailable) and not count(surge):
+    elif not numbers.count(unavailable) and not numbers.count(surge):
         yield required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")

@@ -7,19 +7,8 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document, same
-from pilotage.server.strategies.apps.templates import (
-    selector_changes,
-    validate_collision_count,
-    validate_parts,
-    validate_selected_template,
-    workload_warnings,
-)
-from pilotage.server.strategies.checks.numbers import (
-    count,
-    validate_at_most_all,
-    validate_count_or_percent,
-    validate_counts,
-)
+from pilotage.server.strategies.apps import templates
+from pilotage.server.strategies.checks import numbers
 from pilotage.server.strategies.pods.defaults import default_pod_template
 from pilotage.server.strategies.strategy import Strategy, default_empty
 
@@ -56,27 +45,28 @@ class DeploymentStrategy(Strategy):
 
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]
-        yield from validate_counts(spec, "spec", ("replicas",))
-        yield from validate_selected_template(spec, "spec")
+        yield from numbers.counts(spec, "spec", ("replicas",))
+        yield from templates.validate_selected_template(spec, "spec")
         yield from _validate_strategy(spec.get("strategy") or {}, "spec.strategy")
-        yield from validate_counts(spec, "spec", ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"))
+        yield from numbers.counts(spec, "spec", ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"))
         deadline = spec.get("progressDeadlineSeconds")
         if deadline is not None and deadline <= (spec.get("minReadySeconds") or 0):
             yield invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
 
-    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from self.validate(document)
-        yield from selector_changes(document, old)
+    def validate_changes(self, document: Document, old: Document) -> list[Cause]:
+        return templates.selector_changes(document, old)
 
     def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         status = document.get("status") or {}
-        yield from validate_counts(status, "status", _COUNTS)
-        yield from validate_parts(status, "replicas", ("updatedReplicas", "readyReplicas", "availableReplicas"))
-        yield from validate_parts(status, "readyReplicas", ("availableReplicas",), "readyReplicas")
-        yield from validate_collision_count(status, old)
+        yield from numbers.counts(status, "status", _COUNTS)
+        yield from templates.validate_parts(
+            status, "replicas", ("updatedReplicas", "readyReplicas", "availableReplicas")
+        )
+        yield from templates.validate_parts(status, "readyReplicas", ("availableReplicas",), "readyReplicas")
+        yield from templates.validate_collision_count(status, old)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        return workload_warnings(document, old)
+        return templates.workload_warnings(document, old)
 
     def _is_new_generation(self, document: Document, old: Document) -> bool:
         annotations = document["metadata"].get("annotations") or {}
@@ -100,8 +90,8 @@ def _validate_strategy(strategy: Document, path: str) -> Iterator[Cause]:
 
 def _validate_rolling_update(rolling: Document, path: str) -> Iterator[Cause]:
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    yield from validate_count_or_percent(unavailable, f"{path}.maxUnavailable")
-    yield from validate_count_or_percent(surge, f"{path}.maxSurge")
-    if count(unavailable) == 0 and count(surge) == 0:
+    yield from numbers.count_or_percent(unavailable, f"{path}.maxUnavailable")
+    yield from numbers.count_or_percent(surge, f"{path}.maxSurge")
+    if numbers.count(unavailable) == 0 and numbers.count(surge) == 0:
         yield invalid(f"{path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0")
-    yield from validate_at_most_all(unavailable, f"{path}.maxUnavailable")
+    yield from numbers.at_most_all(unavailable, f"{path}.maxUnavailable")

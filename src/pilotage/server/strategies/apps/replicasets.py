@@ -7,15 +7,8 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.apps.templates import (
-    selector_changes,
-    validate_labels_match,
-    validate_parts,
-    validate_selected_template,
-    validate_template,
-    workload_warnings,
-)
-from pilotage.server.strategies.checks.numbers import validate_counts
+from pilotage.server.strategies.apps import templates
+from pilotage.server.strategies.checks import numbers
 from pilotage.server.strategies.pods.defaults import default_pod_template
 from pilotage.server.strategies.strategy import Strategy, default_empty
 
@@ -40,25 +33,24 @@ class ReplicaSetStrategy(Strategy):
 
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]
-        yield from validate_counts(spec, "spec", ("replicas", "minReadySeconds"))
-        yield from validate_selected_template(spec, "spec")
+        yield from numbers.counts(spec, "spec", ("replicas", "minReadySeconds"))
+        yield from templates.validate_selected_template(spec, "spec")
 
-    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from self.validate(document)
-        yield from selector_changes(document, old)
+    def validate_changes(self, document: Document, old: Document) -> list[Cause]:
+        return templates.selector_changes(document, old)
 
     def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         return validate_replicas_status(document.get("status") or {})
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        return workload_warnings(document, old)
+        return templates.workload_warnings(document, old)
 
 
 def validate_replicas_status(status: Document) -> Iterator[Cause]:
     """What is wrong with the status of a ReplicaSet or a ReplicationController."""
-    yield from validate_counts(status, "status", _COUNTS)
-    yield from validate_parts(status, "replicas", _PARTS)
-    yield from validate_parts(status, "readyReplicas", ("availableReplicas",), "readyReplicas")
+    yield from numbers.counts(status, "status", _COUNTS)
+    yield from templates.validate_parts(status, "replicas", _PARTS)
+    yield from templates.validate_parts(status, "readyReplicas", ("availableReplicas",), "readyReplicas")
 
 
 class ReplicationControllerStrategy(Strategy):
@@ -78,20 +70,22 @@ class ReplicationControllerStrategy(Strategy):
 
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]
-        yield from validate_counts(spec, "spec", ("minReadySeconds",))
+        yield from numbers.counts(spec, "spec", ("minReadySeconds",))
         selector = spec.get("selector")
         if not selector:
             yield required("spec.selector")
-        yield from validate_counts(spec, "spec", ("replicas",))
+        yield from numbers.counts(spec, "spec", ("replicas",))
         if spec.get("template") is None:
             yield required("spec.template")
             return
-        yield from validate_labels_match(spec, selector or {}, "spec")
-        yield from validate_template(spec, "spec", "ReplicationController")
+        yield from templates.validate_labels_match(spec, selector or {}, "spec")
+        yield from templates.validate_template(spec, "spec", "ReplicationController")
 
     def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         return validate_replicas_status(document.get("status") or {})
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         # As in Kubernetes, an update warns of the template that it replaces.
-        return workload_warnings(document, None) if old is None else workload_warnings(old, document)
+        return (
+            templates.workload_warnings(document, None) if old is None else templates.workload_warnings(old, document)
+        )

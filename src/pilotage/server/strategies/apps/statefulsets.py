@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, not_supported, required
+from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.meta.validation.objectmeta import annotations_causes, labels_causes
-from pilotage.server.strategies.apps.templates import (
-    is_new_generation,
-    selector_is_valid,
-    template_warnings_of,
-    validate_collision_count,
-    validate_match,
-    validate_parts,
-    validate_restarts,
-    validate_selector,
-)
-from pilotage.server.strategies.checks.labelselectors import invalid_selector
-from pilotage.server.strategies.checks.numbers import validate_counts
-from pilotage.server.strategies.checks.texts import validate_optional_text
+from pilotage.server.strategies.apps import templates
+from pilotage.server.strategies.checks import fields, labelselectors, numbers, texts
 from pilotage.server.strategies.pods.defaults import default_pod_template, default_template_metadata
 from pilotage.server.strategies.pods.spec import validate_pod_template
 from pilotage.server.strategies.strategy import Strategy, default_empty
@@ -86,7 +75,7 @@ class StatefulSetStrategy(Strategy):
         yield from _validate_strategies(spec, "spec")
         for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
             yield from validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec")
-        yield from validate_optional_text(spec.get("serviceName"), "spec.serviceName", dns_1123_label)
+        yield from texts.optional_text(spec.get("serviceName"), "spec.serviceName", dns_1123_label)
         yield from _validate_spec(spec, "spec")
 
     def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
@@ -98,10 +87,10 @@ class StatefulSetStrategy(Strategy):
 
     def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         status = document.get("status") or {}
-        yield from validate_counts(status, "status", _COUNTS)
-        yield from validate_parts(status, "replicas", _PARTS)
-        yield from validate_parts(status, "readyReplicas", ("availableReplicas",))
-        yield from validate_collision_count(status, old)
+        yield from numbers.counts(status, "status", _COUNTS)
+        yield from templates.validate_parts(status, "replicas", _PARTS)
+        yield from templates.validate_parts(status, "readyReplicas", ("availableReplicas",))
+        yield from templates.validate_collision_count(status, old)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         spec = document["spec"]
@@ -111,8 +100,8 @@ class StatefulSetStrategy(Strategy):
             for index, claim in enumerate(spec.get("volumeClaimTemplates") or ())
             for warning in claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{below}")
         ]
-        if old is None or is_new_generation(document, old):
-            found = template_warnings_of(document) + found
+        if old is None or templates.is_new_generation(document, old):
+            found = templates.template_warnings_of(document) + found
         return found + [_ALL_REVISIONS] * ((spec.get("revisionHistoryLimit") or 0) < 0)
 
 
@@ -139,28 +128,28 @@ def _validate_strategies(spec: Document, path: str) -> Iterator[Cause]:
     elif strategy.get("type") != "RollingUpdate":
         yield invalid(f"{path}.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'", whole=True)
     elif rolling is not None:
-        yield from validate_counts(rolling, f"{path}.updateStrategy.rollingUpdate", ("partition",))
+        yield from numbers.counts(rolling, f"{path}.updateStrategy.rollingUpdate", ("partition",))
     policy = spec.get("persistentVolumeClaimRetentionPolicy") or {}
-    for key in ("whenDeleted", "whenScaled"):
-        if policy and policy.get(key) not in _POLICIES:
-            yield not_supported(f"{path}.persistentVolumeClaimRetentionPolicy.{key}", policy.get(key) or "", _POLICIES)
+    for key in ("whenDeleted", "whenScaled") if policy else ():
+        place = f"{path}.persistentVolumeClaimRetentionPolicy.{key}"
+        yield from fields.choice(policy.get(key) or "", place, _POLICIES)
 
 
 def _validate_spec(spec: Document, path: str, with_template: bool = True) -> Iterator[Cause]:
-    yield from validate_counts(spec, path, ("replicas", "minReadySeconds"))
-    yield from validate_counts(spec.get("ordinals") or {}, f"{path}.ordinals", ("start",))
-    yield from validate_selector(spec, path, "statefulset")
+    yield from numbers.counts(spec, path, ("replicas", "minReadySeconds"))
+    yield from numbers.counts(spec.get("ordinals") or {}, f"{path}.ordinals", ("start",))
+    yield from templates.validate_selector(spec, path, "statefulset")
     template = spec.get("template") or {}
-    if selector_is_valid(spec):
-        yield from validate_match(spec, path)
+    if templates.selector_is_valid(spec):
+        yield from templates.validate_match(spec, path)
         if with_template:
             yield from validate_pod_template(_template_of_pods(spec), f"{path}.template")
         metadata = template.get("metadata") or {}
         yield from labels_causes(metadata.get("labels") or {}, f"{path}.template.labels")
         yield from annotations_causes(metadata.get("annotations") or {}, f"{path}.template.annotations")
     else:
-        yield invalid_selector(f"{path}.selector", spec.get("selector"), "")
-    yield from validate_restarts(template, f"{path}.template", "StatefulSet")
+        yield labelselectors.invalid_selector(f"{path}.selector", spec.get("selector"), "")
+    yield from templates.validate_restarts(template, f"{path}.template", "StatefulSet")
 
 
 def _template_of_pods(spec: Document) -> Document:

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, not_supported, required
+from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.fields import IMMUTABLE
-from pilotage.server.strategies.checks.labelselectors import (
-    invalid_selector,
-    is_empty,
-    matching,
-    validate_label_selector,
-)
+from pilotage.server.strategies.checks import fields, labelselectors
 from pilotage.server.strategies.pods.spec import validate_pod_template
 from pilotage.server.strategies.pods.warnings import template_warnings
 
@@ -31,9 +25,9 @@ def validate_selector(spec: Document, path: str, kind: str) -> Iterator[Cause]:
     if selector is None:
         yield required(f"{path}.selector")
         return
-    yield from validate_label_selector(selector, f"{path}.selector")
-    if is_empty(selector):
-        yield invalid_selector(f"{path}.selector", selector, f"empty selector is invalid for {kind}")
+    yield from labelselectors.label_selector(selector, f"{path}.selector")
+    if labelselectors.is_empty(selector):
+        yield labelselectors.invalid_selector(f"{path}.selector", selector, f"empty selector is invalid for {kind}")
 
 
 def validate_selected_template(spec: Document, path: str) -> Iterator[Cause]:
@@ -43,19 +37,23 @@ def validate_selected_template(spec: Document, path: str) -> Iterator[Cause]:
         yield from validate_match(spec, path)
         yield from validate_template(spec, path, "ReplicaSet")
     else:
-        yield invalid_selector(f"{path}.selector", spec.get("selector"), "invalid label selector")
+        yield labelselectors.invalid_selector(f"{path}.selector", spec.get("selector"), "invalid label selector")
 
 
 def selector_changes(document: Document, old: Document) -> list[Cause]:
     """The selector of a workload cannot change."""
     selector = document["spec"].get("selector")
-    return [] if selector == old["spec"].get("selector") else [invalid_selector("spec.selector", selector, IMMUTABLE)]
+    return (
+        []
+        if selector == old["spec"].get("selector")
+        else [labelselectors.invalid_selector("spec.selector", selector, fields.IMMUTABLE)]
+    )
 
 
 def validate_match(spec: Document, path: str) -> Iterator[Cause]:
     """The selector matches the template's labels. An invalid or empty selector is reported elsewhere."""
     template = spec.get("template") or {}
-    selector = matching(spec.get("selector"))
+    selector = labelselectors.matching(spec.get("selector"))
     absent = spec.get("selector") is None  # matches nothing, where an empty one matches everything
     labels = (template.get("metadata") or {}).get("labels")
     if selector is not None and (absent or not selector.matches(labels or {})):
@@ -79,8 +77,7 @@ def validate_template(spec: Document, path: str, kind: str) -> Iterator[Cause]:
 def validate_restarts(template: Document, path: str, kind: str) -> Iterator[Cause]:
     """Pods of workloads are always restarted, and have no deadline."""
     pod = template.get("spec") or {}
-    if pod.get("restartPolicy") != "Always":
-        yield not_supported(f"{path}.spec.restartPolicy", pod.get("restartPolicy") or "", ("Always",))
+    yield from fields.choice(pod.get("restartPolicy") or "", f"{path}.spec.restartPolicy", ("Always",))
     if pod.get("activeDeadlineSeconds") is not None:
         detail = f"activeDeadlineSeconds in {kind} is not Supported"
         yield forbidden(f"{path}.spec.activeDeadlineSeconds", detail)
@@ -112,7 +109,7 @@ def is_new_generation(document: Document, old: Document) -> bool:
 
 def selector_is_valid(spec: Document) -> bool:
     """Whether a selector can be evaluated."""
-    return matching(spec.get("selector")) is not None
+    return labelselectors.matching(spec.get("selector")) is not None
 
 
 def validate_parts(status: Document, whole: str, parts: Iterable[str], detail: str = "") -> Iterator[Cause]:

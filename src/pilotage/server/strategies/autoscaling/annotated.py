@@ -131,10 +131,6 @@ def read_behavior(annotations: Mapping[str, str]) -> Document:
     return directions
 
 
-def written_metrics(metrics: Sequence[Document]) -> str:
-    return json_shown(metrics)
-
-
 def written_conditions(conditions: Sequence[Document]) -> str:
     shown = []
     for condition in conditions:

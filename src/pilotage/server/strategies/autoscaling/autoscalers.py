@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Any
 
 from pilotage.errors import Cause
@@ -11,9 +11,7 @@ from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document, copied
 from pilotage.server.strategies.autoscaling.conversion import drop_annotations, to_v1, to_v2
 from pilotage.server.strategies.autoscaling.metrics import validate_metric, validate_reference, version_problem
-from pilotage.server.strategies.checks.fields import validate_choice, validate_given, validate_optional_choice
-from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.numbers import validate_counts
+from pilotage.server.strategies.checks import fields, items, numbers
 from pilotage.server.strategies.checks.quantities import validate_quantity_not_negative
 from pilotage.server.strategies.strategy import Strategy, default_empty
 
@@ -51,7 +49,7 @@ class AutoscalerStrategy(Strategy):
         return _validate_spec(document["spec"], old["spec"])
 
     def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        return validate_counts(document.get("status") or {}, "status", ("currentReplicas", "desiredReplicas"))
+        return numbers.counts(document.get("status") or {}, "status", ("currentReplicas", "desiredReplicas"))
 
     def convert(self, document: Document) -> Document:
         return to_v2(document)
@@ -62,7 +60,7 @@ class AutoscalerV1Strategy(Strategy):
 
     @property
     def _v2(self) -> AutoscalerStrategy:
-        return AutoscalerStrategy(**{field.name: getattr(self, field.name) for field in fields(self)})
+        return AutoscalerStrategy(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
 
     def default(self, document: Document) -> None:
         document.setdefault("spec", {}).setdefault("minReplicas", 1)
@@ -112,7 +110,7 @@ def _validate_spec(spec: Document, old: Document) -> Iterator[Cause]:
     yield from validate_reference(target, "spec.scaleTargetRef", core=core, checked=not known)
     metrics = spec.get("metrics") or []
     checked = not any(map(_has_wrong_version, old.get("metrics") or ()))
-    yield from validate_each(metrics, "spec.metrics", validate_metric, checked=checked)
+    yield from items.each(metrics, "spec.metrics", validate_metric, checked=checked)
     if spec.get("minReplicas") == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
         detail = "must specify at least one Object or External metric to support scaling to zero replicas"
         yield forbidden("spec.metrics", detail)
@@ -147,8 +145,7 @@ def default_behavior(behavior: Document) -> None:
 def validate_behavior(behavior: Document, path: str) -> Iterator[Cause]:
     """What is wrong with the rules of both directions."""
     for direction in ("scaleUp", "scaleDown"):
-        if behavior.get(direction) is not None:
-            yield from _validate_rules(behavior[direction], f"{path}.{direction}")
+        yield from fields.given(behavior.get(direction), f"{path}.{direction}", _validate_rules)
 
 
 def _validate_rules(rules: Document, path: str) -> Iterator[Cause]:
@@ -157,17 +154,17 @@ def _validate_rules(rules: Document, path: str) -> Iterator[Cause]:
         yield invalid(f"{path}.stabilizationWindowSeconds", window, "must be greater than or equal to zero")
     if window > _MAX_WINDOW:
         yield invalid(f"{path}.stabilizationWindowSeconds", window, f"must be less than or equal to {_MAX_WINDOW}")
-    yield from validate_optional_choice(rules.get("selectPolicy"), f"{path}.selectPolicy", _SELECTIONS)
+    yield from fields.optional_choice(rules.get("selectPolicy"), f"{path}.selectPolicy", _SELECTIONS)
     policies = rules.get("policies") or []
     if not policies:
         yield required(f"{path}.policies", "must specify at least one Policy")
-    yield from validate_each(policies, f"{path}.policies", _validate_policy)
-    yield from validate_given(rules.get("tolerance"), f"{path}.tolerance", validate_quantity_not_negative)
+    yield from items.each(policies, f"{path}.policies", _validate_policy)
+    yield from fields.given(rules.get("tolerance"), f"{path}.tolerance", validate_quantity_not_negative)
 
 
 def _validate_policy(policy: Document, path: str) -> Iterator[Cause]:
     kind, value, period = policy.get("type") or "", policy.get("value") or 0, policy.get("periodSeconds") or 0
-    yield from validate_choice(kind, f"{path}.type", _POLICY_TYPES)
+    yield from fields.choice(kind, f"{path}.type", _POLICY_TYPES)
     if value <= 0:
         yield invalid(f"{path}.value", value, "must be greater than zero")
     if period <= 0:

@@ -8,30 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from pilotage.meta.causes import json_shown
 from pilotage.meta.documents import Document, copied
-from pilotage.server.strategies.autoscaling.annotated import (
-    BEHAVIOR,
-    CONDITIONS,
-    CURRENT_METRICS,
-    METRICS,
-    PREFIX,
-    read_behavior,
-    read_conditions,
-    read_metric_specs,
-    read_metric_statuses,
-    written_behavior,
-    written_conditions,
-    written_metrics,
-)
+from pilotage.server.strategies.autoscaling import annotated
 from pilotage.server.strategies.autoscaling.oldmetrics import new_metric, old_metric
 
 _ROUND_TRIP = (
-    METRICS,
-    BEHAVIOR,
-    CURRENT_METRICS,
-    CONDITIONS,
-    f"{PREFIX}scale-down-tolerance",
-    f"{PREFIX}scale-up-tolerance",
+    annotated.METRICS,
+    annotated.BEHAVIOR,
+    annotated.CURRENT_METRICS,
+    annotated.CONDITIONS,
+    f"{annotated.PREFIX}scale-down-tolerance",
+    f"{annotated.PREFIX}scale-up-tolerance",
 )
 _DEFAULT_UTILIZATION = 80
 _SAME_STATUS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
@@ -44,19 +32,22 @@ def to_v2(document: Document) -> Document:
     annotations = (document["metadata"].get("annotations")) or {}
     newer_spec: Document = {key: copied(spec[key]) for key in _SAME_SPEC if key in spec}
     newer_status: Document = {key: status[key] for key in _SAME_STATUS if key in status}
-    metrics = [new_metric(metric, "target") for metric in read_metric_specs(annotations)]
+    metrics = [new_metric(metric, "target") for metric in annotated.read_metric_specs(annotations)]
     utilization = spec.get("targetCPUUtilizationPercentage")
     if utilization is not None or not metrics:
         metrics.append(_cpu("target", _DEFAULT_UTILIZATION if utilization is None else utilization))
     newer_spec["metrics"] = metrics
-    if behavior := read_behavior(annotations):
+    if behavior := annotated.read_behavior(annotations):
         newer_spec["behavior"] = behavior
     current = status.get("currentCPUUtilizationPercentage")
-    if CURRENT_METRICS in annotations and (statuses := read_metric_statuses(annotations)) is not None:
+    if (
+        annotated.CURRENT_METRICS in annotations
+        and (statuses := annotated.read_metric_statuses(annotations)) is not None
+    ):
         newer_status["currentMetrics"] = [new_metric(metric, "current") for metric in statuses]
     elif current is not None:
         newer_status["currentMetrics"] = [_cpu("current", current)]
-    if conditions := read_conditions(annotations):
+    if conditions := annotated.read_conditions(annotations):
         newer_status["conditions"] = conditions
     if newer_status or "status" in document:
         newer_status.setdefault("currentMetrics", None)  # v2 always has it
@@ -79,16 +70,16 @@ def to_v1(document: Document) -> Document:
         else:
             older_spec.setdefault("targetCPUUtilizationPercentage", utilization)
     if others:
-        annotations[METRICS] = written_metrics(others)
+        annotations[annotated.METRICS] = json_shown(others)
     if statuses := status.get("currentMetrics"):
-        annotations[CURRENT_METRICS] = written_metrics([old_metric(metric, "current") for metric in statuses])
+        annotations[annotated.CURRENT_METRICS] = json_shown([old_metric(metric, "current") for metric in statuses])
         for metric in statuses:
             if (current := _utilization(metric, "current")) is not None:
                 older_status["currentCPUUtilizationPercentage"] = current
     if spec.get("behavior") is not None:
-        annotations[BEHAVIOR] = written_behavior(spec["behavior"])
+        annotations[annotated.BEHAVIOR] = annotated.written_behavior(spec["behavior"])
     if conditions := status.get("conditions"):
-        annotations[CONDITIONS] = written_conditions(conditions)
+        annotations[annotated.CONDITIONS] = annotated.written_conditions(conditions)
     if "status" in document:
         older_status.setdefault("currentReplicas", 0)  # v1 always has it
     return _assembled(document, "autoscaling/v1", older_spec, older_status, annotations)

@@ -9,9 +9,8 @@ from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.validation.names import dns_1123_label, path_segment_name
+from pilotage.server.strategies.checks import resourcenames, texts
 from pilotage.server.strategies.checks.quantities import quantity
-from pilotage.server.strategies.checks.resourcenames import validate_container_resource_name
-from pilotage.server.strategies.checks.texts import validate_text
 
 _SOURCES = {
     "Object": "object",
@@ -31,7 +30,7 @@ def validate_reference(reference: Document, path: str, *, core: bool, checked: b
         value = reference.get(key) or ""
         if not value:
             yield required(f"{path}.{key}")
-        yield from validate_text(value, f"{path}.{key}", path_segment_name)
+        yield from texts.text(value, f"{path}.{key}", path_segment_name)
     version = reference.get("apiVersion") or ""
     if checked and (problem := version_problem(version, core=core)):
         yield invalid(f"{path}.apiVersion", version, problem)
@@ -74,7 +73,7 @@ def _validate_identifier(metric: Document, path: str) -> Iterator[Cause]:
     name = metric.get("name") or ""
     if not name:
         yield required(f"{path}.name", "must specify a metric name")
-    yield from validate_text(name, f"{path}.name", path_segment_name)
+    yield from texts.text(name, f"{path}.name", path_segment_name)
 
 
 def _validate_target(target: Document, path: str) -> Iterator[Cause]:
@@ -106,14 +105,8 @@ def _validate_object(source: Document, path: str) -> Iterator[Cause]:
 
 def _validate_external(source: Document, path: str) -> Iterator[Cause]:
     yield from _validate_named(source, path)
-    target = source.get("target") or {}
-    value, average = target.get("value"), target.get("averageValue")
-    if value is None and average is None:
-        detail = "must set either a target value for metric or a per-pod target"
-        yield required(f"{path}.target.averageValue", detail)
-    if value is not None and average is not None:
-        detail = "may not set both a target value for metric and a per-pod target"
-        yield forbidden(f"{path}.target.value", detail)
+    amounts = ("a target value for metric", "a per-pod target")
+    yield from _validate_one_of(source.get("target") or {}, f"{path}.target", ("averageValue", "value"), amounts)
 
 
 def _validate_pods(source: Document, path: str) -> Iterator[Cause]:
@@ -130,25 +123,27 @@ def _validate_resource(source: Document, path: str) -> Iterator[Cause]:
 
 def _validate_container_resource(source: Document, path: str) -> Iterator[Cause]:
     if name := source.get("name"):
-        yield from validate_container_resource_name(name, f"{path}.name")
+        yield from resourcenames.container_resource_name(name, f"{path}.name")
     else:
         yield required(f"{path}.name", "must specify a resource name")
-    if container := source.get("container"):
-        yield from validate_text(container, f"{path}.container", dns_1123_label)
-    else:
-        yield required(f"{path}.container", "must specify a container")
+    container = source.get("container")
+    yield from texts.required_text(container, f"{path}.container", dns_1123_label, "must specify a container")
     yield from _validate_resource_target(source.get("target") or {}, f"{path}.target")
 
 
 def _validate_resource_target(target: Document, path: str) -> Iterator[Cause]:
     yield from _validate_target(target, path)
-    utilization, average = target.get("averageUtilization"), target.get("averageValue")
-    if utilization is None and average is None:
-        detail = "must set either a target raw value or a target utilization"
-        yield required(f"{path}.averageUtilization", detail)
-    if utilization is not None and average is not None:
-        detail = "may not set both a target raw value and a target utilization"
-        yield forbidden(f"{path}.averageValue", detail)
+    amounts = ("a target raw value", "a target utilization")
+    yield from _validate_one_of(target, path, ("averageUtilization", "averageValue"), amounts)
+
+
+def _validate_one_of(target: Document, path: str, keys: tuple[str, str], amounts: tuple[str, str]) -> Iterator[Cause]:
+    """One of two amounts, which messages call by their names."""
+    given = [key for key in keys if target.get(key) is not None]
+    if not given:
+        yield required(f"{path}.{keys[0]}", f"must set either {' or '.join(amounts)}")
+    elif len(given) == len(keys):
+        yield forbidden(f"{path}.{keys[1]}", f"may not set both {' and '.join(amounts)}")
 
 
 _VALIDATORS: dict[str, Callable[[Document, str], Iterator[Cause]]] = {

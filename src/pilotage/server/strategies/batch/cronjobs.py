@@ -10,9 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.server.strategies.apps.templates import is_new_generation, name_warnings
 from pilotage.server.strategies.batch.jobspecs import default_job_spec, job_spec_warnings, validate_job_spec
 from pilotage.server.strategies.batch.schedules import schedule_problem, zone_problem
-from pilotage.server.strategies.checks.fields import validate_required_choice
-from pilotage.server.strategies.checks.labelselectors import invalid_selector
-from pilotage.server.strategies.checks.numbers import validate_counts
+from pilotage.server.strategies.checks import fields, labelselectors, numbers
 from pilotage.server.strategies.pods.defaults import default_template_metadata
 from pilotage.server.strategies.strategy import Strategy, default_empty
 
@@ -57,13 +55,13 @@ class CronJobStrategy(Strategy):
 
 def _validate_spec(spec: Document, old: Document, path: str) -> Iterator[Cause]:
     yield from _validate_schedule(spec, old, f"{path}.schedule")
-    yield from validate_counts(spec, path, ("startingDeadlineSeconds",))
+    yield from numbers.counts(spec, path, ("startingDeadlineSeconds",))
     zone = spec.get("timeZone")
     if zone is not None and (not old or old.get("timeZone") != zone):
         yield from _validate_zone(zone, f"{path}.timeZone")
-    yield from validate_required_choice(spec.get("concurrencyPolicy"), f"{path}.concurrencyPolicy", _POLICIES)
+    yield from fields.required_choice(spec.get("concurrencyPolicy"), f"{path}.concurrencyPolicy", _POLICIES)
     yield from _validate_job_template(spec.get("jobTemplate") or {}, f"{path}.jobTemplate.spec")
-    yield from validate_counts(spec, path, ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"))
+    yield from numbers.counts(spec, path, ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"))
 
 
 def _validate_schedule(spec: Document, old: Document, path: str) -> Iterator[Cause]:
@@ -96,6 +94,6 @@ def _validate_job_template(template: Document, path: str) -> Iterator[Cause]:
     job = template.get("spec") or {}
     yield from validate_job_spec(job, path)
     if job.get("selector") is not None:
-        yield invalid_selector(f"{path}.selector", job["selector"], "`selector` will be auto-generated")
+        yield labelselectors.invalid_selector(f"{path}.selector", job["selector"], "`selector` will be auto-generated")
     if job.get("manualSelector"):
         yield not_supported(f"{path}.manualSelector", True, ("nil", "false"))

@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, not_supported, required, too_many
+from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.batch.indexes import count_indexes
-from pilotage.server.strategies.checks.fields import validate_given, validate_optional_choice, validate_required_choice
-from pilotage.server.strategies.checks.items import validate_at_most, validate_each, validate_unique
-from pilotage.server.strategies.checks.numbers import validate_not_negative
-from pilotage.server.strategies.checks.texts import validate_length, validate_text
+from pilotage.server.strategies.checks import fields, items, numbers, texts
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS = ("In", "NotIn")
@@ -28,7 +25,7 @@ _MAX_INDEXES = 64 * 1024
 def validate_replacement_policy(spec: Document, path: str) -> Iterator[Cause]:
     policy = spec.get("podReplacementPolicy")
     allowed = ("Failed",) if spec.get("podFailurePolicy") is not None else _REPLACEMENTS
-    yield from validate_optional_choice(policy, path, allowed)
+    yield from fields.optional_choice(policy, path, allowed)
 
 
 def validate_failure_policy(spec: Document, path: str) -> Iterator[Cause]:
@@ -36,7 +33,7 @@ def validate_failure_policy(spec: Document, path: str) -> Iterator[Cause]:
     if policy is None:
         return
     rules = policy.get("rules") or []
-    yield from validate_at_most(rules, f"{path}.rules", _MAX_RULES)
+    yield from items.at_most(rules, f"{path}.rules", _MAX_RULES)
     pod = (spec.get("template") or {}).get("spec") or {}
     names = {
         container.get("name") or "" for key in ("containers", "initContainers") for container in pod.get(key) or ()
@@ -49,19 +46,16 @@ def validate_failure_policy(spec: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_action(action: str, path: str, *, per_index: bool) -> Iterator[Cause]:
-    if not action:
-        yield required(path, _valid(_ACTIONS))
-    elif action not in _ACTIONS:
-        yield not_supported(path, action, _ACTIONS)
-    elif action == "FailIndex" and not per_index:
+    yield from fields.required_choice(action, path, _ACTIONS, _valid(_ACTIONS))
+    if action == "FailIndex" and not per_index:
         yield invalid(path, action, "requires the backoffLimitPerIndex to be set")
 
 
 def _validate_failure_rule(rule: Document, path: str, names: set[str]) -> Iterator[Cause]:
     codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions") or []
-    yield from validate_given(codes, f"{path}.onExitCodes", _validate_exit_codes, names)
-    yield from validate_at_most(conditions, f"{path}.onPodConditions", _MAX_PATTERNS)
-    yield from validate_each(conditions[: _MAX_PATTERNS * 5], f"{path}.onPodConditions", _validate_pattern)
+    yield from fields.given(codes, f"{path}.onExitCodes", _validate_exit_codes, names)
+    yield from items.at_most(conditions, f"{path}.onPodConditions", _MAX_PATTERNS)
+    yield from items.each(conditions[: _MAX_PATTERNS * 5], f"{path}.onPodConditions", _validate_pattern)
     if codes is not None and conditions:
         yield invalid(path, {}, "specifying both OnExitCodes and OnPodConditions is not supported")
     elif codes is None and not conditions:
@@ -70,28 +64,27 @@ def _validate_failure_rule(rule: Document, path: str, names: set[str]) -> Iterat
 
 def _validate_exit_codes(codes: Document, path: str, names: set[str]) -> Iterator[Cause]:
     operator, values = codes.get("operator") or "", codes.get("values") or []
-    yield from validate_required_choice(operator, f"{path}.operator", _OPERATORS, _valid(_OPERATORS))
+    yield from fields.required_choice(operator, f"{path}.operator", _OPERATORS, _valid(_OPERATORS))
     name = codes.get("containerName")
     if name is not None and name not in names:
         detail = "must be one of the container or initContainer names in the pod template"
         yield invalid(f"{path}.containerName", name, detail)
     if not values:
         yield invalid(f"{path}.values", codes.get("values"), "at least one value is required", whole=True)
-    elif len(values) > _MAX_EXIT_CODES:
-        yield too_many(f"{path}.values", len(values), _MAX_EXIT_CODES)
+    yield from items.at_most(values, f"{path}.values", _MAX_EXIT_CODES)
     seen: set[int] = set()
     for index, value in enumerate(values[: _MAX_EXIT_CODES + 1]):
         if operator == "In" and value == 0:
             yield invalid(f"{path}.values[{index}]", value, "must not be 0 for the In operator")
-        yield from validate_unique(value, f"{path}.values[{index}]", seen)
+        yield from items.unique(value, f"{path}.values[{index}]", seen)
     if any(one > other for one, other in pairwise(values)):
         yield invalid(f"{path}.values", values, "must be ordered", whole=True)
 
 
 def _validate_pattern(pattern: Document, path: str) -> Iterator[Cause]:
     kind, status = pattern.get("type") or "", pattern.get("status") or ""
-    yield from validate_text(kind, f"{path}.type", qualified_name)
-    yield from validate_required_choice(status, f"{path}.status", _STATUSES, _valid(_STATUSES))
+    yield from texts.text(kind, f"{path}.type", qualified_name)
+    yield from fields.required_choice(status, f"{path}.status", _STATUSES, _valid(_STATUSES))
 
 
 def validate_success_policy(spec: Document, path: str) -> Iterator[Cause]:
@@ -105,10 +98,9 @@ def validate_success_policy(spec: Document, path: str) -> Iterator[Cause]:
     if not rules:
         detail = "at least one rules must be specified when the successPolicy is specified"
         yield required(f"{path}.rules", detail)
-    elif len(rules) > _MAX_RULES:
-        yield too_many(f"{path}.rules", len(rules), _MAX_RULES)
+    yield from items.at_most(rules, f"{path}.rules", _MAX_RULES)
     completions = spec.get("completions") or 0
-    yield from validate_each(rules[: _MAX_RULES * 5], f"{path}.rules", _validate_success_rule, completions)
+    yield from items.each(rules[: _MAX_RULES * 5], f"{path}.rules", _validate_success_rule, completions)
 
 
 def _validate_success_rule(rule: Document, path: str, completions: int) -> Iterator[Cause]:
@@ -117,14 +109,14 @@ def _validate_success_rule(rule: Document, path: str, completions: int) -> Itera
         yield required(path, "at least one of succeededCount or succeededIndexes must be specified")
     total = 0
     if indexes is not None:
-        yield from validate_length(indexes, f"{path}.succeededIndexes", _MAX_INDEXES)
+        yield from texts.length(indexes, f"{path}.succeededIndexes", _MAX_INDEXES)
         try:
             total = count_indexes(indexes, completions)
         except ValueError as error:
             yield invalid(f"{path}.succeededIndexes", indexes, f"error parsing succeededIndexes: {error}")
     if count is None:
         return
-    yield from validate_not_negative(count, f"{path}.succeededCount")
+    yield from numbers.not_negative(count, f"{path}.succeededCount")
     limit = "must be less than or equal to"
     if count > completions:
         detail = f"{limit} {completions} (the number of specified completions)"

@@ -9,15 +9,9 @@ from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document, copied, same
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.apps.templates import is_new_generation, name_warnings, validate_match
-from pilotage.server.strategies.batch.jobspecs import (
-    default_counts,
-    default_job_spec,
-    job_spec_warnings,
-    validate_job_spec,
-)
+from pilotage.server.strategies.batch import jobspecs
 from pilotage.server.strategies.batch.jobstatus import has_condition, validate_job_status
-from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_immutable
-from pilotage.server.strategies.checks.labelselectors import invalid_selector, matching, validate_label_selector
+from pilotage.server.strategies.checks import fields, labelselectors
 from pilotage.server.strategies.strategy import Strategy, copy_field
 
 _UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
@@ -30,8 +24,8 @@ class JobStrategy(Strategy):
 
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
-        default_job_spec(spec)
-        default_counts(spec)
+        jobspecs.default_job_spec(spec)
+        jobspecs.default_counts(spec)
         labels = (spec["template"].get("metadata") or {}).get("labels")
         if labels and not document["metadata"].get("labels"):
             document["metadata"]["labels"] = labels  # the same mapping: a label that is added is in both
@@ -48,8 +42,7 @@ class JobStrategy(Strategy):
         labels = _template_labels(old)
         prefixed = _NAME_LABELS[1] in labels and _UID_LABELS[1] in labels
         yield from _validate(document, prefixed=prefixed)
-        spec = list(_validate_spec(document["spec"], "spec"))  # the real server reports the spec a second time
-        yield from spec
+        yield from _validate_spec(document["spec"], "spec")  # the real server reports the spec a second time
         yield from _validate_changes(document, old)
 
     def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
@@ -66,8 +59,8 @@ class JobStrategy(Strategy):
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         if old is None:
-            return [*name_warnings(document), *job_spec_warnings(document["spec"], "spec")]
-        return list(job_spec_warnings(document["spec"], "spec")) if is_new_generation(document, old) else []
+            return [*name_warnings(document), *jobspecs.job_spec_warnings(document["spec"], "spec")]
+        return list(jobspecs.job_spec_warnings(document["spec"], "spec")) if is_new_generation(document, old) else []
 
 
 def _template_labels(document: Document) -> Document:
@@ -115,17 +108,17 @@ def _validate_generated_selector(document: Document, *, prefixed: bool) -> Itera
             yield required(f"spec.template.metadata.labels[{key}]", f"must be '{value}'")
         elif labels[key] != value:
             yield invalid(f"spec.template.metadata.labels[{key}]", labels, f"must be '{value}'", whole=True)
-    selector = matching(spec["selector"])
+    selector = labelselectors.matching(spec["selector"])
     if selector is not None and not selector.matches(expected):
-        yield invalid_selector("spec.selector", spec["selector"], "`selector` not auto-generated")
+        yield labelselectors.invalid_selector("spec.selector", spec["selector"], "`selector` not auto-generated")
 
 
 def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
-    yield from validate_job_spec(spec, path)
+    yield from jobspecs.validate_job_spec(spec, path)
     if spec.get("selector") is None:
         yield required(f"{path}.selector")
     else:
-        yield from validate_label_selector(spec["selector"], f"{path}.selector")
+        yield from labelselectors.label_selector(spec["selector"], f"{path}.selector")
     yield from validate_match(spec, path)
 
 
@@ -134,17 +127,17 @@ def _validate_changes(document: Document, old: Document) -> Iterator[Cause]:
     completions = spec.get("completions")
     if completions != was.get("completions"):
         if spec.get("completionMode") != "Indexed":
-            yield invalid("spec.completions", completions, IMMUTABLE)
+            yield invalid("spec.completions", completions, fields.IMMUTABLE)
         elif completions is not None and completions != spec.get("parallelism"):
             yield invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")
     if spec.get("selector") != was.get("selector"):  # an empty one is not the same as none
-        yield invalid_selector("spec.selector", spec.get("selector"), IMMUTABLE)
+        yield labelselectors.invalid_selector("spec.selector", spec.get("selector"), fields.IMMUTABLE)
     yield from _validate_template_changes(document, old)
     for name in ("completionMode", "podFailurePolicy"):
-        yield from validate_immutable(spec.get(name), was.get(name), f"spec.{name}")
+        yield from fields.immutable(spec.get(name), was.get(name), f"spec.{name}")
     for name in ("backoffLimitPerIndex", "managedBy", "successPolicy"):
         if spec.get(name) != was.get(name):  # 0 is not the same as absent
-            yield invalid(f"spec.{name}", spec.get(name), IMMUTABLE, whole=True)
+            yield invalid(f"spec.{name}", spec.get(name), fields.IMMUTABLE, whole=True)
 
 
 def _validate_template_changes(document: Document, old: Document) -> Iterator[Cause]:
@@ -152,9 +145,9 @@ def _validate_template_changes(document: Document, old: Document) -> Iterator[Ca
     template, was = document["spec"].get("template") or {}, old["spec"].get("template") or {}
     if not _has_mutable_template(old):
         if not same(template, was):
-            yield invalid("spec.template", template, IMMUTABLE, whole=True)
+            yield invalid("spec.template", template, fields.IMMUTABLE, whole=True)
     elif not same(template.get("spec"), _with_allowed_changes(was.get("spec") or {}, template.get("spec") or {})):
-        yield invalid("spec.template.spec", template.get("spec"), IMMUTABLE, whole=True)
+        yield invalid("spec.template.spec", template.get("spec"), fields.IMMUTABLE, whole=True)
 
 
 def _has_mutable_template(document: Document) -> bool:

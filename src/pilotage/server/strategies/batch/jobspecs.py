@@ -12,9 +12,7 @@ from pilotage.server.strategies.batch.jobpolicies import (
     validate_replacement_policy,
     validate_success_policy,
 )
-from pilotage.server.strategies.checks.fields import validate_given, validate_optional_choice
-from pilotage.server.strategies.checks.numbers import validate_counts
-from pilotage.server.strategies.checks.texts import validate_domain_path, validate_length
+from pilotage.server.strategies.checks import fields, numbers, texts
 from pilotage.server.strategies.pods.defaults import default_pod_template
 from pilotage.server.strategies.pods.spec import validate_pod_template
 from pilotage.server.strategies.pods.warnings import template_warnings
@@ -63,12 +61,12 @@ def default_counts(spec: Document) -> None:
 
 def validate_job_spec(spec: Document, path: str) -> Iterator[Cause]:
     """What is wrong with the spec of a Job, besides its selector."""
-    yield from validate_counts(spec, path, _COUNTS)
+    yield from numbers.counts(spec, path, _COUNTS)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         yield required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
-    yield from validate_given(spec.get("managedBy"), f"{path}.managedBy", _validate_manager)
+    yield from fields.given(spec.get("managedBy"), f"{path}.managedBy", _validate_manager)
     mode = spec.get("completionMode")
-    yield from validate_optional_choice(mode, f"{path}.completionMode", _MODES)
+    yield from fields.optional_choice(mode, f"{path}.completionMode", _MODES)
     if mode == "Indexed":
         yield from _validate_indexed(spec, path)
     elif mode in (None, "NonIndexed"):
@@ -111,9 +109,8 @@ def _validate_indexed(spec: Document, path: str) -> Iterator[Cause]:
             "and used with backoff limit per index"
         )
         if failed is None:
-            yield required(
-                f"{path}.maxFailedIndexes", f"must be specified when completions is above {_MANY_COMPLETIONS}"
-            )
+            needed = f"must be specified when completions is above {_MANY_COMPLETIONS}"
+            yield required(f"{path}.maxFailedIndexes", needed)
         if parallelism > _MAX_WITH_MANY:
             yield invalid(f"{path}.parallelism", parallelism, detail)
         if failed is not None and failed > _MAX_WITH_MANY:
@@ -122,8 +119,8 @@ def _validate_indexed(spec: Document, path: str) -> Iterator[Cause]:
 
 def _validate_manager(name: str, path: str) -> Iterator[Cause]:
     """The name of a controller: a path with a domain before it."""
-    yield from validate_domain_path(name, path)
-    yield from validate_length(name, path, _MAX_MANAGER)
+    yield from texts.domain_path(name, path)
+    yield from texts.length(name, path, _MAX_MANAGER)
 
 
 def _validate_restart_policy(spec: Document, path: str) -> Iterator[Cause]:

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, required
+from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars import times
 from pilotage.server.strategies.batch.indexes import count_indexes, overlap
-from pilotage.server.strategies.checks.fields import IMMUTABLE
-from pilotage.server.strategies.checks.numbers import validate_counts
+from pilotage.server.strategies.checks import fields, items, numbers
 
 _COUNTS = ("active", "succeeded", "failed", "ready", "terminating")
 _CONDITIONS = "status.conditions"
@@ -30,7 +29,7 @@ def has_condition(status: Document, kind: str, value: str = "True") -> bool:
 def validate_job_status(job: Document, old: Document) -> Iterator[Cause]:
     """What is wrong with the status of a Job that is written."""
     write = _Write(job["spec"], job.get("status") or {}, old.get("status") or {})
-    yield from validate_counts(write.status, "status", _COUNTS)
+    yield from numbers.counts(write.status, "status", _COUNTS)
     yield from _validate_uncounted_pods(write.status)
     yield from _validate_conditions(write)
     yield from _validate_times(write)
@@ -82,9 +81,8 @@ def _validate_uncounted_pods(status: Document) -> Iterator[Cause]:
             path = f"status.uncountedTerminatedPods.{key}[{index}]"
             if not uid:
                 yield invalid(path, uid, "must not be empty")
-            elif uid in seen:
-                yield duplicate(path, uid)
-            seen.add(uid)
+            else:
+                yield from items.unique(uid, path, seen)
 
 
 def _validate_conditions(write: _Write) -> Iterator[Cause]:
@@ -183,7 +181,7 @@ def _validate_transitions(write: _Write) -> Iterator[Cause]:
             yield invalid(f"status.{name}", status.get(name) or 0, f"cannot decrease the {name} counter")
     end, start = status.get("completionTime"), status.get("startTime")
     if end is not None and old.get("completionTime") not in (None, end):
-        yield invalid("status.completionTime", end, IMMUTABLE)
+        yield invalid("status.completionTime", end, fields.IMMUTABLE)
     resuming = write.had("Suspended") and has_condition(status, "Suspended", "False")
     if old.get("startTime") not in (None, start) and not resuming and not spec.get("suspend"):
         yield invalid("status.startTime", start, "field is immutable for unsuspended job once set")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Sequence
-from itertools import count
 from typing import TYPE_CHECKING
 
 from pilotage.errors import Cause
@@ -16,8 +15,7 @@ from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
 from pilotage.rest.request import User
 from pilotage.rest.users import user_info
 from pilotage.server.strategies.certificates import der, pem
-from pilotage.server.strategies.checks.fields import validate_choice, validate_required_choice
-from pilotage.server.strategies.checks.items import validate_each, validate_unique
+from pilotage.server.strategies.checks import fields, items
 from pilotage.server.strategies.strategy import Strategy, copy_field
 
 if TYPE_CHECKING:
@@ -144,11 +142,9 @@ def _validate_usages(usages: Sequence[str], before: Sequence[str]) -> Iterator[C
     if not usages:
         yield required("spec.usages")
     if all(usage in _USAGES for usage in before):
-        yield from validate_each(usages, "spec.usages", validate_choice, _USAGES)
+        yield from items.each(usages, "spec.usages", fields.choice, _USAGES)
     if len(set(before)) == len(before):
-        seen: set[str] = set()
-        for index, usage in enumerate(usages):
-            yield from validate_unique(usage, f"spec.usages[{index}]", seen)
+        yield from (duplicate(f"spec.usages[{index}]", usage) for index, usage in items.repeated(usages))
 
 
 def validate_signer_name(name: str, path: str) -> Iterator[Cause]:
@@ -189,7 +185,7 @@ def _validate_conditions(conditions: Sequence[Document], before: Sequence[Docume
         if not kind and "" not in known:
             yield required(f"{path}[{index}].type")
         allowed = ("True",) if kind in _FINAL else _STATUSES
-        yield from validate_required_choice(status, f"{path}[{index}].status", allowed)
+        yield from fields.required_choice(status, f"{path}[{index}].status", allowed)
         opposite = {"Approved": "Denied", "Denied": "Approved"}.get(kind)
         if opposite in seen and not decided:
             yield invalid(path, kind, "Approved and Denied conditions are mutually exclusive")
@@ -268,16 +264,15 @@ def _certificate_problem(encoded: str) -> str:
     """Why base64 text is not a chain of certificates."""
     if not encoded:
         return ""
-    found = count()
-    for block in pem.blocks(base64.b64decode(encoded)):
-        next(found)
+    blocks = list(pem.blocks(base64.b64decode(encoded)))
+    for block in blocks:
         if block.label != b"CERTIFICATE":
             return f'only CERTIFICATE PEM blocks are allowed, found "{block.label.decode()}"'
         if _HEADER.search(block.content):
             return "no PEM block headers are permitted"
         if problem := _block_problem(block.whole):
             return problem
-    return "" if next(found) else "must contain at least one CERTIFICATE PEM block"
+    return "" if blocks else "must contain at least one CERTIFICATE PEM block"
 
 
 def _block_problem(block: bytes) -> str:

@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, required
+from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import qualified_name
-from pilotage.server.strategies.checks.fields import validate_choice, validate_needed
-from pilotage.server.strategies.checks.items import validate_unique
-from pilotage.server.strategies.checks.texts import validate_length, validate_text
+from pilotage.server.strategies.checks import fields, items, texts
 
 _STATUSES = ("False", "True", "Unknown")
 _MAX_REASON = 1024
@@ -30,22 +28,19 @@ def validate_conditions(conditions: Sequence[Document], path: str) -> Iterator[C
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
         kind = condition.get("type") or ""
-        yield from validate_unique(kind, f"{path}[{index}].type", seen)
+        yield from items.unique(kind, f"{path}[{index}].type", seen)
         yield from _validate_condition(condition, f"{path}[{index}]")
 
 
 def _validate_condition(condition: Document, path: str) -> Iterator[Cause]:
     kind, status = condition.get("type") or "", condition.get("status") or ""
-    yield from validate_text(kind, f"{path}.type", qualified_name)
-    yield from validate_choice(status, f"{path}.status", _STATUSES)
+    yield from texts.text(kind, f"{path}.type", qualified_name)
+    yield from fields.choice(status, f"{path}.status", _STATUSES)
     generation = condition.get("observedGeneration") or 0
     if generation < 0:
         yield invalid(f"{path}.observedGeneration", generation, "must be greater than or equal to zero")
-    yield from validate_needed(condition, path, "lastTransitionTime")
+    yield from fields.needed(condition, path, "lastTransitionTime")
     reason, message = condition.get("reason") or "", condition.get("message") or ""
-    if not reason:
-        yield required(f"{path}.reason")
-    elif not _is_reason(reason):
-        yield invalid(f"{path}.reason", reason, _NO_REASON)
-    yield from validate_length(reason, f"{path}.reason", _MAX_REASON)
-    yield from validate_length(message, f"{path}.message", _MAX_MESSAGE)
+    yield from texts.required_text(reason, f"{path}.reason", lambda text: [] if _is_reason(text) else [_NO_REASON])
+    yield from texts.length(reason, f"{path}.reason", _MAX_REASON)
+    yield from texts.length(message, f"{path}.message", _MAX_MESSAGE)

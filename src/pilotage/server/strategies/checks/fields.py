@@ -13,14 +13,14 @@ P = ParamSpec("P")
 IMMUTABLE = "field is immutable"
 
 
-def validate_needed(document: Document, path: str, *names: str) -> Iterator[Cause]:
+def needed(document: Document, path: str, *names: str) -> Iterator[Cause]:
     """Fields of the object at `path` that are neither absent nor empty."""
     for name in names:
         if not document.get(name):
             yield required(f"{path}.{name}")
 
 
-def validate_given(
+def given(
     value: Any, path: str, check: Callable[Concatenate[Any, str, P], Iterable[Cause]], *args: P.args, **kwargs: P.kwargs
 ) -> Iterator[Cause]:
     """What a check finds in a value, unless it is absent."""
@@ -28,23 +28,33 @@ def validate_given(
         yield from check(value, path, *args, **kwargs)
 
 
-def validate_immutable(value: Any, old: Any, path: str) -> Iterator[Cause]:
+def present(
+    value: Any, path: str, check: Callable[Concatenate[Any, str, P], Iterable[Cause]], *args: P.args, **kwargs: P.kwargs
+) -> Iterator[Cause]:
+    """What a check finds in a value, which must be neither absent nor empty."""
+    if value:
+        yield from check(value, path, *args, **kwargs)
+    else:
+        yield required(path)
+
+
+def immutable(value: Any, old: Any, path: str) -> Iterator[Cause]:
     """The value must not change. An empty structure, or a zero behind a pointer, differs from an absent field."""
     if value != old:
         shown = "" if value is None and isinstance(old, str) else value
         yield invalid(path, shown, IMMUTABLE, whole=True)
 
 
-def validate_choice(value: Any, path: str, allowed: Sequence[str]) -> Sequence[Cause]:
+def choice(value: Any, path: str, allowed: Sequence[str]) -> Sequence[Cause]:
     """One of the allowed values."""
     return () if value in allowed else (not_supported(path, value, allowed),)
 
 
-def validate_optional_choice(value: Any, path: str, allowed: Sequence[str]) -> Sequence[Cause]:
+def optional_choice(value: Any, path: str, allowed: Sequence[str]) -> Sequence[Cause]:
     """One of the allowed values, unless it is absent."""
     return () if value is None or value in allowed else (not_supported(path, value, allowed),)
 
 
-def validate_required_choice(value: Any, path: str, allowed: Sequence[str], detail: str = "") -> Sequence[Cause]:
+def required_choice(value: Any, path: str, allowed: Sequence[str], detail: str = "") -> Sequence[Cause]:
     """One of the allowed values; required."""
-    return validate_choice(value, path, allowed) if value else (required(path, detail),)
+    return choice(value, path, allowed) if value else (required(path, detail),)

@@ -11,20 +11,19 @@ from pilotage.meta.documents import Document
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.meta.validation.names import label_value, qualified_name
 from pilotage.meta.validation.objectmeta import labels_causes
-from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks import items, texts
 
 _WITH_VALUES = ("In", "NotIn")
 _WITHOUT_VALUES = ("Exists", "DoesNotExist")
 OPERATORS = _WITH_VALUES + _WITHOUT_VALUES
 
 
-def validate_label_selector(selector: Document | None, path: str, *, any_value: bool = False) -> Iterator[Cause]:
+def label_selector(selector: Document | None, path: str, *, any_value: bool = False) -> Iterator[Cause]:
     """What is wrong with a label selector. With `any_value` the values of expressions are not checked."""
     if not selector:
         return
     yield from labels_causes(selector.get("matchLabels") or {}, f"{path}.matchLabels")
-    yield from validate_each(
+    yield from items.each(
         selector.get("matchExpressions"), f"{path}.matchExpressions", check_requirement, any_value=any_value
     )
 
@@ -38,9 +37,9 @@ def check_requirement(
     if operator not in OPERATORS and not any_operator:
         yield invalid(f"{path}.operator", operator, "not a valid selector operator")
     key = expression.get("key") or ""
-    yield from validate_text(key, f"{path}.key", qualified_name)
+    yield from texts.text(key, f"{path}.key", qualified_name)
     for index, value in enumerate(() if any_value else values):
-        yield from validate_text(value, f"{path}.values[{index}]", label_value)
+        yield from texts.text(value, f"{path}.values[{index}]", label_value)
 
 
 def check_presence(operator: str, values: Sequence[str], path: str) -> Iterator[Cause]:

@@ -1,4 +1,4 @@
-"""Numbers: ranges, ports, and counts that may also be a percentage."""
+"""Numbers: ranges, ports, lifetimes, and counts that may also be a percentage."""
 
 from __future__ import annotations
 
@@ -17,38 +17,48 @@ _PERCENT = (
     "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
 )
 NOT_NEGATIVE = "must be greater than or equal to 0"
+_SHORTEST_TOKEN = 600
+_LONGEST_TOKEN = 2**32
 
 
-def validate_not_negative(value: int, path: str) -> Iterator[Cause]:
+def not_negative(value: int, path: str) -> Iterator[Cause]:
     if value < 0:
         yield invalid(path, value, NOT_NEGATIVE)
 
 
-def validate_counts(document: Document, path: str, names: Iterable[str]) -> Iterator[Cause]:
+def counts(document: Document, path: str, names: Iterable[str]) -> Iterator[Cause]:
     """Fields that are absent or not negative."""
     for name in names:
-        yield from validate_not_negative(document.get(name) or 0, f"{path}.{name}")
+        yield from not_negative(document.get(name) or 0, f"{path}.{name}")
 
 
-def validate_in_range(value: int, path: str, least: int, most: int) -> Iterator[Cause]:
+def in_range(value: int, path: str, least: int, most: int) -> Iterator[Cause]:
     if not least <= value <= most:
         yield invalid(path, value, f"must be between {least} and {most}, inclusive")
 
 
-def validate_port_number(value: int, path: str) -> Iterator[Cause]:
-    yield from validate_in_range(value, path, 1, 65535)
+def port_number(value: int, path: str) -> Iterator[Cause]:
+    yield from in_range(value, path, 1, 65535)
 
 
-def validate_count_or_percent(value: Any, path: str) -> Iterator[Cause]:
+def token_lifetime(seconds: int, path: str) -> Iterator[Cause]:
+    """How many seconds a service account token is valid."""
+    if seconds < _SHORTEST_TOKEN:
+        yield invalid(path, seconds, "may not specify a duration less than 10 minutes")
+    if seconds > _LONGEST_TOKEN:
+        yield invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
+
+
+def count_or_percent(value: Any, path: str) -> Iterator[Cause]:
     """A number that is not negative, or a percentage as text."""
     if isinstance(value, str):
         if not _is_percent(value):
             yield invalid(path, value, _PERCENT)
     else:
-        yield from validate_not_negative(value, path)
+        yield from not_negative(value, path)
 
 
-def validate_at_most_all(value: Any, path: str) -> Iterator[Cause]:
+def at_most_all(value: Any, path: str) -> Iterator[Cause]:
     """A percentage that is at most 100%; numbers and other texts pass."""
     if (percent := percentage(value)) is not None and percent > 100:
         yield invalid(path, value, "must not be greater than 100%")

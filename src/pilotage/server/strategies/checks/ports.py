@@ -8,7 +8,7 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
-from pilotage.server.strategies.checks.numbers import validate_port_number
+from pilotage.server.strategies.checks import numbers
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 _has_only = re.compile("[-a-z0-9]+", re.ASCII).fullmatch
@@ -37,4 +37,4 @@ def validate_port_number_or_name(port: Any, path: str) -> Iterator[Cause]:
     if isinstance(port, str):
         yield from validate_port_name(port, path)
     else:
-        yield from validate_port_number(port, path)
+        yield from numbers.port_number(port, path)

@@ -32,11 +32,11 @@ _STANDARD = (
 HUGE_PAGES = "hugepages-"
 
 
-def validate_container_resource_name(name: str, path: str) -> Iterator[Cause]:
+def container_resource_name(name: str, path: str) -> Iterator[Cause]:
     """The name of a resource that a container can have."""
     if name in _CONTAINER:
         return
-    yield from validate_resource_name(name, path)
+    yield from resource_name(name, path)
     if "/" not in name:
         if not name.startswith(HUGE_PAGES):
             yield invalid(path, name, "must be a standard resource for containers")
@@ -44,7 +44,7 @@ def validate_container_resource_name(name: str, path: str) -> Iterator[Cause]:
         yield invalid(path, name, "doesn't follow extended resource name standard")
 
 
-def validate_resource_name(name: str, path: str) -> Iterator[Cause]:
+def resource_name(name: str, path: str) -> Iterator[Cause]:
     """The name of a resource that a namespace can have."""
     problems = qualified_name(name)
     yield from (invalid(path, name, problem) for problem in problems)
@@ -52,14 +52,14 @@ def validate_resource_name(name: str, path: str) -> Iterator[Cause]:
         yield invalid(path, name, "must be a standard resource type or fully qualified")
 
 
-def validate_quota_resource_name(name: str, path: str) -> Iterator[Cause]:
+def quota_resource_name(name: str, path: str) -> Iterator[Cause]:
     """The name of a resource that a quota can count."""
-    yield from validate_resource_name(name, path)
+    yield from resource_name(name, path)
     if "/" not in name and not is_quota_resource(name):
         yield invalid(path, name, "must be a standard resource for quota")
 
 
-def validate_resource_amount(name: str, amount: str, path: str) -> Iterator[Cause]:
+def resource_amount(name: str, amount: str, path: str) -> Iterator[Cause]:
     """An amount that is not negative, and whole for resources that cannot be divided."""
     yield from validate_quantity_not_negative(amount, path)
     if is_whole(name) and is_fractional(amount):

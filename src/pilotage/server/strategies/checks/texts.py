@@ -25,27 +25,29 @@ _VARIABLE = "a valid environment variable name must consist only of printable AS
 _MAX_DRIVER_NAME = 63
 
 
-def validate_text(value: str, path: str, rule: NameRule = dns_1123_subdomain) -> Iterator[Cause]:
+def text(value: str, path: str, rule: NameRule = dns_1123_subdomain) -> Iterator[Cause]:
     """A text of the form that the rule has; an empty one is checked, too."""
     for message in rule(value):
         yield invalid(path, value, message)
 
 
-def validate_optional_text(value: str | None, path: str, rule: NameRule = dns_1123_subdomain) -> Iterator[Cause]:
+def optional_text(value: str | None, path: str, rule: NameRule = dns_1123_subdomain) -> Iterator[Cause]:
     """A text of this form, unless it is absent or empty."""
     if value:
-        yield from validate_text(value, path, rule)
+        yield from text(value, path, rule)
 
 
-def validate_required_text(value: str | None, path: str, rule: NameRule = dns_1123_subdomain) -> Iterator[Cause]:
-    """A text of this form that is not empty."""
+def required_text(
+    value: str | None, path: str, rule: NameRule = dns_1123_subdomain, detail: str = ""
+) -> Iterator[Cause]:
+    """A text of this form that is not empty; `detail` is about an empty one."""
     if value:
-        yield from validate_text(value, path, rule)
+        yield from text(value, path, rule)
     else:
-        yield required(path)
+        yield required(path, detail)
 
 
-def validate_length(value: str, path: str, most: int) -> Iterator[Cause]:
+def length(value: str, path: str, most: int) -> Iterator[Cause]:
     """A text of at most `most` bytes."""
     if len(value.encode(errors="replace")) > most:
         yield too_long(path, most)
@@ -73,26 +75,26 @@ def variable_name(value: str) -> list[str]:
     return [] if value.isascii() and value.isprintable() and "=" not in value else [_VARIABLE]
 
 
-def validate_relative_path(value: str, path: str) -> Iterator[Cause]:
+def relative_path(value: str, path: str) -> Iterator[Cause]:
     """A path that stays below the directory that it is relative to."""
     if value.startswith("/"):
         yield invalid(path, value, "must be a relative path")
-    yield from validate_no_backsteps(value, path)
+    yield from no_backsteps(value, path)
 
 
-def validate_no_backsteps(value: str, path: str) -> Iterator[Cause]:
+def no_backsteps(value: str, path: str) -> Iterator[Cause]:
     if ".." in value and ".." in value.split("/"):
         yield invalid(path, value, "must not contain '..'")
 
 
-def validate_file_path(value: str, path: str) -> Iterator[Cause]:
+def file_path(value: str, path: str) -> Iterator[Cause]:
     """A relative file path that does not start with two dots, which names of the kubelet do."""
-    yield from validate_relative_path(value, path)
+    yield from relative_path(value, path)
     if value.startswith("..") and not value.startswith("../"):
         yield invalid(path, value, "must not start with '..'")
 
 
-def validate_domain(value: str, path: str) -> Iterator[Cause]:
+def domain(value: str, path: str) -> Iterator[Cause]:
     """A domain with two parts at least; it may end with a dot."""
     if not value:
         yield required(path)
@@ -109,7 +111,7 @@ def validate_domain(value: str, path: str) -> Iterator[Cause]:
                 return
 
 
-def validate_domain_path(value: str, path: str) -> Iterator[Cause]:
+def domain_path(value: str, path: str) -> Iterator[Cause]:
     """A path with a domain before it: `example.com/name`."""
     if not value:
         yield required(path)
@@ -118,15 +120,15 @@ def validate_domain_path(value: str, path: str) -> Iterator[Cause]:
     if not domain or not rest:
         yield invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')
         return
-    yield from validate_text(domain, path)
+    yield from text(domain, path)
     if not _is_http_path(rest):
         yield invalid(path, rest, f"Invalid path (regex used for validation is '{_HTTP_PATH}')")
 
 
-def validate_driver_name(name: str, path: str) -> Iterator[Cause]:
+def driver_name(name: str, path: str) -> Iterator[Cause]:
     """A short subdomain in which upper-case letters count as lower-case."""
     if not name:
         yield required(path)
         return
-    yield from validate_length(name, path, _MAX_DRIVER_NAME)
+    yield from length(name, path, _MAX_DRIVER_NAME)
     yield from (invalid(path, name, problem) for problem in dns_1123_subdomain(name.lower()))

@@ -10,13 +10,8 @@ from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.validation.names import qualified_name
-from pilotage.server.strategies.checks.items import validate_unique
+from pilotage.server.strategies.checks import items, resourcenames
 from pilotage.server.strategies.checks.quantities import quantity
-from pilotage.server.strategies.checks.resourcenames import (
-    can_be_overcommitted,
-    validate_container_resource_name,
-    validate_resource_name,
-)
 from pilotage.server.strategies.strategy import Strategy
 
 _TYPES = ("Pod", "Container", "PersistentVolumeClaim")
@@ -46,7 +41,7 @@ class LimitRangeStrategy(Strategy):
         for index, limit in enumerate(limits):
             at, kind = f"spec.limits[{index}]", limit.get("type", "")
             yield from _validate_type(kind, f"{at}.type")
-            yield from validate_unique(kind, f"{at}.type", seen)
+            yield from items.unique(kind, f"{at}.type", seen)
             yield from _validate_limit(limit, kind, at)
 
 
@@ -68,7 +63,7 @@ def _validate_type(kind: str, path: str) -> Iterator[Cause]:
 
 
 def _validate_limit(limit: Document, kind: str, path: str) -> Iterator[Cause]:
-    check = validate_container_resource_name if kind in ("Pod", "Container") else validate_resource_name
+    check = resourcenames.container_resource_name if kind in ("Pod", "Container") else resourcenames.resource_name
     known: dict[str, dict[str, Quantity]] = {}
     for part in _PARTS:
         amounts = limit.get(part) or {}
@@ -102,7 +97,7 @@ def _validate_amounts(name: str, amounts: dict[str, Quantity], path: str) -> Ite
             message = f"{small} {lower} is greater than {large} {upper}"
             yield invalid(f"{path}.{part}[{name}]", str(value), message)
     yield from _validate_ratio(amounts, f"{path}.maxLimitRequestRatio[{name}]")
-    if limit is not None and request is not None and limit != request and not can_be_overcommitted(name):
+    if limit is not None and request is not None and limit != request and not resourcenames.can_be_overcommitted(name):
         message = f"default value {limit} must equal to defaultRequest value {request} in {name}"
         yield invalid(f"{path}.defaultRequest[{name}]", str(request), message)
 

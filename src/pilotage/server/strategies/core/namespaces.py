@@ -9,6 +9,7 @@ from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
 from pilotage.meta.paths import mapping
 from pilotage.meta.validation.objectmeta import finalizers_causes
+from pilotage.server.strategies.checks import items
 from pilotage.server.strategies.metadata import UNQUALIFIED, is_qualified
 from pilotage.server.strategies.strategy import Strategy, default_empty
 
@@ -48,20 +49,14 @@ class NamespaceStrategy(Strategy):
         document["status"] = mapping(document.get("status")) | {"phase": "Terminating"}
 
     def validate(self, document: Document) -> Iterator[Cause]:
-        finalizers = document["spec"].get("finalizers") or ()
-        for name in finalizers:
-            yield from finalizers_causes([name], "spec.finalizers")
-            if not is_qualified(name):
-                yield invalid("spec.finalizers", name, UNQUALIFIED)
+        for name in document["spec"].get("finalizers") or ():
+            yield from _validate_finalizer(name, "spec.finalizers")
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         return []  # an update cannot change the spec
 
     def validate_finalize_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        for index, name in enumerate(document["spec"].get("finalizers") or ()):
-            yield from finalizers_causes([name], f"spec.finalizers[{index}]")
-            if not is_qualified(name):
-                yield invalid(f"spec.finalizers[{index}]", name, UNQUALIFIED)
+        return items.each(document["spec"].get("finalizers"), "spec.finalizers", _validate_finalizer)
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         phase = document["status"].get("phase", "")
@@ -78,3 +73,9 @@ class NamespaceStrategy(Strategy):
 
     def blocks_removal(self, document: Document) -> bool:
         return bool(mapping(document.get("spec")).get("finalizers"))
+
+
+def _validate_finalizer(name: str, path: str) -> Iterator[Cause]:
+    yield from finalizers_causes([name], path)
+    if not is_qualified(name):
+        yield invalid(path, name, UNQUALIFIED)

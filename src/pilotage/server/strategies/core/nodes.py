@@ -9,11 +9,8 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import label_value, qualified_name
+from pilotage.server.strategies.checks import fields, items, resourcenames, texts
 from pilotage.server.strategies.checks.addresses import network, network_warnings, validate_network
-from pilotage.server.strategies.checks.fields import validate_required_choice
-from pilotage.server.strategies.checks.items import repeated, validate_each
-from pilotage.server.strategies.checks.resourcenames import validate_resource_amount
-from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.scheduling import TAINT_EFFECTS
 from pilotage.server.strategies.strategy import Strategy
 
@@ -58,9 +55,8 @@ class NodeStrategy(Strategy):
             yield invalid("metadata.nodeSwapStatus.capacity", swap, "must be greater than zero")
         yield from _validate_networks(spec.get("podCIDRs") or (), "spec.podCIDRs")
 
-    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from self.validate(document)
-        yield from _validate_change(document, old)
+    def validate_changes(self, document: Document, old: Document) -> Iterator[Cause]:
+        return _validate_change(document, old)
 
     def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         return _validate_change(document, old)
@@ -69,9 +65,7 @@ class NodeStrategy(Strategy):
         spec, found = document["spec"], []
         if "externalID" in spec:
             found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
-        for index, text in enumerate(spec.get("podCIDRs") or ()):
-            found += network_warnings(text, f"spec.podCIDRs[{index}]")
-        return found
+        return [*found, *items.each(spec.get("podCIDRs"), "spec.podCIDRs", network_warnings)]
 
 
 def _validate_taints(taints: Sequence[Document], path: str) -> Iterator[Cause]:
@@ -79,10 +73,10 @@ def _validate_taints(taints: Sequence[Document], path: str) -> Iterator[Cause]:
     for index, taint in enumerate(taints):
         at, effect = f"{path}[{index}]", taint.get("effect", "")
         key, value = taint.get("key", ""), taint.get("value", "")
-        yield from validate_text(key, f"{at}.key", qualified_name)
+        yield from texts.text(key, f"{at}.key", qualified_name)
         if problems := label_value(value):
             yield invalid(f"{at}.value", value, ";".join(problems))
-        yield from validate_required_choice(effect, f"{at}.effect", TAINT_EFFECTS)
+        yield from fields.required_choice(effect, f"{at}.effect", TAINT_EFFECTS)
         if (key, effect) in seen:
             cause = duplicate(at, taint)
             yield Cause(cause.reason, f"{cause.message}: taints must be unique by key and effect pair", cause.field)
@@ -92,7 +86,7 @@ def _validate_taints(taints: Sequence[Document], path: str) -> Iterator[Cause]:
 def _validate_resources(status: Document) -> Iterator[Cause]:
     for part in ("capacity", "allocatable"):
         for name, amount in (status.get(part) or {}).items():
-            yield from validate_resource_amount(name, amount, f"status.{part}.{name}")
+            yield from resourcenames.resource_amount(name, amount, f"status.{part}.{name}")
 
 
 def _validate_features(features: Sequence[str], path: str) -> Iterator[Cause]:
@@ -110,7 +104,7 @@ def _validate_features(features: Sequence[str], path: str) -> Iterator[Cause]:
 
 
 def _validate_networks(networks: Sequence[str], path: str) -> Iterator[Cause]:
-    yield from validate_each(networks, path, validate_network)
+    yield from items.each(networks, path, validate_network)
     if len(networks) < 2:
         return
     found = [network(text) for text in networks]
@@ -129,7 +123,7 @@ def _validate_change(document: Document, old: Document) -> Iterator[Cause]:
     yield from _validate_resources(status)
     yield from _validate_features(status.get("declaredFeatures") or (), "status.declaredFeatures")
     addresses = status.get("addresses") or ()
-    for index, _ in repeated((each.get("type", ""), each.get("address", "")) for each in addresses):
+    for index, _ in items.repeated((each.get("type", ""), each.get("address", "")) for each in addresses):
         yield duplicate(f"status.addresses[{index}]", addresses[index])
     networks, before = spec.get("podCIDRs") or [], was.get("podCIDRs") or []
     if before and len(before) != len(networks):

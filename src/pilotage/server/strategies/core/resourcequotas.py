@@ -7,12 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.fields import IMMUTABLE
-from pilotage.server.strategies.checks.resourcenames import (
-    is_quota_resource,
-    validate_quota_resource_name,
-    validate_resource_amount,
-)
+from pilotage.server.strategies.checks import fields, resourcenames
 from pilotage.server.strategies.strategy import Strategy
 
 _EXISTING = ("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity")
@@ -34,15 +29,13 @@ class ResourceQuotaStrategy(Strategy):
         spec = document["spec"]
         yield from _validate_amounts(spec.get("hard"), "spec.hard")
         yield from _validate_scopes(spec.get("scopes") or [], spec.get("hard") or {}, "spec.scopes")
-        selector = spec.get("scopeSelector")
-        if selector is not None:
-            yield from _validate_selector(selector, spec, "spec.scopeSelector.matchExpressions")
+        path = "spec.scopeSelector.matchExpressions"
+        yield from fields.given(spec.get("scopeSelector"), path, _validate_selector, spec)
 
-    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from self.validate(document)
+    def validate_changes(self, document: Document, old: Document) -> Iterator[Cause]:
         scopes = document["spec"].get("scopes") or []
         if set(scopes) != set(old.get("spec", {}).get("scopes") or ()):
-            yield invalid("spec.scopes", scopes or None, IMMUTABLE, whole=True)
+            yield invalid("spec.scopes", scopes or None, fields.IMMUTABLE, whole=True)
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         status = document.get("status", {})
@@ -51,8 +44,8 @@ class ResourceQuotaStrategy(Strategy):
 
 def _validate_amounts(amounts: Mapping[str, str] | None, path: str) -> Iterator[Cause]:
     for name, amount in (amounts or {}).items():
-        yield from validate_quota_resource_name(name, f"{path}[{name}]")
-        yield from validate_resource_amount(name, amount, f"{path}[{name}]")
+        yield from resourcenames.quota_resource_name(name, f"{path}[{name}]")
+        yield from resourcenames.resource_amount(name, amount, f"{path}[{name}]")
 
 
 def _validate_scopes(scopes: Sequence[str], hard: Document, path: str) -> Iterator[Cause]:
@@ -60,19 +53,19 @@ def _validate_scopes(scopes: Sequence[str], hard: Document, path: str) -> Iterat
         if scope not in _SCOPES:
             yield invalid(path, scopes, "unsupported scope", whole=True)
         for name in sorted(hard):
-            if is_quota_resource(name) and not _applies(scope, name):
+            if resourcenames.is_quota_resource(name) and not _applies(scope, name):
                 yield invalid(path, scopes, "unsupported scope applied to resource", whole=True)
     yield from _validate_opposites(scopes, scopes, path)
 
 
-def _validate_selector(selector: Document, spec: Document, path: str) -> Iterator[Cause]:
+def _validate_selector(selector: Document, path: str, spec: Document) -> Iterator[Cause]:
     expressions = selector.get("matchExpressions") or ()
     for expression in expressions:
         scope = expression.get("scopeName", "")
         if scope not in _SCOPES:
             yield invalid(f"{path}.scopeName", scope, "unsupported scope")
         for name in sorted(spec.get("hard") or {}):
-            if is_quota_resource(name) and not _applies(scope, name):
+            if resourcenames.is_quota_resource(name) and not _applies(scope, name):
                 yield invalid(path, selector, "unsupported scope applied to resource", whole=True)
         yield from _validate_expression(expression, scope, path)
     names = [expression.get("scopeName", "") for expression in expressions]

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.paths import mapping
-from pilotage.meta.validation.names import RULES, dns_1123_label
-from pilotage.server.strategies.checks.fields import validate_needed
-from pilotage.server.strategies.checks.numbers import validate_in_range
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.meta.validation.names import dns_1123_label
+from pilotage.server.strategies.checks import fields, items, numbers, texts
 from pilotage.server.strategies.flowcontrol import mandatory
 from pilotage.server.strategies.strategy import Strategy, default_empty
 
@@ -87,28 +84,21 @@ def _validate_schema(spec: Document, name: str) -> Iterator[Cause]:
     if method is not None and method.get("type") not in _DISTINGUISHERS:
         shown = {"Type": method.get("type") or ""}
         yield not_supported("spec.distinguisherMethod.type", shown, _DISTINGUISHERS)
-    level = mapping(spec.get("priorityLevelConfiguration")).get("name")
-    if level:
-        yield from validate_text(level, "spec.priorityLevelConfiguration.name")
-    else:
-        yield required("spec.priorityLevelConfiguration.name", "must reference a priority level")
-    for index, rule in enumerate(spec.get("rules") or ()):
-        yield from _validate_rule(mapping(rule), f"spec.rules[{index}]")
+    level, path = mapping(spec.get("priorityLevelConfiguration")).get("name"), "spec.priorityLevelConfiguration.name"
+    yield from texts.required_text(level, path, detail="must reference a priority level")
+    yield from items.each(spec.get("rules"), "spec.rules", _validate_rule)
 
 
 def _validate_rule(rule: Document, path: str) -> Iterator[Cause]:
     subjects = rule.get("subjects") or ()
     if not subjects:
         yield required(f"{path}.subjects", "subjects must contain at least one value")
-    for index, subject in enumerate(subjects):
-        yield from _validate_subject(mapping(subject), f"{path}.subjects[{index}]")
+    yield from items.each(subjects, f"{path}.subjects", _validate_subject)
     resources, others = rule.get("resourceRules") or (), rule.get("nonResourceRules") or ()
     if not resources and not others:
         yield required(path, "at least one of resourceRules and nonResourceRules has to be non-empty")
-    for index, each in enumerate(resources):
-        yield from _validate_resource_rule(mapping(each), f"{path}.resourceRules[{index}]")
-    for index, each in enumerate(others):
-        yield from _validate_non_resource_rule(mapping(each), f"{path}.nonResourceRules[{index}]")
+    yield from items.each(resources, f"{path}.resourceRules", _validate_resource_rule)
+    yield from items.each(others, f"{path}.nonResourceRules", _validate_non_resource_rule)
 
 
 def _validate_subject(subject: Document, path: str) -> Iterator[Cause]:
@@ -121,49 +111,28 @@ def _validate_subject(subject: Document, path: str) -> Iterator[Cause]:
         if known == kind:
             if value is None:
                 yield required(f"{path}.{field}", f"{field} is required when subject kind is '{kind}'")
+            elif kind == "ServiceAccount":
+                yield from _validate_service_account(value, f"{path}.{field}")
             else:
-                yield from _SUBJECT_CHECKS[field](value, f"{path}.{field}")
+                yield from fields.needed(value, f"{path}.{field}", "name")
         elif value is not None:
             yield forbidden(f"{path}.{field}", f"{field} is forbidden when subject kind is not '{known}'")
 
 
-def _validate_named(subject: Document, path: str) -> Iterator[Cause]:
-    yield from validate_needed(subject, path, "name")
-
-
 def _validate_service_account(account: Document, path: str) -> Iterator[Cause]:
-    name, namespace = account.get("name") or "", account.get("namespace") or ""
-    if not name:
-        yield required(f"{path}.name")
-    elif name != "*":
-        yield from validate_text(name, f"{path}.name")
-    if namespace:
-        yield from validate_text(namespace, f"{path}.namespace", dns_1123_label)
-    else:
-        yield required(f"{path}.namespace", "must specify namespace for service account")
-
-
-_SUBJECT_CHECKS: Mapping[str, Callable[[Document, str], Iterator[Cause]]] = {
-    "group": _validate_named,
-    "serviceAccount": _validate_service_account,
-    "user": _validate_named,
-}
+    if account.get("name") != "*":
+        yield from texts.required_text(account.get("name"), f"{path}.name")
+    detail = "must specify namespace for service account"
+    yield from texts.required_text(account.get("namespace"), f"{path}.namespace", dns_1123_label, detail)
 
 
 def _validate_verbs(rule: Document, path: str) -> Iterator[Cause]:
-    verbs = [verb or "" for verb in rule.get("verbs") or ()]
+    verbs = rule.get("verbs") or []
     if not verbs:
         yield required(f"{path}.verbs", "verbs must contain at least one value")
-    elif "*" in verbs:
-        if len(verbs) > 1:
-            yield invalid(f"{path}.verbs", verbs, "if '*' is present, must not specify other verbs", whole=True)
-    elif not set(verbs) <= set(_VERBS):
+    yield from items.wildcard(verbs, f"{path}.verbs", "verbs")
+    if "*" not in verbs and not set(verbs) <= set(_VERBS):
         yield not_supported(f"{path}.verbs", verbs, _VERBS)
-
-
-def _validate_wildcard(values: list[str], path: str, what: str) -> Iterator[Cause]:
-    if len(values) > 1 and "*" in values:
-        yield invalid(path, values, f"if '*' is present, must not specify other {what}", whole=True)
 
 
 def _validate_resource_rule(rule: Document, path: str) -> Iterator[Cause]:
@@ -171,37 +140,30 @@ def _validate_resource_rule(rule: Document, path: str) -> Iterator[Cause]:
     groups, resources = rule.get("apiGroups") or [], rule.get("resources") or []
     if not groups:
         yield required(f"{path}.apiGroups", "resource rules must supply at least one api group")
-    yield from _validate_wildcard(groups, f"{path}.apiGroups", "api groups")
+    yield from items.wildcard(groups, f"{path}.apiGroups", "api groups")
     if not resources:
         yield required(f"{path}.resources", "resource rules must supply at least one resource")
-    yield from _validate_wildcard(resources, f"{path}.resources", "resources")
+    yield from items.wildcard(resources, f"{path}.resources", "resources")
     namespaces = rule.get("namespaces") or []
     if not namespaces and not rule.get("clusterScope"):
         detail = "resource rules that are not cluster scoped must supply at least one namespace"
         yield required(f"{path}.namespaces", detail)
-    elif "*" in namespaces:
-        yield from _validate_wildcard(namespaces, f"{path}.namespaces", "namespaces")
-    else:
-        for index, namespace in enumerate(namespaces):
-            for problem in RULES["label"](namespace or ""):
-                detail = f"each member of this list must be '*' or a DNS-1123 label; {problem}"
-                yield invalid(f"{path}.namespaces[{index}]", namespace or "", detail)
+    yield from items.wildcard(namespaces, f"{path}.namespaces", "namespaces")
+    for index, namespace in enumerate(namespaces if "*" not in namespaces else ()):
+        for problem in dns_1123_label(namespace):
+            detail = f"each member of this list must be '*' or a DNS-1123 label; {problem}"
+            yield invalid(f"{path}.namespaces[{index}]", namespace, detail)
 
 
 def _validate_non_resource_rule(rule: Document, path: str) -> Iterator[Cause]:
     yield from _validate_verbs(rule, path)
-    urls = [url or "" for url in rule.get("nonResourceURLs") or ()]
-    place = f"{path}.nonResourceURLs"
+    urls, place = rule.get("nonResourceURLs") or [], f"{path}.nonResourceURLs"
     if not urls:
         yield required(place, "nonResourceURLs must contain at least one value")
-    elif "*" in urls:
-        if len(urls) > 1:
-            detail = "if '*' is present, must not specify other non-resource URLs"
-            yield invalid(place, urls, detail, whole=True)
-    else:
-        for index, url in enumerate(urls):
-            if problem := _url_problem(url):
-                yield invalid(f"{place}[{index}]", url, problem)
+    yield from items.wildcard(urls, place, "non-resource URLs")
+    for index, url in enumerate(urls if "*" not in urls else ()):
+        if problem := _url_problem(url):
+            yield invalid(f"{place}[{index}]", url, problem)
 
 
 def _url_problem(url: str) -> str:
@@ -236,25 +198,20 @@ def _validate_level(spec: Document, name: str) -> Iterator[Cause]:
                 yield required("spec.limited", "must not be empty when type is Limited")
             else:
                 yield from _validate_limited(spec["limited"], "spec.limited")
-        case "":
-            yield required("spec.type")
         case _:
-            yield not_supported("spec.type", kind, ("Exempt", "Limited"))
+            yield from fields.required_choice(kind, "spec.type", ("Exempt", "Limited"))
 
 
-def _validate_shares(exempt: Document, path: str) -> Iterator[Cause]:
-    shares = exempt.get("nominalConcurrencyShares") or 0
+def _validate_shares(level: Document, path: str) -> Iterator[Cause]:
+    shares = level.get("nominalConcurrencyShares") or 0
     if shares < 0:
         yield invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer")
-    yield from validate_in_range(exempt.get("lendablePercent") or 0, f"{path}.lendablePercent", 0, 100)
+    yield from fields.given(level.get("limitResponse"), f"{path}.limitResponse", _validate_response)
+    yield from numbers.in_range(level.get("lendablePercent") or 0, f"{path}.lendablePercent", 0, 100)
 
 
 def _validate_limited(limited: Document, path: str) -> Iterator[Cause]:
-    shares = limited.get("nominalConcurrencyShares") or 0
-    if shares < 0:
-        yield invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer")
-    yield from _validate_response(mapping(limited.get("limitResponse")), f"{path}.limitResponse")
-    yield from validate_in_range(limited.get("lendablePercent") or 0, f"{path}.lendablePercent", 0, 100)
+    yield from _validate_shares(limited, path)
     borrowing = limited.get("borrowingLimitPercent")
     if borrowing is not None and borrowing < 0:
         yield invalid(f"{path}.borrowingLimitPercent", borrowing, "if specified, must be a non-negative integer")
@@ -271,10 +228,8 @@ def _validate_response(response: Document, path: str) -> Iterator[Cause]:
                 yield required(f"{path}.queuing", "must not be empty if limited.limitResponse.type is Limited")
             else:
                 yield from _validate_queuing(queuing, f"{path}.queuing")
-        case "":
-            yield required(f"{path}.type")
         case _:
-            yield not_supported(f"{path}.type", kind, ("Queue", "Reject"))
+            yield from fields.required_choice(kind, f"{path}.type", ("Queue", "Reject"))
 
 
 def _validate_queuing(queuing: Document, path: str) -> Iterator[Cause]:
@@ -300,15 +255,8 @@ def _entropy_bits(queues: int, hand: int) -> float:
 
 
 def _validate_conditions(document: Document) -> Iterator[Cause]:
-    seen = set()
-    conditions: list[Any] = mapping(document.get("status")).get("conditions") or []
-    for index, condition in enumerate(conditions):
+    seen: set[str] = set()
+    for index, condition in enumerate(mapping(document.get("status")).get("conditions") or ()):
         path = f"status.conditions[{index}]"
-        yield from validate_condition_keys(condition, path)
-        if condition.get("type") in seen:
-            yield Cause("FieldValueDuplicate", f'Duplicate value: "{condition.get("type")}"', f"{path}.type")
-        seen.add(condition.get("type"))
-
-
-def validate_condition_keys(condition: Document, path: str) -> Iterator[Cause]:
-    yield from validate_needed(condition, path, "type")
+        yield from fields.needed(condition, path, "type")
+        yield from items.unique(condition.get("type") or "", f"{path}.type", seen)

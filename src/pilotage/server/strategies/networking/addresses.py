@@ -8,9 +8,8 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import path_segment_name
+from pilotage.server.strategies.checks import fields, texts
 from pilotage.server.strategies.checks.addresses import network, validate_canonical_address, validate_network
-from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_immutable
-from pilotage.server.strategies.checks.texts import validate_optional_text, validate_required_text
 from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
 
 _CIDRS = "spec.cidrs"
@@ -21,6 +20,8 @@ _ONE_EACH = "may specify no more than one IP for each IP family, i.e 192.168.0.0
 class IPAddressStrategy(Strategy):
     """An address that is in use: its name is the address, and it belongs to one object for ever."""
 
+    immutable = ("spec.parentRef",)
+
     def validate(self, document: Document) -> list[Cause]:
         name = document["metadata"].get("name", "")
         named = name and not path_segment_name(name)  # what is no name of any kind has been reported
@@ -29,19 +30,15 @@ class IPAddressStrategy(Strategy):
             *_validate_parent((document.get("spec") or {}).get("parentRef"), "spec.parentRef"),
         ]
 
-    def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        new, was = ((each.get("spec") or {}).get("parentRef") for each in (document, old))
-        return [*self.validate(document), *validate_immutable(new, was, "spec.parentRef")]
-
 
 def _validate_parent(parent: Document | None, path: str) -> Iterator[Cause]:
     if parent is None:
         yield required(path)
         return
-    yield from validate_optional_text(parent.get("group"), f"{path}.group")
+    yield from texts.optional_text(parent.get("group"), f"{path}.group")
     for key in ("resource", "name"):
-        yield from validate_required_text(parent.get(key), f"{path}.{key}", path_segment_name)
-    yield from validate_optional_text(parent.get("namespace"), f"{path}.namespace", path_segment_name)
+        yield from texts.required_text(parent.get(key), f"{path}.{key}", path_segment_name)
+    yield from texts.optional_text(parent.get("namespace"), f"{path}.namespace", path_segment_name)
 
 
 class ServiceCIDRStrategy(Strategy):
@@ -56,13 +53,13 @@ class ServiceCIDRStrategy(Strategy):
         new, was = _cidrs(document), _cidrs(old)
         if len(new) == len(was):
             return [
-                invalid(f"{_CIDRS}[{index}]", each, IMMUTABLE)
+                invalid(f"{_CIDRS}[{index}]", each, fields.IMMUTABLE)
                 for index, (each, before) in enumerate(zip(new, was, strict=True))
                 if each != before
             ]
         if (len(was), len(new)) != (1, _MOST_CIDRS):
-            return [invalid(_CIDRS, new, IMMUTABLE, whole=True)]
-        changed = [invalid(f"{_CIDRS}[0]", new[0], IMMUTABLE)] if new[0] != was[0] else []
+            return [invalid(_CIDRS, new, fields.IMMUTABLE, whole=True)]
+        changed = [invalid(f"{_CIDRS}[0]", new[0], fields.IMMUTABLE)] if new[0] != was[0] else []
         return [*changed, *_validate_cidrs(new)]
 
 

@@ -6,20 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, not_supported, required, too_long
+from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain, path_segment_name, wildcard_subdomain
+from pilotage.server.strategies.checks import fields, items, numbers, texts
 from pilotage.server.strategies.checks.addresses import address, validate_address
-from pilotage.server.strategies.checks.fields import validate_given, validate_immutable, validate_needed
-from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import validate_port_name
-from pilotage.server.strategies.checks.texts import (
-    validate_domain_path,
-    validate_optional_text,
-    validate_required_text,
-    validate_text,
-)
 from pilotage.server.strategies.strategy import Strategy
 
 _CLASS = "kubernetes.io/ingress.class"
@@ -63,7 +55,7 @@ class IngressStrategy(Strategy):
     def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         known = {entry["ip"] for entry in balancer_entries(old) if entry.get("ip")}
         entries = balancer_entries(document)
-        return validate_each(entries, "status.loadBalancer.ingress", validate_balancer_entry, known)
+        return items.each(entries, "status.loadBalancer.ingress", validate_balancer_entry, known)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         annotated = _CLASS in (document["metadata"].get("annotations") or {})
@@ -83,7 +75,7 @@ def validate_balancer_entry(entry: Document, path: str, known: set[str]) -> Iter
     if text := entry.get("ip"):
         yield from validate_address(text, f"{path}.ip", known)
     if name := entry.get("hostname"):
-        yield from validate_text(name, f"{path}.hostname")
+        yield from texts.text(name, f"{path}.hostname")
         if address(name) is not None:
             yield invalid(f"{path}.hostname", name, _NO_ADDRESS)
 
@@ -92,21 +84,21 @@ def _validate_spec(spec: Document, known: _Known) -> Iterator[Cause]:
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
     if not rules and backend is None:
         yield invalid("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified", whole=True)
-    yield from validate_given(backend, "spec.defaultBackend", _validate_backend)
-    yield from validate_each(rules, "spec.rules", _validate_rule, known)
-    yield from validate_each(spec.get("tls"), "spec.tls", _validate_tls, known)
-    yield from validate_given(spec.get("ingressClassName"), "spec.ingressClassName", validate_text)
+    yield from fields.given(backend, "spec.defaultBackend", _validate_backend)
+    yield from items.each(rules, "spec.rules", _validate_rule, known)
+    yield from items.each(spec.get("tls"), "spec.tls", _validate_tls, known)
+    yield from fields.given(spec.get("ingressClassName"), "spec.ingressClassName", texts.text)
 
 
 def _validate_host(host: str, path: str) -> Iterator[Cause]:
     rule = wildcard_subdomain if "*" in host else dns_1123_subdomain
-    yield from validate_text(host, path, rule)
+    yield from texts.text(host, path, rule)
 
 
 def _validate_tls(part: Document, path: str, known: _Known) -> Iterator[Cause]:
-    yield from validate_each(part.get("hosts"), f"{path}.hosts", _validate_host)
+    yield from items.each(part.get("hosts"), f"{path}.hosts", _validate_host)
     if not known.secrets:
-        yield from validate_optional_text(part.get("secretName"), f"{path}.secretName")
+        yield from texts.optional_text(part.get("secretName"), f"{path}.secretName")
 
 
 def _validate_rule(rule: Document, path: str, known: _Known) -> Iterator[Cause]:
@@ -122,8 +114,8 @@ def _validate_rule(rule: Document, path: str, known: _Known) -> Iterator[Cause]:
 def _validate_paths(http: Document | None, path: str) -> Iterator[Cause]:
     if http is None:
         return
-    yield from validate_needed(http, path, "paths")
-    yield from validate_each(http.get("paths"), f"{path}.paths", _validate_route)
+    yield from fields.needed(http, path, "paths")
+    yield from items.each(http.get("paths"), f"{path}.paths", _validate_route)
 
 
 def _validate_route(route: Document, path: str) -> Iterator[Cause]:
@@ -158,16 +150,16 @@ def _validate_backend(backend: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_resource(resource: Document, path: str) -> Iterator[Cause]:
-    yield from validate_given(resource.get("apiGroup"), f"{path}.apiGroup", validate_text)
+    yield from fields.given(resource.get("apiGroup"), f"{path}.apiGroup", texts.text)
     for key in ("kind", "name"):
         value = resource.get(key) or ""
         if not value:
             yield required(f"{path}.{key}")
-        yield from validate_text(value, f"{path}.{key}", path_segment_name)
+        yield from texts.text(value, f"{path}.{key}", path_segment_name)
 
 
 def _validate_service(service: Document, path: str) -> Iterator[Cause]:
-    yield from validate_required_text(service.get("name"), f"{path}.service.name", dns_1123_label)
+    yield from texts.required_text(service.get("name"), f"{path}.service.name", dns_1123_label)
     port = service.get("port") or {}
     name, number = port.get("name") or "", port.get("number") or 0
     if name and number:
@@ -175,7 +167,7 @@ def _validate_service(service: Document, path: str) -> Iterator[Cause]:
     elif name:
         yield from validate_port_name(name, f"{path}.service.port.name")
     elif number:
-        yield from validate_port_number(number, f"{path}.service.port.number")
+        yield from numbers.port_number(number, f"{path}.service.port.number")
     else:
         yield required(path, "port name or number is required")
 
@@ -183,30 +175,27 @@ def _validate_service(service: Document, path: str) -> Iterator[Cause]:
 class IngressClassStrategy(Strategy):
     """Ingress classes name a controller, which they keep, and may refer to its parameters."""
 
+    immutable = ("spec.controller",)
+
     def default(self, document: Document) -> None:
         parameters = document["spec"].get("parameters")
         if parameters is not None:
             parameters.setdefault("scope", "Cluster")
 
-    def validate(self, document: Document) -> list[Cause]:
-        spec = document["spec"]
-        controller = spec.get("controller", "")
-        found: list[Cause] = []
-        if len(controller.encode()) > _MAX_CONTROLLER:
-            found.append(too_long("spec.controller", _MAX_CONTROLLER))
-        found += validate_domain_path(controller, "spec.controller")
-        parameters = spec.get("parameters")
-        return found if parameters is None else found + list(_validate_parameters(parameters, "spec.parameters"))
+    def validate(self, document: Document) -> Iterator[Cause]:
+        controller = document["spec"].get("controller", "")
+        yield from texts.length(controller, "spec.controller", _MAX_CONTROLLER)
+        yield from texts.domain_path(controller, "spec.controller")
+        yield from fields.given(document["spec"].get("parameters"), "spec.parameters", _validate_parameters)
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        new, was = document["spec"].get("controller"), old.get("spec", {}).get("controller")
-        return [*validate_immutable(new, was, "spec.controller"), *self.validate(document)]
+        return [*self.validate_changes(document, old), *self.validate(document)]
 
 
 def _validate_parameters(parameters: Document, path: str) -> Iterator[Cause]:
-    yield from validate_given(parameters.get("apiGroup"), f"{path}.apiGroup", validate_text)
-    yield from validate_required_text(parameters.get("kind"), f"{path}.kind", path_segment_name)
-    yield from validate_required_text(parameters.get("name"), f"{path}.name", path_segment_name)
+    yield from fields.given(parameters.get("apiGroup"), f"{path}.apiGroup", texts.text)
+    yield from texts.required_text(parameters.get("kind"), f"{path}.kind", path_segment_name)
+    yield from texts.required_text(parameters.get("name"), f"{path}.name", path_segment_name)
     scope, namespace = parameters.get("scope"), parameters.get("namespace")
     if scope not in _SCOPES:
         yield not_supported(f"{path}.scope", scope or "", _SCOPES)
@@ -216,4 +205,4 @@ def _validate_parameters(parameters: Document, path: str) -> Iterator[Cause]:
     elif namespace is None:
         yield required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
     else:
-        yield from validate_text(namespace, f"{path}.namespace", dns_1123_label)
+        yield from texts.text(namespace, f"{path}.namespace", dns_1123_label)

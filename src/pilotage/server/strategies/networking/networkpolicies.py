@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks import fields, items, labelselectors, numbers
 from pilotage.server.strategies.checks.addresses import network, network_warnings, validate_network
-from pilotage.server.strategies.checks.fields import validate_choice, validate_optional_choice
-from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.labelselectors import validate_label_selector
-from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import validate_port_number_or_name
 from pilotage.server.strategies.strategy import Strategy, default_empty
 
@@ -44,7 +41,7 @@ class NetworkPolicyStrategy(Strategy):
         return _validate_spec(document["spec"], _Known())
 
     def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        selectors = any(validate_label_selector(old["spec"].get("podSelector"), ""))
+        selectors = any(labelselectors.label_selector(old["spec"].get("podSelector"), ""))
         networks = {text for _, text in _networks(old["spec"])}
         return _validate_spec(document["spec"], _Known(networks, selectors))
 
@@ -66,22 +63,22 @@ def _networks(spec: Document) -> Iterator[tuple[str, str]]:
 
 
 def _validate_spec(spec: Document, known: _Known) -> Iterator[Cause]:
-    yield from validate_label_selector(spec.get("podSelector"), "spec.podSelector", any_value=known.selectors)
+    yield from labelselectors.label_selector(spec.get("podSelector"), "spec.podSelector", any_value=known.selectors)
     for direction, peers in _DIRECTIONS:
         for index, rule in enumerate(spec.get(direction) or ()):
             path = f"spec.{direction}[{index}]"
-            yield from validate_each(rule.get("ports"), f"{path}.ports", _validate_port)
-            yield from validate_each(rule.get(peers), f"{path}.{peers}", _validate_peer, known)
+            yield from items.each(rule.get("ports"), f"{path}.ports", _validate_port)
+            yield from items.each(rule.get(peers), f"{path}.{peers}", _validate_peer, known)
     types = spec.get("policyTypes") or []
     if len(types) > len(_TYPES):
         yield invalid("spec.policyTypes", types, "may not specify more than two policyTypes", whole=True)
         return
-    yield from validate_each(types, "spec.policyTypes", validate_choice, _TYPES)
+    yield from items.each(types, "spec.policyTypes", fields.choice, _TYPES)
 
 
 def _validate_port(rule: Document, path: str) -> Iterator[Cause]:
     protocol, port, end = rule.get("protocol"), rule.get("port"), rule.get("endPort")
-    yield from validate_optional_choice(protocol, f"{path}.protocol", _PROTOCOLS)
+    yield from fields.optional_choice(protocol, f"{path}.protocol", _PROTOCOLS)
     if end is not None and port is None:
         yield invalid(f"{path}.endPort", end, "may not be specified when `port` is not specified")
     elif end is not None and isinstance(port, str):
@@ -92,7 +89,7 @@ def _validate_port(rule: Document, path: str) -> Iterator[Cause]:
     if end is not None and not isinstance(port, str):
         if end < port:
             yield invalid(f"{path}.endPort", port, "must be greater than or equal to `port`")
-        yield from validate_port_number(end, f"{path}.endPort")
+        yield from numbers.port_number(end, f"{path}.endPort")
 
 
 def _validate_peer(peer: Document, path: str, known: _Known) -> Iterator[Cause]:
@@ -101,7 +98,7 @@ def _validate_peer(peer: Document, path: str, known: _Known) -> Iterator[Cause]:
         if name == "ipBlock":
             yield from _validate_block(peer[name], f"{path}.{name}", known)
         else:
-            yield from validate_label_selector(peer[name], f"{path}.{name}", any_value=known.selectors)
+            yield from labelselectors.label_selector(peer[name], f"{path}.{name}", any_value=known.selectors)
     if not given:
         yield required(path, "must specify a peer")
     elif len(given) > 1 and "ipBlock" in given:

@@ -8,10 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, label_value, qualified_name
-from pilotage.server.strategies.checks.fields import validate_given
-from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.labelselectors import OPERATORS, check_presence, validate_label_selector
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks import fields, items, labelselectors, texts
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -21,10 +18,10 @@ def validate_affinity(affinity: Document | None, path: str) -> Iterator[Cause]:
     """Affinity to nodes, affinity to pods, and anti-affinity to pods."""
     if not affinity:
         return
-    yield from validate_given(affinity.get("nodeAffinity"), f"{path}.nodeAffinity", _validate_node_affinity)
+    yield from fields.given(affinity.get("nodeAffinity"), f"{path}.nodeAffinity", _validate_node_affinity)
     for kind in ("podAffinity", "podAntiAffinity"):
         pods = affinity.get(kind) or {}
-        yield from validate_each(pods.get(REQUIRED), f"{path}.{kind}.{REQUIRED}", _validate_pod_term)
+        yield from items.each(pods.get(REQUIRED), f"{path}.{kind}.{REQUIRED}", _validate_pod_term)
         for index, weighted in enumerate(pods.get(PREFERRED) or ()):
             place = f"{path}.{kind}.{PREFERRED}[{index}]"
             yield from _validate_weight(weighted, place)
@@ -45,15 +42,15 @@ def validate_node_selector(selector: Document, path: str) -> Iterator[Cause]:
     terms = selector.get("nodeSelectorTerms") or ()
     if not terms:
         yield required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
-    yield from validate_each(terms, f"{path}.nodeSelectorTerms", validate_node_selector_term)
+    yield from items.each(terms, f"{path}.nodeSelectorTerms", validate_node_selector_term)
 
 
 def validate_node_selector_term(term: Document, path: str, *, any_value: bool = False) -> Iterator[Cause]:
     """Expressions about the labels of a node and about its name. With `any_value` values are not checked."""
-    yield from validate_each(
+    yield from items.each(
         term.get("matchExpressions"), f"{path}.matchExpressions", _validate_expression, any_value=any_value
     )
-    yield from validate_each(term.get("matchFields"), f"{path}.matchFields", _validate_field)
+    yield from items.each(term.get("matchFields"), f"{path}.matchFields", _validate_field)
 
 
 def validate_label_keys(
@@ -65,7 +62,7 @@ def validate_label_keys(
         if (keys := holder.get(name)) and selector is None:
             yield forbidden(f"{path}.{name}", "must not be specified when labelSelector is not set")
         else:
-            yield from validate_each(keys, f"{path}.{name}", validate_text, qualified_name)
+            yield from items.each(keys, f"{path}.{name}", texts.text, qualified_name)
     matching = {key: index for index, key in enumerate(holder.get("matchLabelKeys") or ())}
     if selector and matching:
         seen = set(selector.get("matchLabels") or ())
@@ -83,7 +80,7 @@ def validate_label_keys(
 
 
 def _validate_node_affinity(affinity: Document, path: str) -> Iterator[Cause]:
-    yield from validate_given(affinity.get(REQUIRED), f"{path}.{REQUIRED}", validate_node_selector)
+    yield from fields.given(affinity.get(REQUIRED), f"{path}.{REQUIRED}", validate_node_selector)
     for index, weighted in enumerate(affinity.get(PREFERRED) or ()):
         place = f"{path}.{PREFERRED}[{index}]"
         yield from _validate_weight(weighted, place)
@@ -99,14 +96,14 @@ def _validate_weight(weighted: Document, path: str) -> Iterator[Cause]:
 
 def _validate_expression(expression: Document, path: str, *, any_value: bool) -> Iterator[Cause]:
     operator, values = expression.get("operator") or "", expression.get("values") or ()
-    yield from check_presence(operator, values, path)
+    yield from labelselectors.check_presence(operator, values, path)
     if operator in ("Gt", "Lt"):
         if len(values) != 1:
             yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
-    elif operator not in OPERATORS:
+    elif operator not in labelselectors.OPERATORS:
         yield invalid(f"{path}.operator", operator, "not a valid selector operator")
-    yield from validate_text(expression.get("key") or "", f"{path}.key", qualified_name)
-    yield from validate_each(() if any_value else values, f"{path}.values", validate_text, label_value)
+    yield from texts.text(expression.get("key") or "", f"{path}.key", qualified_name)
+    yield from items.each(() if any_value else values, f"{path}.values", texts.text, label_value)
 
 
 def _validate_field(expression: Document, path: str) -> Iterator[Cause]:
@@ -120,16 +117,16 @@ def _validate_field(expression: Document, path: str) -> Iterator[Cause]:
     if key != "metadata.name":
         yield invalid(f"{path}.key", key, "not a valid field selector key")
     else:
-        yield from validate_each(values, f"{path}.values", validate_text)
+        yield from items.each(values, f"{path}.values", texts.text)
 
 
 def _validate_pod_term(term: Document, path: str) -> Iterator[Cause]:
     for name in ("labelSelector", "namespaceSelector"):
-        yield from validate_label_selector(term.get(name), f"{path}.{name}")
+        yield from labelselectors.label_selector(term.get(name), f"{path}.{name}")
     for namespace in term.get("namespaces") or ():
-        yield from validate_text(namespace, f"{path}.namespace", dns_1123_label)
+        yield from texts.text(namespace, f"{path}.namespace", dns_1123_label)
     yield from validate_label_keys(term, path)
     key = term.get("topologyKey") or ""
     if not key:
         yield required(f"{path}.topologyKey", "can not be empty")
-    yield from validate_text(key, f"{path}.topologyKey", qualified_name)
+    yield from texts.text(key, f"{path}.topologyKey", qualified_name)

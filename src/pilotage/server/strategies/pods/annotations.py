@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.texts import validate_relative_path
+from pilotage.server.strategies.checks import texts
 from pilotage.server.strategies.pods.surroundings import containers_of
 
 MIRROR = "kubernetes.io/config.mirror"
@@ -48,20 +48,15 @@ def validate_profiles(metadata: Document, spec: Document, path: str) -> Iterator
     if SECCOMP_POD in annotations:
         profile, place = context.get("seccompProfile"), f"{path}.securityContext.seccompProfile"
         yield from _validate_match("seccomp", annotations[SECCOMP_POD], profile, place)
-    for container, place in containers_of(spec, path):
-        own = (container.get("securityContext") or {}).get("seccompProfile")
-        key = SECCOMP_CONTAINER + (container.get("name") or "")
-        if key in annotations:
-            yield from _validate_match("seccomp", annotations[key], own, f"{place}.securityContext.seccompProfile")
-    if (spec.get("os") or {}).get("name") == "windows":
-        return
-    for container, place in containers_of(spec, path):
-        own = (container.get("securityContext") or {}).get("appArmorProfile")
-        profile = own if own is not None else context.get("appArmorProfile")
-        key = APPARMOR + (container.get("name") or "")
-        if key in annotations:
-            where = f"{place}.securityContext.appArmorProfile"
-            yield from _validate_match("apparmor", annotations[key], profile, where)
+    kinds = [("seccomp", SECCOMP_CONTAINER, "seccompProfile", None)]
+    if (spec.get("os") or {}).get("name") != "windows":
+        kinds.append(("apparmor", APPARMOR, "appArmorProfile", context.get("appArmorProfile")))
+    for what, prefix, field, of_pod in kinds:
+        for container, place in containers_of(spec, path):
+            key = prefix + (container.get("name") or "")
+            if key in annotations:
+                profile = (container.get("securityContext") or {}).get(field, of_pod)
+                yield from _validate_match(what, annotations[key], profile, f"{place}.securityContext.{field}")
 
 
 def validate_annotations_update(metadata: Document, old: Document, path: str) -> Iterator[Cause]:
@@ -101,7 +96,7 @@ def _validate_seccomp(profile: str, path: str) -> Iterator[Cause]:
     if profile in _DEFAULTS or profile == "unconfined":
         return
     if profile.startswith("localhost/"):
-        yield from validate_relative_path(profile.removeprefix("localhost/"), path)
+        yield from texts.relative_path(profile.removeprefix("localhost/"), path)
     else:
         yield invalid(path, profile, "must be a valid seccomp profile")
 

@@ -13,6 +13,7 @@ from pilotage.server.strategies.pods.containers.resources import (
 )
 from pilotage.server.strategies.pods.surroundings import containers
 from pilotage.server.strategies.pods.volumes.defaults import default_volume
+from pilotage.server.strategies.strategy import default_empty
 
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 _SPEC = {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler"}
@@ -59,8 +60,7 @@ def default_pod_template(template: Document) -> None:
 def default_pod_spec(spec: Document) -> None:
     """Fill in the defaults of a pod's spec, in place."""
     for key, value in _SPEC.items():
-        if not spec.get(key):
-            spec[key] = value
+        default_empty(spec, key, value)
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("securityContext", {})
     if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
@@ -94,14 +94,11 @@ def _drop_old_annotations(holder: Document) -> None:
 def _default_container(container: Document) -> None:
     if not container.get("imagePullPolicy"):
         container["imagePullPolicy"] = pull_policy(container.get("image", ""))
-    if not container.get("terminationMessagePath"):
-        container["terminationMessagePath"] = "/dev/termination-log"
-    if not container.get("terminationMessagePolicy"):
-        container["terminationMessagePolicy"] = "File"
+    default_empty(container, "terminationMessagePath", "/dev/termination-log")
+    default_empty(container, "terminationMessagePolicy", "File")
     default_requirements(container.setdefault("resources", {}))
     for port in container.get("ports") or ():
-        if not port.get("protocol"):
-            port["protocol"] = "TCP"
+        default_empty(port, "protocol", "TCP")
     for variable in container.get("env") or ():
         if source := variable.get("valueFrom"):
             _default_variable_source(source)
@@ -133,8 +130,7 @@ def _default_variable_source(source: Document) -> None:
 
 def _default_probe(probe: Document) -> None:
     for key, value in _PROBE.items():
-        if not probe.get(key):
-            probe[key] = value
+        default_empty(probe, key, value)
     _default_http(probe)
     if "grpc" in probe:
         probe["grpc"].setdefault("service", "")
@@ -142,7 +138,5 @@ def _default_probe(probe: Document) -> None:
 
 def _default_http(handler: Document) -> None:
     if (action := handler.get("httpGet")) is not None:
-        if not action.get("path"):
-            action["path"] = "/"
-        if not action.get("scheme"):
-            action["scheme"] = "HTTP"
+        default_empty(action, "path", "/")
+        default_empty(action, "scheme", "HTTP")

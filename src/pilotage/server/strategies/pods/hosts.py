@@ -9,12 +9,10 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
+from pilotage.server.strategies.checks import items, texts
 from pilotage.server.strategies.checks.addresses import validate_address
-from pilotage.server.strategies.checks.fields import validate_required_choice
-from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.texts import validate_length, validate_optional_text, validate_text
 
-_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _MAX_NAMESERVERS = 3
 _MAX_SEARCHES = 32
 _MAX_SEARCH_CHARACTERS = 2048
@@ -27,11 +25,6 @@ _SEARCH_RULE = (
     "start and end with an alphanumeric character "
     rf"(e.g. 'example.com', regex used for validation is '{_SEARCH}(\.{_SEARCH})*')"
 )
-
-
-def validate_dns_policy(spec: Document, path: str) -> Iterator[Cause]:
-    """The DNS policy of a pod."""
-    yield from validate_required_choice(spec.get("dnsPolicy"), path, _POLICIES)
 
 
 def validate_dns_config(spec: Document, path: str) -> Iterator[Cause]:
@@ -51,7 +44,7 @@ def validate_dns_config(spec: Document, path: str) -> Iterator[Cause]:
     if len(servers) > _MAX_NAMESERVERS:
         message = f"must not have more than {_MAX_NAMESERVERS} nameservers"
         yield invalid(f"{path}.nameservers", servers, message, whole=True)
-    yield from validate_each(servers, f"{path}.nameservers", validate_address)
+    yield from items.each(servers, f"{path}.nameservers", validate_address)
     yield from _validate_searches(config.get("searches") or [], f"{path}.searches")
     for index, option in enumerate(config.get("options") or ()):
         if not option.get("name"):
@@ -67,21 +60,21 @@ def validate_host_names(spec: Document, path: str) -> Iterator[Cause]:
     for name in ("setHostnameAsFQDN", "hostNetwork"):
         if spec.get(name):
             yield forbidden(place, f"may not be specified when {name} is true")
-    yield from validate_length(override, place, _MAX_OVERRIDE)
-    yield from validate_text(override, place)
+    yield from texts.length(override, place, _MAX_OVERRIDE)
+    yield from texts.text(override, place)
 
 
 def validate_host_labels(spec: Document, path: str) -> Iterator[Cause]:
     """The parts of the pod's own name."""
     for name in ("hostname", "subdomain"):
-        yield from validate_optional_text(spec.get(name), f"{path}.{name}", dns_1123_label)
+        yield from texts.optional_text(spec.get(name), f"{path}.{name}", dns_1123_label)
 
 
 def validate_host_aliases(spec: Document, path: str) -> Iterator[Cause]:
     """More lines of the pod's /etc/hosts."""
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         yield from validate_address(alias.get("ip") or "", f"{path}[{index}].ip")
-        yield from validate_each(alias.get("hostnames"), f"{path}[{index}].hostnames", validate_text)
+        yield from items.each(alias.get("hostnames"), f"{path}[{index}].hostnames", texts.text)
 
 
 def _validate_searches(searches: list[str], path: str) -> Iterator[Cause]:
@@ -92,7 +85,7 @@ def _validate_searches(searches: list[str], path: str) -> Iterator[Cause]:
         yield invalid(path, searches, message, whole=True)
     for index, search in enumerate(searches):
         if search != ".":
-            yield from validate_text(search.removesuffix("."), f"{path}[{index}]", _search)
+            yield from texts.text(search.removesuffix("."), f"{path}[{index}]", _search)
 
 
 def _search(value: str) -> list[str]:

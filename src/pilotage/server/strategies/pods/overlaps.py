@@ -9,7 +9,13 @@ from pilotage.server.strategies.pods.surroundings import containers_of
 
 _File = tuple[str, str]
 """The path of a file, and what it comes from."""
-_NAMED = {"configMap": ("ConfigMap", "name"), "secret": ("Secret", "secretName")}
+_KINDS = {
+    "configMap": ("ConfigMap", "name"),
+    "secret": ("Secret", "secretName"),
+    "downwardAPI": ("DownwardAPI", ""),
+    "projected": ("Projected", ""),
+}
+"""How a warning calls the volumes that have files, and which field has the name of the object that they come from."""
 _MAX_COMPARED = 500
 """The maximum number of files, or of similar ports, that are compared, because each is compared with all others."""
 
@@ -18,18 +24,14 @@ def overlap_warnings(volumes: Iterable[Document]) -> Iterator[str]:
     """Files in one volume that are below another file, or the same."""
     left = _MAX_COMPARED
     for volume in volumes:
-        name = volume.get("name") or ""
-        for kind, (word, key) in _NAMED.items():
-            if (source := volume.get(kind)) is not None:
-                about = f'volume "{name}" ({word} "{source.get(key) or ""}")'
-                yield from _overlaps(files := _files(source, "")[:left], about)
-                left -= len(files)
-        if (source := volume.get("downwardAPI")) is not None:
-            yield from _overlaps(files := _files(source, "")[:left], f'volume "{name}" (DownwardAPI)')
-            left -= len(files)
-        if (source := volume.get("projected")) is not None:
-            yield from (f'volume "{name}" (Projected) has no sources provided' for _ in _without_files(source))
-            yield from _overlaps(files := _projected_files(source)[:left], f'volume "{name}" (Projected)')
+        for kind, (word, key) in _KINDS.items():
+            if (source := volume.get(kind)) is None:
+                continue
+            about = f'volume "{volume.get("name") or ""}" ({word}' + (f' "{source.get(key) or ""}")' if key else ")")
+            if kind == "projected":
+                yield from (f"{about} has no sources provided" for each in source.get("sources") or () if not each)
+            files = (_projected_files(source) if kind == "projected" else _files(source, ""))[:left]
+            yield from _overlaps(files, about)
             left -= len(files)
 
 
@@ -73,10 +75,6 @@ def _port_shown(port: Document) -> str:
     fields = (("Name", "name"), ("HostPort", "hostPort"), ("ContainerPort", "containerPort"))
     shown = [f"{name}:{port.get(key) or ('' if key == 'name' else 0)}" for name, key in fields]
     return f"{{{' '.join(shown)} Protocol:{port.get('protocol') or ''} HostIP:{port.get('hostIP') or ''}}}"
-
-
-def _without_files(volume: Document) -> Iterator[Document]:
-    return (source for source in volume.get("sources") or () if not source)
 
 
 def _projected_files(volume: Document) -> list[_File]:

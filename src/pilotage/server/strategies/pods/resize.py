@@ -133,7 +133,7 @@ def _fixed(resources: Document) -> Document:
 
 
 def _without_resources(spec: Document) -> Document:
-    return {key: value for key, value in spec.items() if key not in ("containers", "initContainers", "resources")}
+    return {key: value for key, value in spec.items() if key not in (*_KINDS, "resources")}
 
 
 def _amounts(spec: Document) -> bool:

@@ -8,10 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import label_value, qualified_name
-from pilotage.server.strategies.checks.fields import validate_choice, validate_optional_choice
-from pilotage.server.strategies.checks.items import validate_each, validate_unique
-from pilotage.server.strategies.checks.labelselectors import validate_label_selector
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks import fields, items, labelselectors, texts
 from pilotage.server.strategies.pods.affinity import validate_label_keys
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -22,7 +19,7 @@ _POSITIVE = "must be greater than zero"
 
 def validate_tolerations(spec: Document, path: str) -> Iterator[Cause]:
     """The taints of nodes that a pod tolerates."""
-    yield from validate_each(spec.get("tolerations"), path, _validate_toleration)
+    yield from items.each(spec.get("tolerations"), path, _validate_toleration)
 
 
 def validate_topology_spread(spec: Document, path: str) -> Iterator[Cause]:
@@ -35,7 +32,7 @@ def validate_topology_spread(spec: Document, path: str) -> Iterator[Cause]:
             yield invalid(f"{place}.maxSkew", skew, _POSITIVE)
         if not constraint.get("topologyKey"):
             yield required(f"{place}.topologyKey", "can not be empty")
-        yield from validate_choice(action, f"{place}.whenUnsatisfiable", _UNSATISFIABLE)
+        yield from fields.choice(action, f"{place}.whenUnsatisfiable", _UNSATISFIABLE)
         if last[key := _spread_key(constraint)] > index:
             yield duplicate(f"{place}.{{topologyKey, whenUnsatisfiable}}", f"{{{key[0]}, {key[1]}}}")
         if (domains := constraint.get("minDomains")) is not None:
@@ -45,21 +42,21 @@ def validate_topology_spread(spec: Document, path: str) -> Iterator[Cause]:
                 message = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
                 yield invalid(f"{place}.minDomains", domains, message)
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            yield from validate_optional_choice(constraint.get(name), f"{place}.{name}", _POLICIES)
+            yield from fields.optional_choice(constraint.get(name), f"{place}.{name}", _POLICIES)
         yield from validate_label_keys(constraint, place, ("matchLabelKeys",))
-        yield from validate_label_selector(constraint.get("labelSelector"), f"{place}.labelSelector")
+        yield from labelselectors.label_selector(constraint.get("labelSelector"), f"{place}.labelSelector")
 
 
 def validate_gates(spec: Document, path: str) -> Iterator[Cause]:
     """Conditions that count for readiness, and gates that scheduling waits for."""
     for index, gate in enumerate(spec.get("readinessGates") or ()):
         place = f"{path}.readinessGates[{index}].conditionType"
-        yield from validate_text(gate.get("conditionType") or "", place, qualified_name)
+        yield from texts.text(gate.get("conditionType") or "", place, qualified_name)
     seen: set[str] = set()
     for index, gate in enumerate(spec.get("schedulingGates") or ()):
         name, place = gate.get("name") or "", f"{path}.schedulingGates[{index}]"
-        yield from validate_text(name, place, qualified_name)
-        yield from validate_unique(name, place, seen)
+        yield from texts.text(name, place, qualified_name)
+        yield from items.unique(name, place, seen)
 
 
 def _spread_key(constraint: Document) -> tuple[str, str]:
@@ -70,7 +67,7 @@ def _validate_toleration(toleration: Document, path: str) -> Iterator[Cause]:
     key, operator = toleration.get("key") or "", toleration.get("operator") or ""
     value, effect = toleration.get("value") or "", toleration.get("effect") or ""
     if key:
-        yield from validate_text(key, f"{path}.key", qualified_name)
+        yield from texts.text(key, f"{path}.key", qualified_name)
     elif operator != "Exists":
         message = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
         yield invalid(f"{path}.operator", operator, message)
@@ -86,5 +83,4 @@ def _validate_toleration(toleration: Document, path: str) -> Iterator[Cause]:
         compared = operator in ("Lt", "Gt")
         allowed = ("Equal", "Exists", "Lt", "Gt") if compared else ("Equal", "Exists")
         yield not_supported(f"{path}.operator", operator, allowed)
-    if effect and effect not in TAINT_EFFECTS:
-        yield not_supported(f"{path}.effect", effect, TAINT_EFFECTS)
+    yield from fields.optional_choice(effect or None, f"{path}.effect", TAINT_EFFECTS)

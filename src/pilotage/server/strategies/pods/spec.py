@@ -7,29 +7,16 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, json_shown, required
 from pilotage.meta.documents import Document
-from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
+from pilotage.meta.validation.names import dns_1123_label
 from pilotage.meta.validation.objectmeta import annotations_causes, labels_causes
-from pilotage.server.strategies.checks.fields import validate_given, validate_required_choice
-from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.texts import validate_optional_text, validate_required_text, validate_text
+from pilotage.server.strategies.checks import fields, items, numbers, texts
+from pilotage.server.strategies.pods import hosts
 from pilotage.server.strategies.pods.affinity import validate_affinity
 from pilotage.server.strategies.pods.annotations import MIRROR, validate_annotations, validate_profiles
-from pilotage.server.strategies.pods.containers.containers import (
-    validate_containers,
-    validate_ephemeral_containers,
-    validate_image_spaces,
-    validate_init_containers,
-)
+from pilotage.server.strategies.pods.containers import containers
 from pilotage.server.strategies.pods.containers.environment import validate_file_keys
 from pilotage.server.strategies.pods.containers.requirements import validate_container_resources, validate_pod_resources
 from pilotage.server.strategies.pods.containers.security import validate_pod_security
-from pilotage.server.strategies.pods.hosts import (
-    validate_dns_config,
-    validate_dns_policy,
-    validate_host_aliases,
-    validate_host_labels,
-    validate_host_names,
-)
 from pilotage.server.strategies.pods.scheduling import validate_gates, validate_tolerations, validate_topology_spread
 from pilotage.server.strategies.pods.surroundings import Surroundings, containers_of
 from pilotage.server.strategies.pods.volumes.volumes import validate_volumes
@@ -65,7 +52,7 @@ def validate_pod(pod: Document) -> Iterator[Cause]:
                     place = f"spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
                     yield forbidden(place, "must not be specified when serviceAccountName is not set")
     for kind in ("containers", "initContainers"):
-        yield from validate_each(spec.get(kind), f"spec.{kind}", validate_image_spaces)
+        yield from items.each(spec.get(kind), f"spec.{kind}", containers.validate_image_spaces)
 
 
 def validate_new_pod(pod: Document) -> Iterator[Cause]:
@@ -95,24 +82,24 @@ def validate_pod_spec(spec: Document, path: str, metadata: Document | None = Non
         spec.get("terminationGracePeriodSeconds"),
         spec.get("hostUsers") is not False,
     )
-    yield from validate_containers(spec, path, pod)
-    yield from validate_init_containers(spec, path, pod)
-    yield from validate_ephemeral_containers(spec, path, pod)
+    yield from containers.validate_containers(spec, path, pod)
+    yield from containers.validate_init_containers(spec, path, pod)
+    yield from containers.validate_ephemeral_containers(spec, path, pod)
     yield from validate_pod_resources(spec, path)
     if spec.get("hostNetwork"):
         yield from _validate_host_network(spec, f"{path}.containers", is_pod=metadata is not None)
-    yield from _validate_policy(spec, path, "restartPolicy", RESTART_POLICIES)
-    yield from validate_dns_policy(spec, f"{path}.dnsPolicy")
+    for name, allowed in (("restartPolicy", RESTART_POLICIES), ("dnsPolicy", hosts.DNS_POLICIES)):
+        yield from fields.required_choice(spec.get(name), f"{path}.{name}", allowed)
     yield from labels_causes(spec.get("nodeSelector") or {}, f"{path}.nodeSelector")
     yield from validate_pod_security(spec, f"{path}.securityContext")
     yield from validate_affinity(spec.get("affinity"), f"{path}.affinity")
-    yield from validate_dns_config(spec, f"{path}.dnsConfig")
+    yield from hosts.validate_dns_config(spec, f"{path}.dnsConfig")
     yield from validate_gates(spec, path)
     yield from validate_topology_spread(spec, f"{path}.topologySpreadConstraints")
     yield from validate_host_processes(spec, path)
     if not pod.host_users:
         yield from _validate_own_users(spec, path)
-    yield from validate_host_names(spec, path)
+    yield from hosts.validate_host_names(spec, path)
     yield from _validate_references(spec, path)
     yield from validate_system(spec, path)
     for container, place in containers_of(spec, path):
@@ -122,22 +109,18 @@ def validate_pod_spec(spec: Document, path: str, metadata: Document | None = Non
 def _validate_references(spec: Document, path: str) -> Iterator[Cause]:
     """Names of other objects, and the rest of the fields that are one value."""
     for name in ("serviceAccountName", "nodeName"):
-        yield from validate_optional_text(spec.get(name), f"{path}.{name}")
-    if (seconds := spec.get("activeDeadlineSeconds")) is not None and not 1 <= seconds <= _LONGEST:
-        yield invalid(f"{path}.activeDeadlineSeconds", seconds, f"must be between 1 and {_LONGEST}, inclusive")
-    yield from validate_host_labels(spec, path)
+        yield from texts.optional_text(spec.get(name), f"{path}.{name}")
+    seconds = spec.get("activeDeadlineSeconds")
+    yield from fields.given(seconds, f"{path}.activeDeadlineSeconds", numbers.in_range, 1, _LONGEST)
+    yield from hosts.validate_host_labels(spec, path)
     yield from validate_tolerations(spec, f"{path}.tolerations")
-    yield from validate_host_aliases(spec, f"{path}.hostAliases")
-    yield from validate_optional_text(spec.get("priorityClassName"), f"{path}.priorityClassName")
-    yield from validate_given(spec.get("runtimeClassName"), f"{path}.runtimeClassName", validate_text)
-    if spec.get("preemptionPolicy") is not None:
-        yield from _validate_policy(spec, path, "preemptionPolicy", _PREEMPTION)
+    yield from hosts.validate_host_aliases(spec, f"{path}.hostAliases")
+    yield from texts.optional_text(spec.get("priorityClassName"), f"{path}.priorityClassName")
+    yield from fields.given(spec.get("runtimeClassName"), f"{path}.runtimeClassName", texts.text)
+    policy = spec.get("preemptionPolicy")
+    yield from fields.given(policy, f"{path}.preemptionPolicy", fields.required_choice, _PREEMPTION)
     if overhead := spec.get("overhead"):
         yield from validate_container_resources({"limits": overhead}, f"{path}.overhead")
-
-
-def _validate_policy(spec: Document, path: str, name: str, allowed: tuple[str, ...]) -> Iterator[Cause]:
-    yield from validate_required_choice(spec.get(name), f"{path}.{name}", allowed)
 
 
 def _validate_claims(spec: Document, path: str, metadata: Document | None) -> Iterator[Cause]:
@@ -151,7 +134,7 @@ def _validate_claims(spec: Document, path: str, metadata: Document | None) -> It
         if name and name in names:
             yield duplicate(f"{place}.name", name)
         else:
-            yield from validate_required_text(name, f"{place}.name", dns_1123_label)
+            yield from texts.required_text(name, f"{place}.name", dns_1123_label)
             names.add(name)
         yield from _validate_claim_source(claim, place)
 
@@ -168,7 +151,7 @@ def _validate_claim_source(claim: Document, path: str) -> Iterator[Cause]:
         shown = {"Name": claim.get("name") or ""} | {key[0].upper() + key[1:]: value for key, value in names.items()}
         yield Cause("FieldValueInvalid", f"Invalid value: {json_shown(shown)}: {problem}", path)
     for key, value in given.items():
-        yield from validate_text(value, f"{path}.{key}", dns_1123_subdomain)
+        yield from texts.text(value, f"{path}.{key}")
 
 
 def _validate_host_network(spec: Document, path: str, *, is_pod: bool) -> Iterator[Cause]:

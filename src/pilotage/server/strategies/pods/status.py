@@ -6,22 +6,21 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required
+from pilotage.meta.causes import duplicate, forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, qualified_name
+from pilotage.server.strategies.checks import fields, items, texts
 from pilotage.server.strategies.checks.addresses import address, address_warnings, validate_address
-from pilotage.server.strategies.checks.fields import validate_given
-from pilotage.server.strategies.checks.items import validate_unique
-from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.pods.annotations import validate_annotations, validate_annotations_update
 from pilotage.server.strategies.pods.containers.resources import amounts
+from pilotage.server.strategies.pods.containers.security import validate_id
+from pilotage.server.strategies.pods.surroundings import containers
 
 CONTAINER_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 _HEALTH = ("Healthy", "Unhealthy", "Unknown")
 _NOT_NEGATIVE = "must be a non-negative integer"
 _STAYS = "may not be transitioned to non-terminated state"
-_MAX_ID = 2**31 - 1
 
 
 def carry_status_over(status: Document, old: Document) -> None:
@@ -68,16 +67,15 @@ def validate_pod_status(pod: Document, old: Document) -> Iterator[Cause]:
     if (generation := status.get("observedGeneration") or 0) < 0:
         yield invalid("status.observedGeneration", generation, _NOT_NEGATIVE)
     if status.get("qosClass") != was.get("qosClass"):
-        yield invalid("status.qosClass", status.get("qosClass") or "", "field is immutable")
+        yield invalid("status.qosClass", status.get("qosClass") or "", fields.IMMUTABLE)
     yield from _validate_transitions(status, was, old["spec"])
     yield from _validate_claims(status, spec)
-    if (extended := status.get("extendedResourceClaimStatus")) is not None:
-        yield from _validate_extended_claim(extended, spec, "status.extendedResourceClaimStatus")
-    yield from _validate_pod_addresses(status, was)
+    extended, path = status.get("extendedResourceClaimStatus"), "status.extendedResourceClaimStatus"
+    yield from fields.given(extended, path, _validate_extended_claim, spec)
+    yield from _validate_addresses(status.get("podIPs") or [], was.get("podIPs") or (), "status.podIPs")
     yield from _validate_host_addresses(status, was)
     for name in CONTAINER_STATUSES:
-        for index, container in enumerate(status.get(name) or ()):
-            yield from _validate_user(container, f"status.{name}[{index}].user.linux", spec)
+        yield from items.each(status.get(name), f"status.{name}", _validate_user, spec)
     yield from _validate_allocations(status, spec)
 
 
@@ -87,14 +85,14 @@ def _validate_conditions(status: Document) -> Iterator[Cause]:
         if (generation := condition.get("observedGeneration") or 0) < 0:
             yield invalid(f"{place}.observedGeneration", generation, _NOT_NEGATIVE)
         if kind not in _SYSTEM_CONDITIONS:
-            yield from validate_text(kind, f"{place}.Type", qualified_name)
+            yield from texts.text(kind, f"{place}.Type", qualified_name)
 
 
 def _validate_nomination(status: Document, was: Document, spec: Document) -> Iterator[Cause]:
     node = status.get("nominatedNodeName") or ""
     if not node or node == was.get("nominatedNodeName"):
         return
-    yield from validate_text(node, "status.nominatedNodeName")
+    yield from texts.text(node, "status.nominatedNodeName")
     if spec.get("nodeName"):
         yield forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node")
 
@@ -124,8 +122,7 @@ def _validate_ended(
 def _may_restart_all(spec: Document) -> bool:
     return any(
         rule.get("action") == "RestartAllContainers"
-        for kind in ("initContainers", "containers")
-        for container in spec.get(kind) or ()
+        for container in containers(spec, ("initContainers", "containers"))
         for rule in container.get("restartPolicyRules") or ()
     )
 
@@ -147,14 +144,12 @@ def _validate_claims(status: Document, spec: Document) -> Iterator[Cause]:
         place, name = f"status.resourceClaimStatuses[{index}]", claim.get("name") or ""
         if name not in known:
             yield invalid(f"{place}.name", name, "must match the name of an entry in `spec.resourceClaims`")
-        yield from validate_unique(name, f"{place}.name", seen)
-        yield from validate_given(claim.get("resourceClaimName"), f"{place}.resourceClaimName", validate_text)
+        yield from items.unique(name, f"{place}.name", seen)
+        yield from fields.given(claim.get("resourceClaimName"), f"{place}.resourceClaimName", texts.text)
 
 
-def _validate_extended_claim(claim: Document, spec: Document, path: str) -> Iterator[Cause]:
-    containers = {
-        each.get("name") or "": each for kind in ("initContainers", "containers") for each in spec.get(kind) or ()
-    }
+def _validate_extended_claim(claim: Document, path: str, spec: Document) -> Iterator[Cause]:
+    by_name = {each.get("name") or "": each for each in containers(spec, ("initContainers", "containers"))}
     mappings = claim.get("requestMappings") or ()
     if not mappings:
         yield required(f"{path}.requestMappings", "at least one request mapping is required")
@@ -162,7 +157,7 @@ def _validate_extended_claim(claim: Document, spec: Document, path: str) -> Iter
     for index, mapping in enumerate(mappings):
         place = f"{path}.requestMappings[{index}]"
         names = tuple(mapping.get(key) or "" for key in ("containerName", "resourceName", "requestName"))
-        container = containers.get(names[0])
+        container = by_name.get(names[0])
         sources = "spec.initContainers.{0} or spec.containers.{0}"
         if container is None:
             message = f"must match the name of an entry in {sources.format('name')}"
@@ -171,40 +166,36 @@ def _validate_extended_claim(claim: Document, spec: Document, path: str) -> Iter
             entry = sources.format("resources.requests")
             message = f"must match the extended resource name of an entry in {entry}"
             yield invalid(f"{place}.resourceName", names[1], message)
-        yield from validate_text(names[2], f"{path}.requestName", dns_1123_label)
+        yield from texts.text(names[2], f"{path}.requestName", dns_1123_label)
         if names in seen:
             for key, name in zip(("containerName", "resourceName", "requestName"), names, strict=True):
                 yield duplicate(f"{place}.{key}", name)
         seen.add(names)
-    yield from validate_required_text(claim.get("resourceClaimName"), f"{path}.resourceClaimName")
-
-
-def _validate_pod_addresses(status: Document, was: Document) -> Iterator[Cause]:
-    yield from _validate_addresses(status.get("podIPs") or [], was.get("podIPs") or (), "status.podIPs")
+    yield from texts.required_text(claim.get("resourceClaimName"), f"{path}.resourceClaimName")
 
 
 def _validate_host_addresses(status: Document, was: Document) -> Iterator[Cause]:
-    items = status.get("hostIPs") or []
-    if not items:
+    entries = status.get("hostIPs") or []
+    if not entries:
         return
-    first = items[0].get("ip") or ""
+    first = entries[0].get("ip") or ""
     if first != (status.get("hostIP") or ""):
         yield invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`")
-    yield from _validate_addresses(items, was.get("hostIPs") or (), "status.hostIPs")
+    yield from _validate_addresses(entries, was.get("hostIPs") or (), "status.hostIPs")
 
 
-def _validate_addresses(items: list[Document], before: list[Document] | tuple[()], path: str) -> Iterator[Cause]:
+def _validate_addresses(entries: list[Document], before: list[Document] | tuple[()], path: str) -> Iterator[Cause]:
     known = {item.get("ip") or "" for item in before}
-    for index, item in enumerate(items):
+    for index, item in enumerate(entries):
         yield from validate_address(item.get("ip") or "", f"{path}[{index}]", known)
-    if len(items) > 1:
-        found = [address(item.get("ip") or "") for item in items]
+    if len(entries) > 1:
+        found = [address(item.get("ip") or "") for item in entries]
         if None in found:
             bad = found.index(None)
-            problem = f"failed to check for dual stack with error:invalid IP[{bad}]: {items[bad].get('ip') or ''}"
+            problem = f"failed to check for dual stack with error:invalid IP[{bad}]: {entries[bad].get('ip') or ''}"
             yield Cause("InternalError", f"Internal error: {problem}", path)
-        if len({each.version for each in found if each is not None}) < 2 or len(items) > 2:
-            shown = [{"IP": item.get("ip") or ""} for item in items]
+        if len({each.version for each in found if each is not None}) < 2 or len(entries) > 2:
+            shown = [{"IP": item.get("ip") or ""} for item in entries]
             yield invalid(path, shown, "may specify no more than one IP for each IP family", whole=True)
 
 
@@ -213,13 +204,11 @@ def _validate_user(container: Document, path: str, spec: Document) -> Iterator[C
     if user is None:
         return
     if (spec.get("os") or {}).get("name") == "windows":
-        yield forbidden(path, "cannot be set for a windows pod")
+        yield forbidden(f"{path}.user.linux", "cannot be set for a windows pod")
         return
-    ids = [("uid", user.get("uid") or 0), ("gid", user.get("gid") or 0)]
-    ids += [(f"supplementalGroups[{index}]", group) for index, group in enumerate(user.get("supplementalGroups") or ())]
-    for name, value in ids:
-        if not 0 <= value <= _MAX_ID:
-            yield invalid(f"{path}.{name}", value, f"must be between 0 and {_MAX_ID}, inclusive")
+    for name in ("uid", "gid"):
+        yield from validate_id(user.get(name) or 0, f"{path}.user.linux.{name}")
+    yield from items.each(user.get("supplementalGroups"), f"{path}.user.linux.supplementalGroups", validate_id)
 
 
 def _validate_allocations(status: Document, spec: Document) -> Iterator[Cause]:
@@ -248,9 +237,8 @@ def _validate_allocation(allocated: Document, container: Document | None, path: 
     seen: set[str] = set()
     for index, resource in enumerate(allocated.get("resources") or ()):
         place, key = f"{path}.resources[{index}]", resource.get("resourceID") or ""
-        if (health := resource.get("health") or "") not in _HEALTH:
-            yield not_supported(f"{place}.health", health, _HEALTH)
-        yield from validate_unique(key, f"{place}.resourceID", seen)
+        yield from fields.choice(resource.get("health") or "", f"{place}.health", _HEALTH)
+        yield from items.unique(key, f"{place}.resourceID", seen)
 
 
 def _claim_key(claim: Document) -> str:

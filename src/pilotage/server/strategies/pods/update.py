@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, required
+from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document, canonical
+from pilotage.server.strategies.checks import fields
 from pilotage.server.strategies.pods.affinity import REQUIRED
 from pilotage.server.strategies.pods.annotations import MIRROR, validate_annotations, validate_annotations_update
 from pilotage.server.strategies.pods.containers.containers import validate_image_spaces
 from pilotage.server.strategies.pods.scheduling import validate_tolerations
 from pilotage.server.strategies.pods.spec import validate_pod
+from pilotage.server.strategies.strategy import copy_field
 
 _LONGEST = 2**31 - 1
 _ONLY = (
@@ -33,8 +34,7 @@ def validate_pod_update(pod: Document, old: Document) -> Iterator[Cause]:
             yield forbidden(f"spec.{kind}", "pod updates may not add or remove containers")
             return
         for index, container in enumerate(containers):
-            if not container.get("image"):
-                yield required(f"spec.{kind}[{index}].image")
+            yield from fields.needed(container, f"spec.{kind}[{index}]", "image")
             yield from validate_image_spaces(container, f"spec.{kind}[{index}]")
     deadline = list(_validate_deadline(spec.get("activeDeadlineSeconds"), was.get("activeDeadlineSeconds")))
     yield from deadline
@@ -109,7 +109,7 @@ def _validate_unchanged(spec: Document, was: Document) -> Iterator[Cause]:
                 each | {"image": before.get("image")} for each, before in zip(rest[kind], was[kind], strict=True)
             ]
     for key in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
-        _keep(rest, was, key)
+        copy_field(rest, was, key)
     if was.get("schedulingGates"):
         yield from _validate_gated(rest, was)
     if rest != was:
@@ -123,15 +123,14 @@ def _validate_gated(rest: Document, was: Document) -> Iterator[Cause]:
     if any(selector.get(key) != value for key, value in before.items()):
         message = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
         yield invalid("spec.nodeSelector", selector, message, whole=True)
-    _keep(rest, was, "nodeSelector")
+    copy_field(rest, was, "nodeSelector")
     affinity, old_affinity = rest.get("affinity"), was.get("affinity")
     nodes, old_nodes = (affinity or {}).get("nodeAffinity"), (old_affinity or {}).get("nodeAffinity")
     if nodes == old_nodes:
         return
     yield from _validate_narrower(nodes or {}, old_nodes or {})
-    others = {key: value for key, value in (affinity or {}).items() if key != "nodeAffinity"}
-    if old_nodes is not None:
-        others["nodeAffinity"] = old_nodes
+    others = dict(affinity or {})
+    copy_field(others, old_affinity or {}, "nodeAffinity")
     if others or old_affinity is not None:
         rest["affinity"] = others
     else:
@@ -159,11 +158,3 @@ def _has_only_additions(term: Document, before: Document) -> bool:
         (term.get(key) or [])[: len(before.get(key) or ())] == (before.get(key) or [])
         for key in ("matchExpressions", "matchFields")
     )
-
-
-def _keep(rest: Document, was: Document, key: str) -> None:
-    value: Any = was.get(key)
-    if value is None:
-        rest.pop(key, None)
-    else:
-        rest[key] = value

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, label_value
+from pilotage.server.strategies.checks import items
 from pilotage.server.strategies.checks.addresses import address_warnings
 from pilotage.server.strategies.checks.quantities import is_fractional
 from pilotage.server.strategies.pods.affinity import PREFERRED, REQUIRED
 from pilotage.server.strategies.pods.annotations import APPARMOR, SECCOMP_CONTAINER, SECCOMP_POD, apparmor_profile
 from pilotage.server.strategies.pods.overlaps import overlap_warnings, port_warnings
-from pilotage.server.strategies.pods.surroundings import containers_of
+from pilotage.server.strategies.pods.surroundings import containers, containers_of
 from pilotage.server.strategies.volumes.claims import claim_spec_warnings
 
 _LABELS = {
@@ -53,7 +54,10 @@ def pod_warnings(pod: Document) -> Iterator[str]:
     if problems := dns_1123_label(name):
         text = "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended"
         yield f"metadata.name: {text}: [{' '.join(problems)}]"
-    yield from _apparmor_warnings(metadata, spec)
+    annotations = metadata.get("annotations") or {}
+    if annotations and (spec.get("os") or {}).get("name") != "windows":
+        for container in containers(spec):
+            yield from _apparmor_warnings(container, spec, annotations, "")
     yield from _warnings(metadata, spec, "")
 
 
@@ -88,8 +92,8 @@ def _warnings(metadata: Document, spec: Document, path: str) -> Iterator[str]:
         place = f"{path}spec.terminationGracePeriodSeconds"
         yield f"{place}: must be >= 0; negative values are invalid and will be treated as 1"
     yield from _affinity_warnings(spec, f"{path}spec.affinity")
-    for index, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
-        yield from address_warnings(server, f"{path}spec.dnsConfig.nameservers[{index}]")
+    servers = (spec.get("dnsConfig") or {}).get("nameservers")
+    yield from items.each(servers, f"{path}spec.dnsConfig.nameservers", address_warnings)
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         yield from address_warnings(alias.get("ip") or "", f"{path}spec.hostAliases[{index}].ip")
 
@@ -138,12 +142,8 @@ def _volume_warnings(spec: Document, path: str) -> Iterator[str]:
 
 def _duplicate_warnings(spec: Document, path: str) -> Iterator[str]:
     for field, key in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
-        seen: set[str] = set()
-        for index, item in enumerate(spec.get(field) or ()):
-            value = item.get(key) or ""
-            if value in seen:
-                yield f'{path}.{field}[{index}].{key}: duplicate {key} "{value}"'
-            seen.add(value)
+        for index, value in items.repeated(item.get(key) or "" for item in spec.get(field) or ()):
+            yield f'{path}.{field}[{index}].{key}: duplicate {key} "{value}"'
     for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
         if not secret.get("name"):
             yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
@@ -157,27 +157,20 @@ def _fraction_warnings(amounts: Document | None, path: str, names: Iterable[str]
 
 
 def _profile_warnings(container: Document, spec: Document, annotations: Document, path: str) -> Iterator[str]:
-    name = container.get("name") or ""
-    if (key := SECCOMP_CONTAINER + name) in annotations and _profile(container, "seccompProfile") is None:
+    key = SECCOMP_CONTAINER + (container.get("name") or "")
+    if key in annotations and _profile(container, "seccompProfile") is None:
         yield f"{path}metadata.annotations[{key}]: {_SECCOMP}"
-    key = APPARMOR + name
-    if path and key in annotations and _profile(container, "appArmorProfile") is None:
-        of_pod = _profile(spec, "appArmorProfile")
-        if of_pod is None or of_pod != apparmor_profile(annotations[key]):
+    if path:  # those of a pod come first
+        yield from _apparmor_warnings(container, spec, annotations, path)
+
+
+def _apparmor_warnings(container: Document, spec: Document, annotations: Document, path: str) -> Iterator[str]:
+    """Annotations that become fields when a pod is stored, or that have no field."""
+    key = APPARMOR + (container.get("name") or "")
+    if key in annotations and _profile(container, "appArmorProfile") is None:
+        profile = apparmor_profile(annotations[key])
+        if profile is None or profile != _profile(spec, "appArmorProfile"):
             yield f"{path}metadata.annotations[{key}]: {_APPARMOR}"
-
-
-def _apparmor_warnings(metadata: Document, spec: Document) -> Iterator[str]:
-    """Annotations of a pod that become fields when it is stored, or that have no field."""
-    annotations = metadata.get("annotations") or {}
-    if not annotations or (spec.get("os") or {}).get("name") == "windows":
-        return
-    for container, _ in containers_of(spec, ""):
-        key = APPARMOR + (container.get("name") or "")
-        if key in annotations and _profile(container, "appArmorProfile") is None:
-            profile = apparmor_profile(annotations[key])
-            if profile is None or profile != _profile(spec, "appArmorProfile"):
-                yield f"metadata.annotations[{key}]: {_APPARMOR}"
 
 
 def _profile(holder: Document, name: str) -> Document | None:

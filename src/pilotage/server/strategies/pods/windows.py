@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.fields import validate_given
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks import fields, texts
 from pilotage.server.strategies.pods.surroundings import containers_of
 
 _MAX_CREDENTIALS = 64 * 1024
@@ -95,7 +94,7 @@ def validate_windows_options(options: Document | None, path: str) -> Iterator[Ca
     """The options of a security context that only Windows has."""
     if not options:
         return
-    yield from validate_given(options.get("gmsaCredentialSpecName"), f"{path}.gmsaCredentialSpecName", validate_text)
+    yield from fields.given(options.get("gmsaCredentialSpecName"), f"{path}.gmsaCredentialSpecName", texts.text)
     if (credentials := options.get("gmsaCredentialSpec")) is not None:
         if not credentials:
             message = "gmsaCredentialSpec cannot be an empty string"

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks import fields, labelselectors, numbers
 from pilotage.server.strategies.checks.conditions import validate_conditions
-from pilotage.server.strategies.checks.fields import validate_optional_choice
-from pilotage.server.strategies.checks.labelselectors import validate_label_selector
-from pilotage.server.strategies.checks.numbers import validate_at_most_all, validate_count_or_percent, validate_counts
 from pilotage.server.strategies.strategy import Strategy
 
 _POLICIES = ("AlwaysAllow", "IfHealthyBudget")
@@ -26,13 +24,13 @@ class PodDisruptionBudgetStrategy(Strategy):
         return _validate_spec(document.get("spec") or {}, "spec", any_value=False)
 
     def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        known = any(validate_label_selector((old.get("spec") or {}).get("selector"), ""))
+        known = any(labelselectors.label_selector((old.get("spec") or {}).get("selector"), ""))
         return _validate_spec(document.get("spec") or {}, "spec", any_value=known)
 
     def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         status = document.get("status") or {}
         yield from validate_conditions(status.get("conditions") or (), "status.conditions")
-        yield from validate_counts(status, "status", _COUNTS)
+        yield from numbers.counts(status, "status", _COUNTS)
 
 
 def _validate_spec(spec: Document, path: str, *, any_value: bool) -> Iterator[Cause]:
@@ -40,8 +38,8 @@ def _validate_spec(spec: Document, path: str, *, any_value: bool) -> Iterator[Ca
     if len(counts) == 2:
         yield invalid(path, spec, "minAvailable and maxUnavailable cannot be both set", whole=True)
     for name in counts:
-        yield from validate_count_or_percent(spec[name], f"{path}.{name}")
-        yield from validate_at_most_all(spec[name], f"{path}.{name}")
-    yield from validate_label_selector(spec.get("selector"), f"{path}.selector", any_value=any_value)
+        yield from numbers.count_or_percent(spec[name], f"{path}.{name}")
+        yield from numbers.at_most_all(spec[name], f"{path}.{name}")
+    yield from labelselectors.label_selector(spec.get("selector"), f"{path}.selector", any_value=any_value)
     policy = spec.get("unhealthyPodEvictionPolicy")
-    yield from validate_optional_choice(policy, f"{path}.unhealthyPodEvictionPolicy", _POLICIES)
+    yield from fields.optional_choice(policy, f"{path}.unhealthyPodEvictionPolicy", _POLICIES)

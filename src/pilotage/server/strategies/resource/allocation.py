@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator
+from functools import partial
 from ipaddress import ip_interface
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, too_many
+from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document, canonical, same
 from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.server.codec.verbatim import same_texts
+from pilotage.server.strategies.checks import fields, items, texts
 from pilotage.server.strategies.checks.addresses import network
 from pilotage.server.strategies.checks.conditions import validate_conditions
-from pilotage.server.strategies.checks.fields import validate_given, validate_needed, validate_required_choice
-from pilotage.server.strategies.checks.items import validate_at_most, validate_each, validate_unique
-from pilotage.server.strategies.checks.texts import validate_driver_name, validate_length, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
 from pilotage.server.strategies.resource.devices import (
     MAX_CONFIGURATIONS,
     MAX_REQUESTS,
-    validate_configuration,
+    validate_configuration_of,
     validate_parameters,
-    validate_references,
     validate_set,
 )
 from pilotage.server.strategies.resource.names import (
@@ -58,12 +56,8 @@ def validate_claim_status(claim: Document, old: Document) -> Iterator[Cause]:
     yield from validate_set(
         reservations, "status.reservedFor", _MAX_RESERVATIONS, _validate_consumer, lambda each: each.get("uid") or ""
     )
-    allocated = _allocated(claim)
-
-    def check(device: Document, path: str) -> Iterator[Cause]:
-        return _validate_device_status(device, path, _device(device) in allocated)
-
-    yield from validate_set(status.get("devices") or (), "status.devices", -1, check, _device)
+    devices, check = status.get("devices") or (), partial(_validate_device_status, allocated=_allocated(claim))
+    yield from validate_set(devices, "status.devices", len(devices), check, _device)  # of any number
     if reservations:
         yield from _validate_reservations(claim, was)
     if allocation is None:
@@ -72,7 +66,7 @@ def validate_claim_status(claim: Document, old: Document) -> Iterator[Cause]:
         known = request_names(claim["spec"].get("devices") or {})
         yield from _validate_allocation(allocation, "status.allocation", known)
     elif not (same(allocation, was["allocation"]) and same_texts(allocation, was["allocation"])):
-        yield invalid("status.allocation", allocation, "field is immutable")
+        yield invalid("status.allocation", allocation, fields.IMMUTABLE)
 
 
 def _allocated(claim: Document) -> set[Hashable]:
@@ -85,7 +79,7 @@ def _device(item: Document) -> Hashable:
 
 
 def _validate_consumer(reference: Document, path: str) -> Iterator[Cause]:
-    yield from validate_needed(reference, path, "resource", "name", "uid")
+    yield from fields.needed(reference, path, "resource", "name", "uid")
 
 
 def _validate_reservations(claim: Document, was: Document) -> Iterator[Cause]:
@@ -102,24 +96,23 @@ def _validate_reservations(claim: Document, was: Document) -> Iterator[Cause]:
 def _validate_allocation(allocation: Document, path: str, known: RequestNames) -> Iterator[Cause]:
     devices = allocation.get("devices") or {}
     results, configs = devices.get("results") or (), devices.get("config") or ()
-    if len(results) > MAX_REQUESTS:
-        yield too_many(f"{path}.devices.results", len(results), MAX_REQUESTS)
-    else:
-        yield from validate_each(results, f"{path}.devices.results", _validate_result, known)
-    if len(configs) > 2 * MAX_CONFIGURATIONS:
-        yield too_many(f"{path}.devices.config", len(configs), 2 * MAX_CONFIGURATIONS)
-    else:
-        yield from validate_each(configs, f"{path}.devices.config", _validate_allocated_configuration, known)
-    yield from validate_given(allocation.get("nodeSelector"), f"{path}.nodeSelector", validate_node_selector)
+    yield from items.few(results, f"{path}.devices.results", MAX_REQUESTS, _validate_result, known)
+    most = 2 * MAX_CONFIGURATIONS
+    yield from items.few(configs, f"{path}.devices.config", most, _validate_allocated_configuration, known)
+    yield from fields.given(allocation.get("nodeSelector"), f"{path}.nodeSelector", validate_node_selector)
 
 
 def _validate_result(result: Document, path: str, known: RequestNames) -> Iterator[Cause]:
     yield from validate_request_reference(result.get("request") or "", f"{path}.request", known)
-    yield from validate_driver_name(result.get("driver") or "", f"{path}.driver")
-    yield from validate_pool_name(result.get("pool") or "", f"{path}.pool")
-    yield from validate_text(result.get("device") or "", f"{path}.device", dns_1123_label)
+    yield from _validate_device_names(result, path)
     yield from validate_binding_conditions(result, path)
-    yield from validate_given(result.get("shareID"), f"{path}.shareID", validate_share)
+    yield from fields.given(result.get("shareID"), f"{path}.shareID", validate_share)
+
+
+def _validate_device_names(item: Document, path: str) -> Iterator[Cause]:
+    yield from texts.driver_name(item.get("driver") or "", f"{path}.driver")
+    yield from validate_pool_name(item.get("pool") or "", f"{path}.pool")
+    yield from texts.text(item.get("device") or "", f"{path}.device", dns_1123_label)
 
 
 def validate_binding_conditions(result: Document, path: str) -> Iterator[Cause]:
@@ -127,15 +120,12 @@ def validate_binding_conditions(result: Document, path: str) -> Iterator[Cause]:
     names = ("bindingConditions", "bindingFailureConditions")
     positive, negative = (result.get(name) or () for name in names)
     for name, conditions in zip(names, (positive, negative), strict=True):
-        if len(conditions) > _MAX_BINDING_CONDITIONS:
-            yield too_many(f"{path}.{name}", len(conditions), _MAX_BINDING_CONDITIONS)
-        else:
-            yield from validate_each(conditions, f"{path}.{name}", validate_text, qualified_name)
+        yield from items.few(conditions, f"{path}.{name}", _MAX_BINDING_CONDITIONS, texts.text, qualified_name)
     for name, conditions in zip(names, (positive, negative), strict=True):
         seen: set[str] = set()
         for index, condition in enumerate(conditions[: _MAX_BINDING_CONDITIONS * 8]):
             place = f"{path}.{name}[{index}]"
-            yield from validate_unique(condition, place, seen)
+            yield from items.unique(condition, place, seen)
             if name == names[1] and condition in positive:
                 yield invalid(place, condition, "bindingFailureConditions must not overlap with bindingConditions")
     if negative and not positive:
@@ -147,31 +137,27 @@ def validate_binding_conditions(result: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_allocated_configuration(config: Document, path: str, known: RequestNames) -> Iterator[Cause]:
-    source = config.get("source") or ""
-    yield from validate_required_choice(source, f"{path}.source", _SOURCES)
-    yield from validate_references(config, path, known)
-    yield from validate_configuration(config, path)
+    yield from fields.required_choice(config.get("source"), f"{path}.source", _SOURCES)
+    yield from validate_configuration_of(config, path, known)
 
 
-def _validate_device_status(device: Document, path: str, allocated: bool) -> Iterator[Cause]:
-    yield from validate_driver_name(device.get("driver") or "", f"{path}.driver")
-    yield from validate_pool_name(device.get("pool") or "", f"{path}.pool")
-    yield from validate_text(device.get("device") or "", f"{path}.device", dns_1123_label)
-    yield from validate_given(device.get("shareID"), f"{path}.shareID", validate_share)
-    if not allocated:
+def _validate_device_status(device: Document, path: str, allocated: set[Hashable]) -> Iterator[Cause]:
+    yield from _validate_device_names(device, path)
+    yield from fields.given(device.get("shareID"), f"{path}.shareID", validate_share)
+    if _device(device) not in allocated:
         keys = (("Driver", "driver"), ("Pool", "pool"), ("Device", "device"), ("ShareID", "shareID"))
         shown = {name: device.get(key) or "" for name, key in keys}
         yield invalid(path, shown, "must be an allocated device in the claim")
     conditions = device.get("conditions") or ()
-    yield from validate_at_most(conditions, f"{path}.conditions", _MAX_CONDITIONS)
+    yield from items.at_most(conditions, f"{path}.conditions", _MAX_CONDITIONS)
     yield from validate_conditions(conditions, f"{path}.conditions")
-    yield from validate_given(device.get("data"), f"{path}.data", validate_parameters)
-    yield from validate_given(device.get("networkData"), f"{path}.networkData", _validate_network)
+    yield from fields.given(device.get("data"), f"{path}.data", validate_parameters)
+    yield from fields.given(device.get("networkData"), f"{path}.networkData", _validate_network)
 
 
 def _validate_network(data: Document, path: str) -> Iterator[Cause]:
     for name, most in (("interfaceName", _MAX_INTERFACE), ("hardwareAddress", _MAX_HARDWARE_ADDRESS)):
-        yield from validate_length((data.get(name) or ""), f"{path}.{name}", most)
+        yield from texts.length((data.get(name) or ""), f"{path}.{name}", most)
     yield from validate_set(data.get("ips") or (), f"{path}.ips", _MAX_ADDRESSES, _validate_interface, str)
 
 

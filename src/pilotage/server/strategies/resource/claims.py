@@ -9,7 +9,7 @@ from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document, same
 from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.offload import COMPILED
-from pilotage.server.strategies.checks.fields import IMMUTABLE
+from pilotage.server.strategies.checks import fields
 from pilotage.server.strategies.resource.allocation import drop_deallocated_devices, validate_claim_status
 from pilotage.server.strategies.resource.devices import default_device_claim, validate_device_claim
 from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
@@ -43,7 +43,7 @@ class ResourceClaimStrategy(Strategy):
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         unchanged = same(document["spec"], old["spec"]) and same_texts(document["spec"], old["spec"])
-        return [] if unchanged else [invalid("spec", document["spec"], IMMUTABLE)]
+        return [] if unchanged else [invalid("spec", document["spec"], fields.IMMUTABLE)]
 
     def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
         return validate_claim_status(document, old)
@@ -71,7 +71,7 @@ class ResourceClaimTemplateStrategy(Strategy):
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         unchanged = same(document["spec"], old["spec"]) and same_texts(document["spec"], old["spec"])
-        return [] if unchanged else [*self.validate(document), invalid("spec", document["spec"], IMMUTABLE)]
+        return [] if unchanged else [*self.validate(document), invalid("spec", document["spec"], fields.IMMUTABLE)]
 
 
 def requested_access(devices: Document) -> list[Cause]:

@@ -9,7 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.texts import validate_driver_name, validate_length, validate_text
+from pilotage.server.strategies.checks import texts
 
 RequestNames = Mapping[str, Set[str]]
 """The requests of a claim, each with its alternatives."""
@@ -44,7 +44,7 @@ def validate_request_reference(name: str, path: str, known: RequestNames) -> Ite
         yield invalid(path, name, _NO_REQUEST)
         return
     for part in parts:
-        yield from validate_text(part, path, dns_1123_label)
+        yield from texts.text(part, path, dns_1123_label)
     if parts[0] not in known or (len(parts) > 1 and parts[1] not in known[parts[0]]):
         yield invalid(path, name, _NO_REQUEST)
 
@@ -54,9 +54,9 @@ def validate_pool_name(name: str, path: str) -> Iterator[Cause]:
     if not name:
         yield required(path)
         return
-    yield from validate_length(name, path, _MAX_POOL)
+    yield from texts.length(name, path, _MAX_POOL)
     for part in name.split("/"):
-        yield from validate_text(part, path)
+        yield from texts.text(part, path)
 
 
 def validate_share(uid: str, path: str) -> Iterator[Cause]:
@@ -79,7 +79,7 @@ def validate_attribute_name(name: str, path: str, *, full: bool = True) -> Itera
     elif len(parts) == 2:
         domain, own = parts
         if domain:
-            yield from validate_driver_name(domain, path)
+            yield from texts.driver_name(domain, path)
         else:
             yield invalid(path, "", "the domain must not be empty")
         if own:
@@ -89,6 +89,6 @@ def validate_attribute_name(name: str, path: str, *, full: bool = True) -> Itera
 
 
 def _validate_identifier(name: str, path: str) -> Iterator[Cause]:
-    yield from validate_length(name, path, _MAX_IDENTIFIER)
+    yield from texts.length(name, path, _MAX_IDENTIFIER)
     if not _is_identifier(name):
         yield invalid(path, name, _IDENTIFIER)

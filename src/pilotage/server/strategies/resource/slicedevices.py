@@ -12,11 +12,8 @@ from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, requi
 from pilotage.meta.documents import Document, same
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.validation.names import dns_1123_label, label_value, qualified_name
-from pilotage.server.strategies.checks.fields import validate_required_choice
-from pilotage.server.strategies.checks.items import repeated
+from pilotage.server.strategies.checks import fields, items, resourcenames, texts
 from pilotage.server.strategies.checks.quantities import quantity
-from pilotage.server.strategies.checks.resourcenames import is_native
-from pilotage.server.strategies.checks.texts import validate_length, validate_required_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
 from pilotage.server.strategies.resource.allocation import validate_binding_conditions
 from pilotage.server.strategies.resource.devices import EFFECTS, validate_set
@@ -57,7 +54,7 @@ class NodeSelection(Enum):
 
 
 def validate_device(device: Document, old: Document | None, path: str, selection: NodeSelection) -> Iterator[Cause]:
-    yield from validate_text(device.get("name") or "", f"{path}.name", dns_1123_label)
+    yield from texts.text(device.get("name") or "", f"{path}.name", dns_1123_label)
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     yield from _validate_sizes(attributes, capacity, path)
     for name, attribute in attributes.items():
@@ -69,11 +66,9 @@ def validate_device(device: Document, old: Document | None, path: str, selection
         yield from _validate_capacity(amount, place, shared=device.get("allowMultipleAllocations") is True)
     taints = device.get("taints") or []
     if old is None or not same(taints, old.get("taints") or []):
-        yield from _validate_taints(taints, f"{path}.taints")
-    consumptions = device.get("consumesCounters") or []
-    yield from validate_set(
-        consumptions, f"{path}.consumesCounters", _MAX_CONSUMPTIONS, _validate_consumption, _counter_set
-    )
+        yield from items.few(taints, f"{path}.taints", _MAX_TAINTS, _validate_taint)
+    consumptions, key = device.get("consumesCounters") or [], lambda each: each.get("counterSet") or ""
+    yield from validate_set(consumptions, f"{path}.consumesCounters", _MAX_CONSUMPTIONS, _validate_consumption, key)
     yield from _validate_nodes(device, path, selection)
     yield from validate_binding_conditions(device, path)
     mappings = device.get("nodeAllocatableResourceMappings") or {}
@@ -88,7 +83,7 @@ def validate_counters(counters: Document, path: str) -> Iterator[Cause]:
         yield too_many(path, len(counters), _MAX_COUNTERS)
     else:
         for name in counters:
-            yield from validate_text(name, path, dns_1123_label)
+            yield from texts.text(name, path, dns_1123_label)
 
 
 def _validate_sizes(attributes: Document, capacity: Document, path: str) -> Iterator[Cause]:
@@ -109,7 +104,7 @@ def _validate_attribute(attribute: Document, path: str) -> Iterator[Cause]:
         for value, place in values:
             if name == "version" and not _is_version(value):
                 yield invalid(place, value, _NO_VERSION)
-            yield from validate_length(value, place, _MAX_VALUE)
+            yield from texts.length(value, place, _MAX_VALUE)
     given = [name for name in (*_SCALARS, *LISTS) if attribute.get(name) is not None]
     if len(given) != 1:
         yield invalid(path, "" if not given else attribute, "exactly one value must be specified", whole=True)
@@ -125,56 +120,50 @@ def _validate_capacity(amount: Document, path: str, *, shared: bool) -> Iterator
         yield forbidden(f"{path}.requestPolicy", "allowMultipleAllocations must be true")
 
 
-def _validate_taints(taints: list[Document], path: str) -> Iterator[Cause]:
-    if len(taints) > _MAX_TAINTS:
-        yield too_many(path, len(taints), _MAX_TAINTS)
-        return
-    for index, taint in enumerate(taints):
-        place, effect = f"{path}[{index}]", taint.get("effect") or ""
-        yield from validate_text(taint.get("key") or "", f"{place}.key", qualified_name)
-        yield from validate_text(taint.get("value") or "", f"{place}.value", label_value)
-        yield from validate_required_choice(effect, f"{place}.effect", EFFECTS)
+def _validate_taint(taint: Document, path: str) -> Iterator[Cause]:
+    yield from texts.text(taint.get("key") or "", f"{path}.key", qualified_name)
+    yield from texts.text(taint.get("value") or "", f"{path}.value", label_value)
+    yield from fields.required_choice(taint.get("effect"), f"{path}.effect", EFFECTS)
 
 
 def _validate_consumption(consumption: Document, path: str) -> Iterator[Cause]:
-    yield from validate_required_text(consumption.get("counterSet"), f"{path}.counterSet", dns_1123_label)
+    yield from texts.required_text(consumption.get("counterSet"), f"{path}.counterSet", dns_1123_label)
     yield from validate_counters(consumption.get("counters") or {}, f"{path}.counters")
 
 
-def _counter_set(consumption: Document) -> str:
-    return consumption.get("counterSet") or ""
-
-
 def _validate_nodes(device: Document, path: str, selection: NodeSelection) -> Iterator[Cause]:
-    node, selector, everywhere = (device.get(name) for name in ("nodeName", "nodeSelector", "allNodes"))
     if selection is NodeSelection.BY_SLICE:
-        if not node is selector is everywhere is None:
+        if any(device.get(name) is not None for name in ("nodeName", "nodeSelector", "allNodes")):
             yield invalid(path, None, _NOWHERE)
         return
-    chosen: list[str] = []
-    if node == "":
-        yield invalid(f"{path}.nodeName", node, "must not be empty")
-    elif node is not None:
-        chosen.append("`nodeName`")
-        yield from validate_text(node, f"{path}.nodeName")
-    if selector is not None:
-        chosen.append("`nodeSelector`")
-        yield from validate_node_selector(selector, f"{path}.nodeSelector")
-    if everywhere:
-        chosen.append("`allNodes`")
-    elif everywhere is not None:
-        yield invalid(f"{path}.allNodes", everywhere, "must be either unset or set to true")
+    if device.get("nodeName") == "":
+        yield invalid(f"{path}.nodeName", "", "must not be empty")
+    yield from texts.optional_text(device.get("nodeName"), f"{path}.nodeName")
+    yield from fields.given(device.get("nodeSelector"), f"{path}.nodeSelector", validate_node_selector)
+    yield from validate_one_place(device, path, ("allNodes",), _WHERE, _WHERE)
+
+
+def validate_one_place(holder: Document, path: str, flags: Sequence[str], none: str, several: str) -> Iterator[Cause]:
+    """Where devices can be used: on a node, on selected nodes, or what one of the flags means. Exactly one is set."""
+    for name in flags:
+        if holder.get(name) is False:
+            yield invalid(f"{path}.{name}", False, "must be either unset or set to true")
+    chosen = [
+        f"`{name}`"
+        for name in ("nodeName", "nodeSelector", *flags)
+        if holder.get(name) or (name == "nodeSelector" and holder.get(name) is not None)
+    ]
     if not chosen:
-        yield required(path, _WHERE)
+        yield required(path, none)
     elif len(chosen) > 1:
-        yield invalid(path, f"{{{', '.join(chosen)}}}", _WHERE)
+        yield invalid(path, f"{{{', '.join(chosen)}}}", several)
 
 
 def _validate_mappings(mappings: Mapping[str, Document], capacity: Document, path: str) -> Iterator[Cause]:
     """Which resources of a node a device counts as; the release has them switched off, so only old objects have any."""
     for name, mapping in mappings.items():
         place, key, factor = f"{path}[{name}]", mapping.get("capacityKey"), mapping.get("allocationMultiplier")
-        if not is_native(name):
+        if not resourcenames.is_native(name):
             yield invalid(place, name, "must be a node allocatable resource name")
         if factor is not None and quantity(factor) <= quantity(0):
             yield invalid(f"{place}.allocationMultiplier", factor, "must be positive")
@@ -216,7 +205,7 @@ def _validate_values(values: Sequence[Any], usual: Quantity, capacity: Quantity,
         for index, amount in enumerate(amounts):
             if amount > capacity:
                 yield invalid(f"{path}[{index}]", values[index], f"option is larger than capacity value: {capacity}")
-        for index, whole in repeated(amount.value() for amount in amounts):
+        for index, whole in items.repeated(amount.value() for amount in amounts):
             yield duplicate(f"{path}[{index}]", str(whole))
     if len(values) > _MAX_POLICY_VALUES or usual not in amounts:
         yield invalid(path, str(usual), "default value is not valid according to the requestPolicy")

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, required, too_many
+from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.fields import IMMUTABLE
-from pilotage.server.strategies.checks.texts import validate_driver_name, validate_required_text, validate_text
+from pilotage.server.strategies.checks import fields, texts
 from pilotage.server.strategies.pods.affinity import validate_node_selector
-from pilotage.server.strategies.resource.devices import validate_set
+from pilotage.server.strategies.resource.devices import item_name, validate_set
 from pilotage.server.strategies.resource.names import validate_pool_name
-from pilotage.server.strategies.resource.slicedevices import LISTS, NodeSelection, validate_counters, validate_device
+from pilotage.server.strategies.resource.slicedevices import (
+    LISTS,
+    NodeSelection,
+    validate_counters,
+    validate_device,
+    validate_one_place,
+)
 from pilotage.server.strategies.strategy import Strategy
 
 _MAX_DEVICES = 128
@@ -21,7 +26,6 @@ _MAX_ADVANCED_DEVICES = 64
 """How many devices there may be where one has taints or consumes counters."""
 _MAX_COUNTER_SETS = 8
 _WHERE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
-_TRUE = "must be either unset or set to true"
 
 
 class ResourceSliceStrategy(Strategy):
@@ -88,7 +92,7 @@ def _has_lists(device: Document) -> bool:
 
 def _validate_spec(spec: Document, old: Document | None) -> Iterator[Cause]:
     pool = spec.get("pool") or {}
-    yield from validate_driver_name(spec.get("driver") or "", "spec.driver")
+    yield from texts.driver_name(spec.get("driver") or "", "spec.driver")
     yield from _validate_pool(pool, "spec.pool")
     if old is not None:
         before = old.get("pool") or {}
@@ -98,13 +102,13 @@ def _validate_spec(spec: Document, old: Document | None) -> Iterator[Cause]:
             ("spec.nodeName", spec.get("nodeName"), old.get("nodeName")),
         ):
             if value != was:
-                yield invalid(path, value, IMMUTABLE)
+                yield invalid(path, value, fields.IMMUTABLE)
     yield from _validate_nodes(spec)
     devices, counters = spec.get("devices") or [], spec.get("sharedCounters") or []
     if spec.get("devices") is not None and spec.get("sharedCounters") is not None:  # even if they are empty
         yield invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed")
     yield from _validate_devices(devices, old, by_device=spec.get("perDeviceNodeSelection") is True)
-    yield from validate_set(counters, "spec.sharedCounters", _MAX_COUNTER_SETS, _validate_counter_set, _name)
+    yield from validate_set(counters, "spec.sharedCounters", _MAX_COUNTER_SETS, _validate_counter_set, item_name)
 
 
 def _validate_pool(pool: Document, path: str) -> Iterator[Cause]:
@@ -117,51 +121,31 @@ def _validate_pool(pool: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_nodes(spec: Document) -> Iterator[Cause]:
-    """Where the devices can be used: exactly one field is set."""
-    chosen: list[str] = []
-    node, selector = spec.get("nodeName"), spec.get("nodeSelector")
-    if node == "":
-        yield invalid("spec.nodeName", node, "must be either unset or set to a non-empty string")
-    elif node is not None:
-        chosen.append("`nodeName`")
-        yield from validate_text(node, "spec.nodeName")
-    if selector is not None:
-        chosen.append("`nodeSelector`")
+    if spec.get("nodeName") == "":
+        yield invalid("spec.nodeName", "", "must be either unset or set to a non-empty string")
+    yield from texts.optional_text(spec.get("nodeName"), "spec.nodeName")
+    if (selector := spec.get("nodeSelector")) is not None:
         yield from validate_node_selector(selector, "spec.nodeSelector")
         terms = selector.get("nodeSelectorTerms") or []
         if len(terms) != 1:
             path = "spec.nodeSelector.nodeSelectorTerms"
             yield invalid(path, terms, "must have exactly one node selector term", whole=True)
-    for name in ("allNodes", "perDeviceNodeSelection"):
-        if spec.get(name):
-            chosen.append(f"`{name}`")
-        elif spec.get(name) is not None:
-            yield invalid(f"spec.{name}", False, _TRUE)
-    if not chosen:
-        yield required("spec", _WHERE)
-    elif len(chosen) > 1:
-        yield invalid("spec", f"{{{', '.join(chosen)}}}", f"{_WHERE}, but multiple fields are set")
+    flags = ("allNodes", "perDeviceNodeSelection")
+    yield from validate_one_place(spec, "spec", flags, _WHERE, f"{_WHERE}, but multiple fields are set")
 
 
 def _validate_devices(devices: list[Document], old: Document | None, *, by_device: bool) -> Iterator[Cause]:
     selection = NodeSelection.BY_DEVICE if by_device else NodeSelection.BY_SLICE
-    known = {_name(device): device for device in reversed((old or {}).get("devices") or ())}
+    known = {item_name(device): device for device in reversed((old or {}).get("devices") or ())}
     advanced = any(device.get("taints") or device.get("consumesCounters") or _has_lists(device) for device in devices)
 
     def check(device: Document, path: str) -> Iterator[Cause]:
-        return validate_device(device, known.get(_name(device)), path, selection)
+        return validate_device(device, known.get(item_name(device)), path, selection)
 
     most = _MAX_ADVANCED_DEVICES if advanced else _MAX_DEVICES
-    if len(devices) > most:
-        yield too_many("spec.devices", len(devices), most)
-    else:
-        yield from validate_set(devices, "spec.devices", most, check, _name)
+    yield from validate_set(devices, "spec.devices", most, check, item_name)
 
 
 def _validate_counter_set(counters: Document, path: str) -> Iterator[Cause]:
-    yield from validate_required_text(_name(counters), f"{path}.name", dns_1123_label)
+    yield from texts.required_text(counters.get("name"), f"{path}.name", dns_1123_label)
     yield from validate_counters(counters.get("counters") or {}, f"{path}.counters")
-
-
-def _name(item: Document) -> str:
-    return item.get("name") or ""

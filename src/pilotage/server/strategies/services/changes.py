@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document, set_or_drop
+from pilotage.server.strategies.checks import fields
 from pilotage.server.strategies.services.kinds import (
     has_node_ports,
     is_externally_accessible,
@@ -85,7 +86,7 @@ def validate_health_check_port(spec: Document, old: Document) -> Iterator[Cause]
     """The port of health checks stays while there are any."""
     checked = needs_health_check_port(old) and needs_health_check_port(spec)
     if checked and not same(spec, old, "healthCheckNodePort"):
-        yield forbidden("spec.healthCheckNodePort", "field is immutable")
+        yield forbidden("spec.healthCheckNodePort", fields.IMMUTABLE)
 
 
 def _validate_addresses(spec: Document, old: Document) -> Iterator[Cause]:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks import fields, items
 from pilotage.server.strategies.checks.addresses import address, validate_address
-from pilotage.server.strategies.checks.fields import validate_choice, validate_optional_choice
-from pilotage.server.strategies.checks.items import validate_unique
 from pilotage.server.strategies.services.kinds import is_headless, needs_cluster_ip, same
 from pilotage.server.strategies.services.ranges import FAMILIES, NO_ADDRESS, in_cluster_network
 
@@ -173,11 +172,8 @@ def _validate_single(single: str, several: list[str]) -> Iterator[Cause]:
 
 
 def _validate_families(spec: Document) -> Iterator[Cause]:
-    seen: set[str] = set()
-    for index, family in enumerate(spec.get("ipFamilies") or ()):
-        yield from validate_choice(family, f"spec.ipFamilies[{index}]", _FAMILIES)
-        yield from validate_unique(family, f"spec.ipFamilies[{index}]", seen)
-    yield from validate_optional_choice(spec.get("ipFamilyPolicy"), _POLICY, _POLICIES)
+    yield from items.distinct(spec.get("ipFamilies") or (), "spec.ipFamilies", fields.choice, _FAMILIES)
+    yield from fields.optional_choice(spec.get("ipFamilyPolicy"), _POLICY, _POLICIES)
 
 
 def _validate_each(addresses: list[str], known: list[str]) -> Iterator[Cause]:

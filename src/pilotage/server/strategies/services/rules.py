@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required
+from pilotage.meta.causes import duplicate, forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.meta.validation.objectmeta import labels_causes
+from pilotage.server.strategies.checks import fields, items, numbers, texts
 from pilotage.server.strategies.checks.addresses import validate_address, validate_network, validate_reachable_address
-from pilotage.server.strategies.checks.fields import validate_given, validate_optional_choice, validate_required_choice
-from pilotage.server.strategies.checks.items import repeated, validate_unique
-from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.ports import PROTOCOLS, validate_port_number_or_name
-from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
+from pilotage.server.strategies.services import kinds
 from pilotage.server.strategies.services.families import validate_addresses
-from pilotage.server.strategies.services.kinds import (
-    has_node_ports,
-    is_externally_accessible,
-    is_headless,
-    needs_health_check_port,
-)
 from pilotage.server.strategies.services.ranges import NO_ADDRESS
 
 TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints"
@@ -49,7 +41,7 @@ def validate_service(document: Document, old: Document | None) -> Iterator[Cause
     yield from _validate_affinity(spec)
     yield from validate_addresses(spec, was or None)
     yield from _validate_external_addresses(spec, was.get("externalIPs") or [])
-    yield from validate_required_choice(spec.get("type"), "spec.type", _TYPES)
+    yield from fields.required_choice(spec.get("type"), "spec.type", _TYPES)
     yield from _validate_unique_ports(spec)
     yield from _validate_source_ranges(spec, was, annotations, (old or {}).get("metadata") or {})
     yield from validate_balancer_fields(spec)
@@ -58,15 +50,15 @@ def validate_service(document: Document, old: Document | None) -> Iterator[Cause
 
 def _validate_type(spec: Document) -> Iterator[Cause]:
     kind = spec.get("type")
-    if not spec.get("ports") and not is_headless(spec) and kind != "ExternalName":
+    if not spec.get("ports") and not kinds.is_headless(spec) and kind != "ExternalName":
         yield required("spec.ports")
-    if kind in ("LoadBalancer", "NodePort") and is_headless(spec):
+    if kind in ("LoadBalancer", "NodePort") and kinds.is_headless(spec):
         yield invalid("spec.clusterIPs[0]", NO_ADDRESS, f"may not be set to 'None' for {kind} services")
     if kind == "ExternalName":
         for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             if spec.get(name):
                 yield forbidden(f"spec.{name}", "may not be set for ExternalName services")
-        yield from validate_required_text((spec.get("externalName") or "").removesuffix("."), "spec.externalName")
+        yield from texts.required_text((spec.get("externalName") or "").removesuffix("."), "spec.externalName")
 
 
 def _validate_ports(spec: Document) -> Iterator[Cause]:
@@ -75,20 +67,15 @@ def _validate_ports(spec: Document) -> Iterator[Cause]:
     for index, port in enumerate(ports):
         path, name = f"spec.ports[{index}]", port.get("name") or ""
         if name:
-            yield from validate_text(name, f"{path}.name", dns_1123_label)
-            yield from validate_unique(name, f"{path}.name", names)
+            yield from texts.text(name, f"{path}.name", dns_1123_label)
+            yield from items.unique(name, f"{path}.name", names)
         elif len(ports) > 1:
             yield required(f"{path}.name")
-        yield from validate_port_number(port.get("port") or 0, f"{path}.port")
+        yield from numbers.port_number(port.get("port") or 0, f"{path}.port")
         protocol = port.get("protocol") or ""
-        yield from validate_required_choice(protocol, f"{path}.protocol", PROTOCOLS)
+        yield from fields.required_choice(protocol, f"{path}.protocol", PROTOCOLS)
         yield from validate_port_number_or_name(port.get("targetPort", 0), f"{path}.targetPort")
-        application = port.get("appProtocol")
-        yield from validate_given(application, f"{path}.appProtocol", _validate_qualified_name)
-
-
-def _validate_qualified_name(name: str, path: str) -> Iterator[Cause]:
-    yield from validate_text(name, path, qualified_name)
+        yield from fields.given(port.get("appProtocol"), f"{path}.appProtocol", texts.text, qualified_name)
 
 
 def _validate_unique_ports(spec: Document) -> Iterator[Cause]:
@@ -97,17 +84,19 @@ def _validate_unique_ports(spec: Document) -> Iterator[Cause]:
         for index, port in enumerate(ports):
             if port.get("nodePort"):
                 yield forbidden(f"spec.ports[{index}].nodePort", "may not be used when `type` is 'ClusterIP'")
-    for index, (_, number) in repeated((port.get("protocol") or "", port.get("nodePort") or 0) for port in ports):
+    for index, (_, number) in items.repeated((port.get("protocol") or "", port.get("nodePort") or 0) for port in ports):
         if number:
             yield duplicate(f"spec.ports[{index}].nodePort", number)
-    for index, (protocol, number) in repeated((port.get("protocol") or "", port.get("port") or 0) for port in ports):
+    for index, (protocol, number) in items.repeated(
+        (port.get("protocol") or "", port.get("port") or 0) for port in ports
+    ):
         yield duplicate(f"spec.ports[{index}]", {"port": number, "protocol": protocol})
 
 
 def validate_asked_node_ports(spec: Document) -> Iterator[Cause]:
     """Two ports of a new Service cannot request the same node port, unless they differ only in their protocol."""
     asked: dict[int, int] = {}
-    for index, port in enumerate(spec.get("ports") or () if has_node_ports(spec) else ()):
+    for index, port in enumerate(spec.get("ports") or () if kinds.has_node_ports(spec) else ()):
         number = port.get("nodePort") or 0
         if number and asked.setdefault(number, port.get("port", 0)) != port.get("port", 0):
             yield invalid(f"spec.ports[{index}].nodePort", number, "provided port is already allocated")
@@ -116,7 +105,7 @@ def validate_asked_node_ports(spec: Document) -> Iterator[Cause]:
 
 def _validate_affinity(spec: Document) -> Iterator[Cause]:
     affinity, config = spec.get("sessionAffinity") or "", spec.get("sessionAffinityConfig")
-    yield from validate_required_choice(affinity, "spec.sessionAffinity", _AFFINITIES)
+    yield from fields.required_choice(affinity, "spec.sessionAffinity", _AFFINITIES)
     path = "spec.sessionAffinityConfig"
     if affinity == "None" and config is not None:
         yield forbidden(path, "must not be set when session affinity is None")
@@ -164,27 +153,25 @@ def validate_balancer_class(spec: Document) -> Iterator[Cause]:
     if name is None:
         return
     if spec.get("type") == "LoadBalancer":
-        yield from _validate_qualified_name(name, "spec.loadBalancerClass")
+        yield from texts.text(name, "spec.loadBalancerClass", qualified_name)
     else:
         yield forbidden("spec.loadBalancerClass", _BALANCER_ONLY)
 
 
 def _validate_traffic(spec: Document) -> Iterator[Cause]:
     policy = spec.get("externalTrafficPolicy") or ""
-    if not is_externally_accessible(spec):
+    if not kinds.is_externally_accessible(spec):
         if policy:
             detail = "may only be set for externally-accessible services"
             yield invalid("spec.externalTrafficPolicy", policy, detail)
-    elif not policy:
-        yield required("spec.externalTrafficPolicy")
-    elif policy not in _POLICIES:
-        yield not_supported("spec.externalTrafficPolicy", policy, _POLICIES)
+    else:
+        yield from fields.required_choice(policy, "spec.externalTrafficPolicy", _POLICIES)
     port = spec.get("healthCheckNodePort") or 0
-    if not needs_health_check_port(spec):
+    if not kinds.needs_health_check_port(spec):
         if port:
             detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
             yield invalid("spec.healthCheckNodePort", port, detail)
     elif port:  # else one is allocated when the Service is stored
-        yield from validate_port_number(port, "spec.healthCheckNodePort")
-    yield from validate_optional_choice(spec.get("internalTrafficPolicy"), "spec.internalTrafficPolicy", _POLICIES)
-    yield from validate_optional_choice(spec.get("trafficDistribution"), "spec.trafficDistribution", _DISTRIBUTIONS)
+        yield from numbers.port_number(port, "spec.healthCheckNodePort")
+    yield from fields.optional_choice(spec.get("internalTrafficPolicy"), "spec.internalTrafficPolicy", _POLICIES)
+    yield from fields.optional_choice(spec.get("trafficDistribution"), "spec.trafficDistribution", _DISTRIBUTIONS)

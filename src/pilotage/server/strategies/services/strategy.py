@@ -8,8 +8,8 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid_error, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
+from pilotage.server.strategies.checks import items
 from pilotage.server.strategies.checks.addresses import address_warnings, network_warnings
-from pilotage.server.strategies.checks.items import validate_each
 from pilotage.server.strategies.networking.ingresses import balancer_entries, validate_balancer_entry
 from pilotage.server.strategies.services.changes import (
     drop_by_type,
@@ -132,12 +132,12 @@ def service_warnings(document: Document) -> Iterator[str]:
     if headless:
         yield from _headless_warnings(spec)
     else:
-        yield from validate_each(spec.get("clusterIPs"), "spec.clusterIPs", address_warnings)
-    yield from validate_each(spec.get("externalIPs"), "spec.externalIPs", address_warnings)
+        yield from items.each(spec.get("clusterIPs"), "spec.clusterIPs", address_warnings)
+    yield from items.each(spec.get("externalIPs"), "spec.externalIPs", address_warnings)
     if spec.get("externalIPs") and not headless and spec.get("type") != "ExternalName":
         yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
     yield from address_warnings(spec.get("loadBalancerIP") or "", "spec.loadBalancerIP")
-    yield from validate_each(spec.get("loadBalancerSourceRanges"), "spec.loadBalancerSourceRanges", network_warnings)
+    yield from items.each(spec.get("loadBalancerSourceRanges"), "spec.loadBalancerSourceRanges", network_warnings)
     if spec.get("type") == "ExternalName":
         if spec.get("externalIPs"):
             yield 'spec.externalIPs is ignored when spec.type is "ExternalName"'

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required, too_long
+from pilotage.meta.causes import duplicate, forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import qualified_name
-from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_given, validate_immutable
-from pilotage.server.strategies.checks.items import repeated
-from pilotage.server.strategies.checks.labelselectors import validate_label_selector
+from pilotage.server.strategies.checks import fields, items, labelselectors, texts
 from pilotage.server.strategies.checks.quantities import validate_quantity_not_negative
-from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.warnings import label_warning
 from pilotage.server.strategies.strategy import Strategy
 
@@ -25,6 +22,8 @@ _MAX_PARAMETER_BYTES = 256 * 1024
 class StorageClassStrategy(Strategy):
     """Storage classes are immutable, except that volumes may grow and topologies change."""
 
+    immutable = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+
     def default(self, document: Document) -> None:
         document.setdefault("reclaimPolicy", "Delete")
         document.setdefault("volumeBindingMode", "Immediate")
@@ -32,19 +31,12 @@ class StorageClassStrategy(Strategy):
     def validate(self, document: Document) -> Iterator[Cause]:
         yield from validate_driver(document.get("provisioner") or "", "provisioner")
         yield from validate_parameters(document.get("parameters") or {})
-        policy, mode = document.get("reclaimPolicy"), document.get("volumeBindingMode")
-        if policy and policy not in _RECLAIM_POLICIES:
-            yield not_supported("reclaimPolicy", policy, _RECLAIM_POLICIES)
+        yield from fields.optional_choice(document.get("reclaimPolicy") or None, "reclaimPolicy", _RECLAIM_POLICIES)
+        mode = document.get("volumeBindingMode")
         if mode is None:
             yield required("volumeBindingMode")
-        elif mode not in _BINDING_MODES:
-            yield not_supported("volumeBindingMode", mode, _BINDING_MODES)
+        yield from fields.optional_choice(mode, "volumeBindingMode", _BINDING_MODES)
         yield from _validate_topologies(document.get("allowedTopologies") or [])
-
-    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from self.validate(document)
-        for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
-            yield from validate_immutable(document.get(name), old.get(name), name)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         return [
@@ -57,11 +49,7 @@ class StorageClassStrategy(Strategy):
 
 def validate_driver(driver: str, path: str) -> Iterator[Cause]:
     """The name of a provisioner: qualified, case-insensitive."""
-    if driver:
-        name = driver.lower()
-        yield from validate_text(name, path, qualified_name)
-    else:
-        yield required(path)
+    yield from texts.required_text(driver.lower(), path, qualified_name)
 
 
 def validate_parameters(parameters: Document) -> Iterator[Cause]:
@@ -103,26 +91,25 @@ def _validate_expression(expression: Document, path: str) -> Iterator[Cause]:
     values = expression.get("values") or []
     if not values:
         yield required(f"{path}.values")
-    yield from (duplicate(f"{path}.values[{index}]", value) for index, value in repeated(values))
+    yield from (duplicate(f"{path}.values[{index}]", value) for index, value in items.repeated(values))
     key = expression.get("key") or ""
-    yield from validate_text(key, f"{path}.key", qualified_name)
+    yield from texts.text(key, f"{path}.key", qualified_name)
 
 
 class CSIStorageCapacityStrategy(Strategy):
     """The capacity of a storage class in a topology: only the amounts can change."""
 
     def validate(self, document: Document) -> Iterator[Cause]:
-        yield from validate_label_selector(document.get("nodeTopology"), "nodeTopology")
-        yield from validate_text(document.get("storageClassName", ""), "storageClassName")
-        yield from validate_given(document.get("capacity"), "capacity", validate_quantity_not_negative)
+        yield from labelselectors.label_selector(document.get("nodeTopology"), "nodeTopology")
+        yield from texts.text(document.get("storageClassName", ""), "storageClassName")
+        yield from fields.given(document.get("capacity"), "capacity", validate_quantity_not_negative)
 
-    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from self.validate(document)
+    def validate_changes(self, document: Document, old: Document) -> Iterator[Cause]:
         if not same(document.get("nodeTopology"), old.get("nodeTopology")):
-            yield invalid("nodeTopology", document.get("nodeTopology"), IMMUTABLE)
+            yield invalid("nodeTopology", document.get("nodeTopology"), fields.IMMUTABLE)
         name = document.get("storageClassName", "")
         if name != old.get("storageClassName", ""):
-            yield invalid("storageClassName", name, IMMUTABLE)
+            yield invalid("storageClassName", name, fields.IMMUTABLE)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         topology = document.get("nodeTopology") or {}

@@ -8,11 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, required
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import qualified_name
-from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_choice, validate_optional_choice
-from pilotage.server.strategies.checks.items import validate_unique
-from pilotage.server.strategies.checks.numbers import validate_counts
-from pilotage.server.strategies.checks.texts import validate_driver_name, validate_text
-from pilotage.server.strategies.checks.tokens import validate_token_lifetime
+from pilotage.server.strategies.checks import fields, items, numbers, texts
 from pilotage.server.strategies.strategy import Strategy, default_empty
 
 _GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
@@ -51,10 +47,10 @@ class CSIDriverStrategy(Strategy):
 
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]
-        yield from validate_optional_choice(spec.get("fsGroupPolicy"), "spec.fsGroupPolicy", _GROUP_POLICIES)
+        yield from fields.optional_choice(spec.get("fsGroupPolicy"), "spec.fsGroupPolicy", _GROUP_POLICIES)
         yield from _validate_token_requests(spec.get("tokenRequests") or [])
         for mode in spec.get("volumeLifecycleModes") or ():
-            yield from validate_choice(mode, "spec.volumeLifecycleModes", _MODES)
+            yield from fields.choice(mode, "spec.volumeLifecycleModes", _MODES)
         period = spec.get("nodeAllocatableUpdatePeriodSeconds")
         if period is not None and period < _MIN_PERIOD:
             path = "spec.nodeAllocatableUpdatePeriodSeconds"
@@ -64,12 +60,11 @@ class CSIDriverStrategy(Strategy):
             detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
             yield invalid("spec.serviceAccountTokenInSecrets", in_secrets, detail)
 
-    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from self.validate(document)
+    def validate_changes(self, document: Document, old: Document) -> Iterator[Cause]:
         for name, shown in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
             value = document["spec"].get(name)
             if value != old["spec"].get(name):
-                yield invalid(f"spec.{shown}", value, IMMUTABLE, whole=True)
+                yield invalid(f"spec.{shown}", value, fields.IMMUTABLE, whole=True)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         spec = document["spec"]
@@ -87,8 +82,7 @@ def _validate_token_requests(requests: list[Document]) -> Iterator[Cause]:
             continue
         seen.add(audience)
         seconds = request.get("expirationSeconds")
-        if seconds is not None:
-            yield from validate_token_lifetime(seconds, f"{path}.expirationSeconds")
+        yield from fields.given(seconds, f"{path}.expirationSeconds", numbers.token_lifetime)
 
 
 class CSINodeStrategy(Strategy):
@@ -101,28 +95,23 @@ class CSINodeStrategy(Strategy):
         names: set[str] = set()
         for index, driver in enumerate(drivers):
             path, name, node = f"spec.drivers[{index}]", driver.get("name") or "", driver.get("nodeID") or ""
-            yield from validate_driver_name(name, f"{path}.name")
+            yield from texts.driver_name(name, f"{path}.name")
             if not node:
                 yield required(f"{path}.nodeID")
             elif len(node.encode(errors="replace")) > _MAX_NODE_ID:
                 yield invalid(f"{path}.nodeID", node, f"must be {_MAX_NODE_ID} characters or less")
-            yield from validate_counts(driver.get("allocatable") or {}, f"{path}.allocatable", ("count",))
-            yield from validate_unique(name, f"{path}.name", names)
+            yield from numbers.counts(driver.get("allocatable") or {}, f"{path}.allocatable", ("count",))
+            yield from items.unique(name, f"{path}.name", names)
             yield from _validate_topology_keys(driver.get("topologyKeys") or [], path)
 
-    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from self.validate(document)
-        yield from _validate_changes(document["spec"], old["spec"])
-
-
-def _validate_changes(spec: Document, old: Document) -> Iterator[Cause]:
-    was: dict[str, list[Document]] = {}
-    for driver in old.get("drivers") or ():
-        was.setdefault(driver.get("name", ""), []).append(_fixed(driver))
-    for driver in spec.get("drivers") or ():
-        for before in was.get(driver.get("name", ""), ()):
-            if _fixed(driver) != before:
-                yield invalid("spec.drivers", _fixed(driver), IMMUTABLE, whole=True)
+    def validate_changes(self, document: Document, old: Document) -> Iterator[Cause]:
+        was: dict[str, list[Document]] = {}
+        for driver in old["spec"].get("drivers") or ():
+            was.setdefault(driver.get("name", ""), []).append(_fixed(driver))
+        for driver in document["spec"].get("drivers") or ():
+            for before in was.get(driver.get("name", ""), ()):
+                if _fixed(driver) != before:
+                    yield invalid("spec.drivers", _fixed(driver), fields.IMMUTABLE, whole=True)
 
 
 def _fixed(driver: Document) -> Document:
@@ -134,5 +123,5 @@ def _validate_topology_keys(keys: list[str], path: str) -> Iterator[Cause]:
     for key in keys:
         if not key:
             yield required(path)
-        yield from validate_unique(key, path, seen)
-        yield from validate_text(key, path, qualified_name)
+        yield from items.unique(key, path, seen)
+        yield from texts.text(key, path, qualified_name)

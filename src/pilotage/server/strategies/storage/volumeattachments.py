@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document, same
-from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_given
-from pilotage.server.strategies.checks.texts import validate_driver_name, validate_text
+from pilotage.server.strategies.checks import fields, texts
 from pilotage.server.strategies.pods.containers.resources import default_quantities
 from pilotage.server.strategies.pods.volumes.defaults import default_source
 from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
@@ -34,7 +33,7 @@ class VolumeAttachmentStrategy(Strategy):
 
     def validate(self, document: Document) -> Iterator[Cause]:
         spec, status = document["spec"], document.get("status") or {}
-        yield from validate_driver_name(spec.get("attacher") or "", "spec.attacher")
+        yield from texts.driver_name(spec.get("attacher") or "", "spec.attacher")
         source = spec.get("source") or {}
         name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
         if name is None and inline is None:
@@ -45,16 +44,15 @@ class VolumeAttachmentStrategy(Strategy):
             yield required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName")
         elif inline is not None:
             yield from validate_inline_volume_spec(inline, "spec.source.inlineVolumeSpec")
-        yield from validate_text(spec.get("nodeName") or "", "spec.nodeName")
+        yield from texts.text(spec.get("nodeName") or "", "spec.nodeName")
         yield from _validate_status(status)
-        yield from validate_given(name, "spec.source.persistentVolumeName", validate_text)
+        yield from fields.given(name, "spec.source.persistentVolumeName", texts.text)
 
-    def validate_update(self, document: Document, old: Document) -> Iterator[Cause]:
-        yield from self.validate(document)
+    def validate_changes(self, document: Document, old: Document) -> Iterator[Cause]:
         if not same(document["spec"], old["spec"]):
-            yield invalid("spec", document["spec"], IMMUTABLE, whole=True)
+            yield invalid("spec", document["spec"], fields.IMMUTABLE, whole=True)
 
-    def validate_status_update(self, document: Document, old: Document) -> Iterator[Cause]:
+    def validate_status_update(self, document: Document, old: Document) -> Iterable[Cause]:
         return self.validate_update(document, old)
 
 

@@ -10,15 +10,8 @@ from pilotage.meta.documents import Document
 from pilotage.meta.models import METADATA_FIELDS
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.meta.validation.objectmeta import annotations_causes, labels_causes
-from pilotage.server.strategies.checks.fields import (
-    validate_choice,
-    validate_given,
-    validate_needed,
-    validate_optional_choice,
-)
-from pilotage.server.strategies.checks.labelselectors import validate_label_selector
+from pilotage.server.strategies.checks import fields, labelselectors, texts
 from pilotage.server.strategies.checks.quantities import is_fractional, validate_positive_quantity
-from pilotage.server.strategies.checks.texts import validate_optional_text
 from pilotage.server.strategies.pods.containers.resources import default_quantities
 from pilotage.server.strategies.strategy import default_empty
 
@@ -78,7 +71,7 @@ def claim_spec_warnings(spec: Document, path: str) -> Iterator[str]:
 def validate_access_modes(modes: Sequence[str], path: str) -> Iterator[Cause]:
     """Known access modes, one of which excludes the others."""
     for mode in modes:
-        yield from validate_choice(mode, path, _ACCESS_MODES)
+        yield from fields.choice(mode, path, _ACCESS_MODES)
     if "ReadWriteOncePod" in modes and any(mode != "ReadWriteOncePod" and mode in _ACCESS_MODES for mode in modes):
         yield forbidden(path, "may not use ReadWriteOncePod with other access modes")
 
@@ -88,25 +81,25 @@ def validate_claim_spec(spec: Document, path: str, *, any_group: bool = False) -
     modes = spec.get("accessModes") or []
     if not modes:
         yield required(f"{path}.accessModes", "at least 1 access mode is required")
-    yield from validate_label_selector(spec.get("selector"), f"{path}.selector")
+    yield from labelselectors.label_selector(spec.get("selector"), f"{path}.selector")
     yield from validate_access_modes(modes, f"{path}.accessModes")
     size = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     if size is None:
         yield required(f"{path}.resources[storage]")
     else:
         yield from validate_positive_quantity(size, f"{path}.resources[storage]")
-    yield from validate_optional_text(spec.get("storageClassName"), f"{path}.storageClassName")
-    yield from validate_optional_choice(spec.get("volumeMode"), f"{path}.volumeMode", VOLUME_MODES)
+    yield from texts.optional_text(spec.get("storageClassName"), f"{path}.storageClassName")
+    yield from fields.optional_choice(spec.get("volumeMode"), f"{path}.volumeMode", VOLUME_MODES)
     yield from _validate_data_sources(spec, path, any_group=any_group)
-    yield from validate_optional_text(spec.get("volumeAttributesClassName"), f"{path}.volumeAttributesClassName")
+    yield from texts.optional_text(spec.get("volumeAttributesClassName"), f"{path}.volumeAttributesClassName")
 
 
 def _validate_data_sources(spec: Document, path: str, *, any_group: bool) -> Iterator[Cause]:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    yield from validate_given(source, f"{path}.dataSource", _validate_data_source, any_group=any_group)
+    yield from fields.given(source, f"{path}.dataSource", _validate_data_source, any_group=any_group)
     if reference is not None:
         yield from _validate_data_source(reference, f"{path}.dataSourceRef", any_group=any_group)
-        yield from validate_optional_text(reference.get("namespace"), f"{path}.dataSourceRef.namespace", dns_1123_label)
+        yield from texts.optional_text(reference.get("namespace"), f"{path}.dataSourceRef.namespace", dns_1123_label)
     if source is None or reference is None:
         return
     if reference.get("namespace"):
@@ -117,13 +110,13 @@ def _validate_data_sources(spec: Document, path: str, *, any_group: bool) -> Ite
 
 
 def _validate_data_source(source: Document, path: str, *, any_group: bool) -> Iterator[Cause]:
-    yield from validate_needed(source, path, "name", "kind")
+    yield from fields.needed(source, path, "name", "kind")
     group = source.get("apiGroup")
     if not group and source.get("kind") != "PersistentVolumeClaim":
         detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
         yield invalid(path, source.get("kind") or "", detail)
     if not any_group:
-        yield from validate_optional_text(group, f"{path}.apiGroup")
+        yield from texts.optional_text(group, f"{path}.apiGroup")
 
 
 def validate_claim_template(template: Document, path: str) -> Iterator[Cause]:

@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import qualified_name
-from pilotage.server.strategies.checks.fields import validate_immutable
+from pilotage.server.strategies.checks import fields
 from pilotage.server.strategies.checks.quantities import quantity
 from pilotage.server.strategies.strategy import Strategy, copy_field
 from pilotage.server.strategies.volumes.claims import (
@@ -102,7 +102,7 @@ def _validate_changes(document: Document, old: Document) -> Iterator[Cause]:
     if not same(allowed, was):
         yield forbidden("spec", _IMMUTABLE)
     yield from _validate_size(document, old)
-    yield from validate_immutable(spec.get("volumeMode"), was.get("volumeMode"), "volumeMode")
+    yield from fields.immutable(spec.get("volumeMode"), was.get("volumeMode"), "volumeMode")
     yield from _validate_attributes_class(spec, old)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document, copied
-from pilotage.server.strategies.checks.fields import IMMUTABLE, validate_immutable
+from pilotage.server.strategies.checks import fields
 from pilotage.server.strategies.pods.containers.resources import default_quantities
 from pilotage.server.strategies.pods.volumes.defaults import default_source
 from pilotage.server.strategies.pods.warnings import OLD_SOURCES, term_warnings
@@ -83,7 +83,7 @@ class PersistentVolumeStrategy(Strategy):
 
 
 def _validate_spec(document: Document) -> Iterator[Cause]:
-    yield from validate_volume_spec(document["spec"], document["metadata"].get("name") or "")
+    return validate_volume_spec(document["spec"], document["metadata"].get("name") or "")
 
 
 def _validate_mount_options(document: Document) -> Iterator[Cause]:
@@ -100,10 +100,12 @@ def _validate_changes(spec: Document, old: Document) -> Iterator[Cause]:
     if source != was:
         detail = "spec.persistentvolumesource is immutable after creation"
         yield forbidden("spec.persistentvolumesource", detail)
-    yield from validate_immutable(spec.get("volumeMode"), old.get("volumeMode"), "volumeMode")
+    yield from fields.immutable(spec.get("volumeMode"), old.get("volumeMode"), "volumeMode")
     affinity, before = spec.get("nodeAffinity"), old.get("nodeAffinity")
     if before is not None and affinity != _with_stable_labels(before, affinity):
-        yield invalid("nodeAffinity", affinity, f"{IMMUTABLE}, except for updating from beta label to GA", whole=True)
+        yield invalid(
+            "nodeAffinity", affinity, f"{fields.IMMUTABLE}, except for updating from beta label to GA", whole=True
+        )
     if old.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
         yield forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
 

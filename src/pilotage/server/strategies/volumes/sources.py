@@ -8,13 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.fields import validate_needed
-from pilotage.server.strategies.checks.texts import (
-    validate_driver_name,
-    validate_no_backsteps,
-    validate_required_text,
-    validate_text,
-)
+from pilotage.server.strategies.checks import fields, texts
 from pilotage.server.strategies.pods.volumes.sources import SOURCES as POD_SOURCES
 from pilotage.server.strategies.pods.volumes.sources import Check
 from pilotage.server.strategies.pods.volumes.volumes import validate_portal
@@ -47,20 +41,17 @@ def validate_volume_source(spec: Document, path: str, name: str) -> Iterator[Cau
 
 
 def _validate_csi(source: Document, path: str) -> Iterator[Cause]:
-    yield from validate_driver_name(source.get("driver") or "", f"{path}.driver")
-    yield from validate_needed(source, path, "volumeHandle")
+    yield from texts.driver_name(source.get("driver") or "", f"{path}.driver")
+    yield from fields.needed(source, path, "volumeHandle")
     for key in _SECRETS:
         secret = source.get(key)
         if secret is not None:
-            yield from validate_required_text(secret.get("name"), f"{path}.{key}.name")
-            yield from validate_required_text(secret.get("namespace"), f"{path}.{key}.namespace", dns_1123_label)
+            yield from texts.required_text(secret.get("name"), f"{path}.{key}.name")
+            yield from texts.required_text(secret.get("namespace"), f"{path}.{key}.namespace", dns_1123_label)
 
 
 def _validate_local(source: Document, path: str) -> Iterator[Cause]:
-    if not source.get("path"):
-        yield required(f"{path}.path")
-    else:
-        yield from validate_no_backsteps(source["path"], f"{path}.path")
+    yield from fields.present(source.get("path"), f"{path}.path", texts.no_backsteps)
 
 
 def _validate_azure_file(source: Document, path: str) -> Iterator[Cause]:
@@ -76,7 +67,7 @@ def _validate_glusterfs(source: Document, path: str) -> Iterator[Cause]:
         detail = "if the endpointnamespace is set, it must be a valid namespace name"
         yield invalid(f"{path}.endpointsNamespace", namespace, detail)
     elif namespace is not None:
-        yield from validate_text(namespace, f"{path}.endpointsNamespace", dns_1123_label)
+        yield from texts.text(namespace, f"{path}.endpointsNamespace", dns_1123_label)
 
 
 def _with_secret_namespace(kind: str) -> Check:
@@ -84,9 +75,7 @@ def _with_secret_namespace(kind: str) -> Check:
 
     def check(source: Document, path: str) -> Iterator[Cause]:
         yield from POD_SOURCES[kind](source, path)
-        secret = source.get("secretRef")
-        if secret is not None and not secret.get("namespace"):
-            yield required(f"{path}.secretRef.namespace")
+        yield from fields.given(source.get("secretRef"), f"{path}.secretRef", fields.needed, "namespace")
 
     return check
 

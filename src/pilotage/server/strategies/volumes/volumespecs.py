@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.fields import validate_given, validate_optional_choice
+from pilotage.server.strategies.checks import fields, texts
 from pilotage.server.strategies.checks.quantities import quantity, validate_positive_quantity
-from pilotage.server.strategies.checks.texts import validate_optional_text, validate_text
 from pilotage.server.strategies.pods.affinity import validate_node_selector
 from pilotage.server.strategies.volumes.claims import VOLUME_MODES, validate_access_modes
 from pilotage.server.strategies.volumes.sources import validate_volume_source
@@ -24,17 +23,16 @@ def validate_volume_spec(spec: Document, name: str) -> Iterator[Cause]:
     path = "spec"
     yield from _validate_access_modes(spec, path)
     yield from _validate_capacity(spec.get("capacity") or {}, f"{path}.capacity")
-    policy = spec.get("persistentVolumeReclaimPolicy")
-    if policy and policy not in _RECLAIM_POLICIES:
-        yield not_supported(f"{path}.persistentVolumeReclaimPolicy", policy, _RECLAIM_POLICIES)
-    yield from validate_given(spec.get("nodeAffinity"), f"{path}.nodeAffinity", _validate_affinity)
+    policy = spec.get("persistentVolumeReclaimPolicy") or None
+    yield from fields.optional_choice(policy, f"{path}.persistentVolumeReclaimPolicy", _RECLAIM_POLICIES)
+    yield from fields.given(spec.get("nodeAffinity"), f"{path}.nodeAffinity", _validate_affinity)
     yield from validate_volume_source(spec, path, name)
     host_path = (spec.get("hostPath") or {}).get("path") or ""
     if policy == "Recycle" and host_path and posixpath.normpath(host_path) in ("/", "//"):
         detail = "may not be 'recycle' for a hostPath mount of '/'"
         yield forbidden(f"{path}.persistentVolumeReclaimPolicy", detail)
-    yield from validate_optional_text(spec.get("storageClassName"), f"{path}.storageClassName")
-    yield from validate_optional_choice(spec.get("volumeMode"), f"{path}.volumeMode", VOLUME_MODES)
+    yield from texts.optional_text(spec.get("storageClassName"), f"{path}.storageClassName")
+    yield from fields.optional_choice(spec.get("volumeMode"), f"{path}.volumeMode", VOLUME_MODES)
     yield from _validate_attributes_class(spec, path)
 
 
@@ -86,12 +84,9 @@ def _validate_affinity(affinity: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_attributes_class(spec: Document, path: str) -> Iterator[Cause]:
-    name = spec.get("volumeAttributesClassName")
+    name, detail = spec.get("volumeAttributesClassName"), "an empty string is disallowed"
     if name is None:
         return
-    if name:
-        yield from validate_text(name, f"{path}.volumeAttributesClassName")
-    else:
-        yield required(f"{path}.volumeAttributesClassName", "an empty string is disallowed")
+    yield from texts.required_text(name, f"{path}.volumeAttributesClassName", detail=detail)
     if spec.get("csi") is None:
         yield required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")

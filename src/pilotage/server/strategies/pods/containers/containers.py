@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, not_supported, required, too_many
+from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.fields import validate_choice, validate_needed, validate_required_choice
-from pilotage.server.strategies.checks.items import validate_at_most, validate_each, validate_unique
-from pilotage.server.strategies.checks.numbers import validate_port_number
+from pilotage.server.strategies.checks import fields, items, numbers, texts
 from pilotage.server.strategies.checks.ports import PROTOCOLS, port_name_problems
-from pilotage.server.strategies.checks.texts import validate_required_text
 from pilotage.server.strategies.pods.containers.environment import validate_environment
 from pilotage.server.strategies.pods.containers.probes import PROBES, validate_lifecycle
 from pilotage.server.strategies.pods.containers.requirements import validate_container_resources
 from pilotage.server.strategies.pods.containers.security import validate_container_security
-from pilotage.server.strategies.pods.surroundings import Surroundings
+from pilotage.server.strategies.pods.surroundings import Surroundings, containers
 from pilotage.server.strategies.pods.volumes.mounts import validate_mounts
 from pilotage.server.strategies.pods.volumes.sources import validate_pull_policy
 
@@ -54,7 +51,7 @@ def validate_containers(spec: Document, path: str, pod: Surroundings) -> Iterato
     for index, container in enumerate(containers):
         place, name = f"{path}.containers[{index}]", container.get("name") or ""
         yield from _validate_container(container, place, pod)
-        yield from validate_unique(name, f"{place}.name", names)
+        yield from items.unique(name, f"{place}.name", names)
         yield from validate_lifecycle(container, place, pod.grace_period)
         yield from _validate_restarts(container, place)
     yield from _validate_host_ports(containers, f"{path}.containers", set())
@@ -89,13 +86,13 @@ def validate_ephemeral_containers(spec: Document, path: str, pod: Surroundings) 
     ephemeral = spec.get("ephemeralContainers")
     if not ephemeral:
         return
-    targets = {each.get("name") or "" for kind in ("containers", "initContainers") for each in spec.get(kind) or ()}
+    targets = {each.get("name") or "" for each in containers(spec, ("containers", "initContainers"))}
     names = set(targets)
     for index, container in enumerate(ephemeral):
         place, name = f"{path}.ephemeralContainers[{index}]", container.get("name") or ""
         yield from _validate_container(container, place, pod)
         yield from validate_image_spaces(container, place)
-        yield from validate_unique(name, f"{place}.name", names)
+        yield from items.unique(name, f"{place}.name", names)
         target = container.get("targetContainerName")
         if target and target not in targets:
             yield not_found(f"{place}.targetContainerName", target)
@@ -116,10 +113,10 @@ def validate_image_spaces(container: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_container(container: Document, path: str, pod: Surroundings) -> Iterator[Cause]:
-    yield from validate_required_text(container.get("name"), f"{path}.name", dns_1123_label)
-    yield from validate_needed(container, path, "image")
+    yield from texts.required_text(container.get("name"), f"{path}.name", dns_1123_label)
+    yield from fields.needed(container, path, "image")
     policy = container.get("terminationMessagePolicy") or ""
-    yield from validate_required_choice(policy, f"{path}.terminationMessagePolicy", _MESSAGES)
+    yield from fields.required_choice(policy, f"{path}.terminationMessagePolicy", _MESSAGES)
     yield from _validate_ports(container.get("ports") or (), f"{path}.ports")
     yield from validate_environment(container, path)
     yield from validate_mounts(container, path, pod.volumes)
@@ -140,13 +137,10 @@ def _validate_ports(ports: Iterable[Document], path: str) -> Iterator[Cause]:
             yield duplicate(f"{place}.name", name)
         elif name:
             names.add(name)
-        if number := port.get("containerPort"):
-            yield from validate_port_number(number, f"{place}.containerPort")
-        else:
-            yield required(f"{place}.containerPort")
+        yield from fields.present(port.get("containerPort"), f"{place}.containerPort", numbers.port_number)
         if number := port.get("hostPort"):
-            yield from validate_port_number(number, f"{place}.hostPort")
-        yield from validate_required_choice(protocol, f"{place}.protocol", PROTOCOLS)
+            yield from numbers.port_number(number, f"{place}.hostPort")
+        yield from fields.required_choice(protocol, f"{place}.protocol", PROTOCOLS)
 
 
 def _validate_host_ports(containers: Iterable[Document], path: str, taken: set[str]) -> Iterator[Cause]:
@@ -154,16 +148,16 @@ def _validate_host_ports(containers: Iterable[Document], path: str, taken: set[s
         for number, port in enumerate(container.get("ports") or ()):
             if host_port := port.get("hostPort"):
                 key = f"{port.get('protocol') or ''}/{port.get('hostIP') or ''}/{host_port}"
-                yield from validate_unique(key, f"{path}[{index}].ports[{number}].hostPort", taken)
+                yield from items.unique(key, f"{path}[{index}].ports[{number}].hostPort", taken)
 
 
 def _validate_resizes(policies: Iterable[Document], path: str, restart_policy: str) -> Iterator[Cause]:
     resources: set[str] = set()
     for index, policy in enumerate(policies):
         resource, restart = policy.get("resourceName") or "", policy.get("restartPolicy") or ""
-        yield from validate_unique(resource, f"{path}[{index}]", resources)
+        yield from items.unique(resource, f"{path}[{index}]", resources)
         for value, allowed in ((resource, _RESIZED), (restart, _RESIZES)):
-            yield from validate_required_choice(value, path, allowed)
+            yield from fields.required_choice(value, path, allowed)
         if restart_policy == "Never" and restart != "NotRequired":
             yield invalid(path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
 
@@ -178,17 +172,15 @@ def _validate_restarts(container: Document, path: str, *, init: bool = False) ->
             return
     elif policy not in _RESTARTS:
         yield not_supported(f"{path}.restartPolicy", policy, _RESTARTS)
-    yield from validate_at_most(rules, f"{path}.restartPolicyRules", _MAX_RULES)
-    yield from validate_each(rules, f"{path}.restartPolicyRules", _validate_rule)
+    yield from items.at_most(rules, f"{path}.restartPolicyRules", _MAX_RULES)
+    yield from items.each(rules, f"{path}.restartPolicyRules", _validate_rule)
 
 
 def _validate_rule(rule: Document, path: str) -> Iterator[Cause]:
     action, codes = rule.get("action") or "", rule.get("exitCodes")
-    yield from validate_choice(action, f"{path}.action", _ACTIONS)
+    yield from fields.choice(action, f"{path}.action", _ACTIONS)
     if codes is None:
         yield required(f"{path}.exitCodes", "must be specified")
         return
-    if (operator := codes.get("operator") or "") not in _OPERATORS:
-        yield not_supported(f"{path}.exitCodes.operator", operator, _OPERATORS)
-    if len(values := codes.get("values") or ()) > _MAX_CODES:
-        yield too_many(f"{path}.exitCodes.values", len(values), _MAX_CODES)
+    yield from fields.choice(codes.get("operator") or "", f"{path}.exitCodes.operator", _OPERATORS)
+    yield from items.at_most(codes.get("values") or (), f"{path}.exitCodes.values", _MAX_CODES)

@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, required
+from pilotage.meta.causes import invalid, not_found
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import as_prefix, dns_1123_label, dns_1123_subdomain
-from pilotage.server.strategies.checks.texts import (
-    config_key,
-    validate_no_backsteps,
-    validate_optional_text,
-    validate_required_text,
-    validate_text,
-    variable_name,
-)
+from pilotage.server.strategies.checks import fields, texts
 from pilotage.server.strategies.pods.containers.fields import (
     VARIABLE_FIELDS,
     validate_field_reference,
@@ -30,9 +23,9 @@ def validate_environment(container: Document, path: str) -> Iterator[Cause]:
     """The variables of a container, and the objects whose keys become variables."""
     for index, variable in enumerate(container.get("env") or ()):
         place = f"{path}.env[{index}]"
-        yield from validate_required_text(variable.get("name"), f"{place}.name", variable_name)
-        if (source := variable.get("valueFrom")) is not None:
-            yield from _validate_source(source, bool(variable.get("value")), f"{place}.valueFrom")
+        yield from texts.required_text(variable.get("name"), f"{place}.name", texts.variable_name)
+        source, has_value = variable.get("valueFrom"), bool(variable.get("value"))
+        yield from fields.given(source, f"{place}.valueFrom", _validate_source, has_value=has_value)
     for index, source in enumerate(container.get("envFrom") or ()):
         yield from _validate_origin(source, f"{path}.envFrom", index)
 
@@ -45,12 +38,12 @@ def validate_file_keys(container: Document, path: str, volumes: dict[str, Docume
             continue
         name, place = reference.get("volumeName") or "", f"{path}.env[{index}].valueFrom.fileKeyRef.volumeName"
         if name not in volumes:
-            yield Cause("FieldValueNotFound", f'Not found: "{name}"', place)
+            yield not_found(place, name)
         elif volumes[name].get("emptyDir") is None:
             yield invalid(place, name, "referenced volume must be of type emptyDir")
 
 
-def _validate_source(source: Document, has_value: bool, path: str) -> Iterator[Cause]:
+def _validate_source(source: Document, path: str, *, has_value: bool) -> Iterator[Cause]:
     kinds = [kind for kind in _SOURCES if source.get(kind) is not None]
     for kind in kinds:
         yield from _validate_reference(kind, source[kind], f"{path}.{kind}")
@@ -69,23 +62,20 @@ def _validate_reference(kind: str, reference: Document, path: str) -> Iterator[C
     elif kind == "resourceFieldRef":
         yield from validate_resource_reference(reference, path, file=False)
     elif kind == "fileKeyRef":
-        yield from validate_required_text(reference.get("key"), f"{path}.key", variable_name)
-        yield from validate_required_text(reference.get("volumeName"), f"{path}.volumeName", dns_1123_label)
-        if file := reference.get("path"):
-            yield from validate_no_backsteps(file, f"{path}.path")
-        else:
-            yield required(f"{path}.path")
+        yield from texts.required_text(reference.get("key"), f"{path}.key", texts.variable_name)
+        yield from texts.required_text(reference.get("volumeName"), f"{path}.volumeName", dns_1123_label)
+        yield from fields.present(reference.get("path"), f"{path}.path", texts.no_backsteps)
     else:
-        yield from validate_text(reference.get("name") or "", f"{path}.name")
-        yield from validate_required_text(reference.get("key"), f"{path}.key", config_key)
+        yield from texts.text(reference.get("name") or "", f"{path}.name")
+        yield from texts.required_text(reference.get("key"), f"{path}.key", texts.config_key)
 
 
 def _validate_origin(source: Document, path: str, index: int) -> Iterator[Cause]:
     place = f"{path}[{index}]"
-    yield from validate_optional_text(source.get("prefix"), f"{place}.prefix", variable_name)
+    yield from texts.optional_text(source.get("prefix"), f"{place}.prefix", texts.variable_name)
     kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
     for kind in kinds:
-        yield from validate_required_text(source[kind].get("name"), f"{place}.{kind}.name", _is_origin)
+        yield from texts.required_text(source[kind].get("name"), f"{place}.{kind}.name", _is_origin)
     if not kinds:
         yield invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
     elif len(kinds) > 1:

@@ -9,7 +9,7 @@ from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.validation.names import qualified_name
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks import texts
 from pilotage.server.strategies.strategy import default_empty
 
 FILE_FIELDS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
@@ -64,7 +64,7 @@ def validate_field_reference(reference: Document, path: str, fields: Collection[
         yield invalid(f"{path}.fieldPath", field, f"error converting fieldPath: {problem}")
     elif subscript is not None:
         key = subscript.lower() if name == "metadata.annotations" else subscript
-        yield from validate_text(key, path, qualified_name)
+        yield from texts.text(key, path, qualified_name)
     elif (name := "spec.nodeName" if name == "spec.host" else name) not in fields:
         yield not_supported(f"{path}.fieldPath", name, sorted(fields))
 

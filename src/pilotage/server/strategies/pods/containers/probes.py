@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, not_supported, required
+from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.fields import validate_given, validate_needed
+from pilotage.server.strategies.checks import fields, numbers, texts
 from pilotage.server.strategies.checks.ports import validate_port_number_or_name
-from pilotage.server.strategies.checks.texts import header_name, validate_text
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
@@ -21,7 +20,7 @@ def validate_lifecycle(container: Document, path: str, grace_period: int | None)
     """The lifecycle of a container, then its probes."""
     lifecycle = container.get("lifecycle") or {}
     for name in ("postStart", "preStop"):
-        yield from validate_given(lifecycle.get(name), f"{path}.lifecycle.{name}", _validate_handler, grace_period)
+        yield from fields.given(lifecycle.get(name), f"{path}.lifecycle.{name}", _validate_handler, grace_period)
     for name in PROBES:
         if (probe := container.get(name)) is not None:
             yield from _validate_probe(name, probe, f"{path}.{name}", grace_period)
@@ -29,9 +28,7 @@ def validate_lifecycle(container: Document, path: str, grace_period: int | None)
 
 def _validate_probe(name: str, probe: Document, path: str, grace_period: int | None) -> Iterator[Cause]:
     yield from _validate_handler(probe, path, grace_period)
-    for key in _COUNTS:
-        if (probe.get(key) or 0) < 0:
-            yield invalid(f"{path}.{key}", probe[key], "must be greater than or equal to 0")
+    yield from numbers.counts(probe, path, _COUNTS)
     own_period = probe.get("terminationGracePeriodSeconds")
     if own_period is not None and own_period <= 0:
         yield invalid(f"{path}.terminationGracePeriodSeconds", own_period, "must be greater than 0")
@@ -55,7 +52,7 @@ def _validate_handler(handler: Document, path: str, grace_period: int | None) ->
 
 def _validate_action(kind: str, action: Document, path: str, grace_period: int | None) -> Iterator[Cause]:
     if kind == "exec":
-        yield from validate_needed(action, path, "command")
+        yield from fields.needed(action, path, "command")
     elif kind == "httpGet":
         yield from _validate_http(action, path)
     elif kind == "sleep":
@@ -68,9 +65,8 @@ def _validate_action(kind: str, action: Document, path: str, grace_period: int |
 
 
 def _validate_http(action: Document, path: str) -> Iterator[Cause]:
-    yield from validate_needed(action, path, "path")
+    yield from fields.needed(action, path, "path")
     yield from validate_port_number_or_name(action.get("port", 0), f"{path}.port")
-    if action.get("scheme") not in _SCHEMES:
-        yield not_supported(f"{path}.scheme", action.get("scheme") or "", _SCHEMES)
+    yield from fields.choice(action.get("scheme") or "", f"{path}.scheme", _SCHEMES)
     for header in action.get("httpHeaders") or ():
-        yield from validate_text(header.get("name") or "", f"{path}.httpHeaders", header_name)
+        yield from texts.text(header.get("name") or "", f"{path}.httpHeaders", texts.header_name)

@@ -10,25 +10,18 @@ from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, not_s
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.resourcenames import (
-    HUGE_PAGES,
-    can_be_overcommitted,
-    is_whole,
-    validate_container_resource_name,
-    validate_resource_name,
-)
-from pilotage.server.strategies.checks.texts import validate_optional_text
+from pilotage.server.strategies.checks import resourcenames, texts
 from pilotage.server.strategies.pods.containers.resources import Amounts, amounts, of_pods, total
 
 NameCheck = Callable[[str, str], Iterator[Cause]]
-_POD = ("cpu", HUGE_PAGES, "memory")
+_POD = ("cpu", resourcenames.HUGE_PAGES, "memory")
 _ZERO = Quantity(0)
 
 
 def validate_container_resources(resources: Document, path: str, claims: Set[str] = frozenset()) -> Iterator[Cause]:
     """The resources of a container; `claims` are the names of the pod's resource claims."""
     if resources:
-        yield from _validate_requirements(resources, path, validate_container_resource_name)
+        yield from _validate_requirements(resources, path, resourcenames.container_resource_name)
         yield from _validate_claims(resources, f"{path}.claims", claims)
 
 
@@ -52,28 +45,25 @@ def validate_pod_resources(spec: Document, path: str) -> Iterator[Cause]:
 def _validate_requirements(resources: Document, path: str, check_name: NameCheck) -> Iterator[Cause]:
     holder = {"resources": resources}
     limits, requests = amounts(holder, "limits"), amounts(holder, "requests")
-    for name, amount in limits.items():
-        place = f"{path}.limits[{name}]"
-        yield from check_name(name, place)
-        yield from _validate_amount(name, amount, place)
-        yield from _validate_pages(name, amount, place)
-    for name, amount in requests.items():
-        place = f"{path}.requests[{name}]"
-        yield from check_name(name, place)
-        yield from _validate_amount(name, amount, place)
-        yield from _validate_against_limit(name, amount, limits, path)
-        yield from _validate_pages(name, amount, place)
+    for kind, given in (("limits", limits), ("requests", requests)):
+        for name, amount in given.items():
+            place = f"{path}.{kind}[{name}]"
+            yield from check_name(name, place)
+            yield from _validate_amount(name, amount, place)
+            if kind == "requests":
+                yield from _validate_against_limit(name, amount, limits, path)
+            yield from _validate_pages(name, amount, place)
     names = limits.keys() | requests.keys()
-    if not names & {"cpu", "memory"} and any(name.startswith(HUGE_PAGES) for name in names):
+    if not names & {"cpu", "memory"} and any(name.startswith(resourcenames.HUGE_PAGES) for name in names):
         yield forbidden(path, "HugePages require cpu or memory")
 
 
 def _validate_against_limit(name: str, amount: Quantity, limits: Amounts, path: str) -> Iterator[Cause]:
     limit = limits.get(name)
     if limit is None:
-        if not can_be_overcommitted(name):
+        if not resourcenames.can_be_overcommitted(name):
             yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
-    elif amount != limit and not can_be_overcommitted(name):
+    elif amount != limit and not resourcenames.can_be_overcommitted(name):
         message = f"must be equal to {name} limit of {limit}"
         yield invalid(f"{path}.requests", str(amount), message)
     elif amount > limit:
@@ -84,18 +74,18 @@ def _validate_against_limit(name: str, amount: Quantity, limits: Amounts, path: 
 def _validate_amount(name: str, amount: Quantity, path: str) -> Iterator[Cause]:
     if amount < _ZERO:
         yield invalid(path, str(amount), "must be greater than or equal to 0")
-    if is_whole(name) and amount.milli_value() % 1000:
+    if resourcenames.is_whole(name) and amount.milli_value() % 1000:
         yield invalid(path, str(amount), "must be an integer")
 
 
 def _validate_pages(name: str, amount: Quantity, path: str) -> Iterator[Cause]:
-    if name.startswith(HUGE_PAGES) and not _is_whole_pages(name, amount):
+    if name.startswith(resourcenames.HUGE_PAGES) and not _is_whole_pages(name, amount):
         yield invalid(path, str(amount), f"{amount} is not positive integer multiple of {name}")
 
 
 def _is_whole_pages(name: str, amount: Quantity) -> bool:
     try:
-        size = Quantity(name.removeprefix(HUGE_PAGES))
+        size = Quantity(name.removeprefix(resourcenames.HUGE_PAGES))
     except ValueError:
         return False
     if size <= _ZERO or size.milli_value() % 1000:
@@ -104,7 +94,7 @@ def _is_whole_pages(name: str, amount: Quantity) -> bool:
 
 
 def _validate_pod_name(name: str, path: str) -> Iterator[Cause]:
-    causes = list(validate_resource_name(name, path))
+    causes = list(resourcenames.resource_name(name, path))
     yield from causes
     if not causes and not of_pods(name):
         yield not_supported(path, name, _POD)
@@ -121,7 +111,7 @@ def _validate_claims(resources: Document, path: str, known: Set[str]) -> Iterato
         if name in keys:
             yield duplicate(place, name)
         else:
-            yield from validate_optional_text(request, f"{place}.request", dns_1123_label)
+            yield from texts.optional_text(request, f"{place}.request", dns_1123_label)
             key = f"{name}/{request}" if request else name
             if key in keys:
                 yield duplicate(place, key)
@@ -141,7 +131,7 @@ def _validate_sums(spec: Document, path: str) -> Iterator[Cause]:
             message = f"must be greater than or equal to aggregate container requests of {needed}"
             yield invalid(f"{path}.requests[{name}]", str(requests[name]), message)
     for name, needed in total(spec, "limits").items():
-        if name.startswith(HUGE_PAGES) and name in limits and needed > limits[name]:
+        if name.startswith(resourcenames.HUGE_PAGES) and name in limits and needed > limits[name]:
             message = f"must be greater than or equal to aggregate container limits of {needed}"
             yield invalid(f"{path}.limits[{name}]", str(limits[name]), message)
     for index, container in enumerate(spec.get("containers") or ()):

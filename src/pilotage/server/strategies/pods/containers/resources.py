@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
-from pilotage.server.strategies.checks.resourcenames import HUGE_PAGES
+from pilotage.server.strategies.checks import resourcenames
 
 Amounts = dict[str, Quantity]
 Kind = Literal["limits", "requests"]
@@ -43,7 +43,7 @@ def default_pod_resources(spec: Document) -> None:
     if not limits and not requests:
         return
     for name, amount in total(spec, "limits").items():
-        if name.startswith(HUGE_PAGES) and name not in requests:
+        if name.startswith(resourcenames.HUGE_PAGES) and name not in requests:
             limits.setdefault(name, amount.canonical())
     if limits:
         resources["limits"] = limits
@@ -54,7 +54,7 @@ def default_pod_resources(spec: Document) -> None:
 
 def of_pods(name: str) -> bool:
     """Whether a pod as a whole can have this resource."""
-    return name in _COMPUTE or name.startswith(HUGE_PAGES)
+    return name in _COMPUTE or name.startswith(resourcenames.HUGE_PAGES)
 
 
 def amounts(container: Document, kind: Kind) -> Amounts:

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, json_shown, not_supported, required
+from pilotage.meta.causes import duplicate, invalid, json_shown, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.fields import validate_choice, validate_given, validate_required_choice
-from pilotage.server.strategies.checks.items import validate_each
-from pilotage.server.strategies.checks.texts import validate_length, validate_relative_path
+from pilotage.server.strategies.checks import fields, items, numbers, texts
 from pilotage.server.strategies.pods.windows import validate_windows_options
 
 _MAX_ID = 2**31 - 1
@@ -30,7 +28,7 @@ def validate_container_security(context: Document | None, path: str, *, host_use
         return
     yield from _validate_ids(context, path, ("runAsUser", "runAsGroup"))
     if (mount := context.get("procMount")) is not None:
-        yield from validate_choice(mount, f"{path}.procMount", ("Default", "Unmasked"))
+        yield from fields.choice(mount, f"{path}.procMount", ("Default", "Unmasked"))
         if host_users and mount == "Unmasked":
             yield invalid(f"{path}.procMount", mount, "`hostUsers` must be false to use `Unmasked`")
     yield from _validate_seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
@@ -50,22 +48,20 @@ def validate_pod_security(spec: Document, path: str) -> Iterator[Cause]:
     """The security context of a pod, with what it shares with the node."""
     context = spec.get("securityContext") or {}
     yield from _validate_ids(context, path, ("fsGroup", "runAsUser", "runAsGroup"))
-    yield from validate_each(context.get("supplementalGroups"), f"{path}.supplementalGroups", _validate_id)
+    yield from items.each(context.get("supplementalGroups"), f"{path}.supplementalGroups", validate_id)
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         message = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid(f"{path}.shareProcessNamespace", True, message)
     if not context:
         return
     yield from _validate_sysctls(spec, context.get("sysctls") or (), f"{path}.sysctls")
-    if (policy := context.get("fsGroupChangePolicy")) is not None:
-        yield from _validate_choice(policy, f"{path}.fsGroupChangePolicy", ("Always", "OnRootMismatch"))
+    policy = context.get("fsGroupChangePolicy")
+    yield from fields.optional_choice(policy, f"{path}.fsGroupChangePolicy", ("Always", "OnRootMismatch"))
     yield from _validate_seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
     yield from validate_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions")
     yield from validate_apparmor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
-    if (policy := context.get("supplementalGroupsPolicy")) is not None:
-        yield from _validate_choice(policy, f"{path}.supplementalGroupsPolicy", ("Merge", "Strict"))
-    if (policy := context.get("seLinuxChangePolicy")) is not None:
-        yield from _validate_choice(policy, f"{path}.seLinuxChangePolicy", ("Recursive",))
+    for name, allowed in (("supplementalGroupsPolicy", ("Merge", "Strict")), ("seLinuxChangePolicy", ("Recursive",))):
+        yield from fields.optional_choice(context.get(name), f"{path}.{name}", allowed)
 
 
 def validate_apparmor(profile: Document | None, path: str) -> Iterator[Cause]:
@@ -73,15 +69,11 @@ def validate_apparmor(profile: Document | None, path: str) -> Iterator[Cause]:
     if profile is None:
         return
     kind, local = profile.get("type") or "", profile.get("localhostProfile")
+    yield from fields.required_choice(kind, f"{path}.type", _PROFILES, "type is required when appArmorProfile is set")
     if kind == "Localhost":
         yield from _validate_apparmor_file(local, f"{path}.localhostProfile")
-    elif kind in _PROFILES:
-        if local is not None:
-            yield invalid(f"{path}.localhostProfile", local, "can only be set when AppArmor type is Localhost")
-    elif not kind:
-        yield required(f"{path}.type", "type is required when appArmorProfile is set")
-    else:
-        yield not_supported(f"{path}.type", kind, _PROFILES)
+    elif kind in _PROFILES and local is not None:
+        yield invalid(f"{path}.localhostProfile", local, "can only be set when AppArmor type is Localhost")
 
 
 def _validate_apparmor_file(local: str | None, path: str) -> Iterator[Cause]:
@@ -90,19 +82,19 @@ def _validate_apparmor_file(local: str | None, path: str) -> Iterator[Cause]:
         return
     if local != local.strip():
         yield invalid(path, local, "must not be padded with whitespace")
-    yield from validate_length(local, path, _MAX_PROFILE)
+    yield from texts.length(local, path, _MAX_PROFILE)
 
 
 def _validate_seccomp(profile: Document | None, path: str) -> Iterator[Cause]:
     if profile is None:
         return
     kind, local = profile.get("type") or "", profile.get("localhostProfile")
-    yield from validate_required_choice(kind, f"{path}.type", _PROFILES, "type is required when seccompProfile is set")
+    yield from fields.required_choice(kind, f"{path}.type", _PROFILES, "type is required when seccompProfile is set")
     if kind == "Localhost":
         if local is None:
             yield required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost")
         else:
-            yield from validate_relative_path(local, f"{path}.localhostProfile")
+            yield from texts.relative_path(local, f"{path}.localhostProfile")
     elif local is not None:
         shown = json_shown({"Type": kind, "LocalhostProfile": local})  # in Go's order
         message = f"Invalid value: {shown}: can only be set when seccomp type is Localhost"
@@ -130,13 +122,9 @@ def _validate_sysctls(spec: Document, sysctls: Any, path: str) -> Iterator[Cause
 
 def _validate_ids(context: Document, path: str, names: tuple[str, ...]) -> Iterator[Cause]:
     for name in names:
-        yield from validate_given(context.get(name), f"{path}.{name}", _validate_id)
+        yield from fields.given(context.get(name), f"{path}.{name}", validate_id)
 
 
-def _validate_id(value: int, path: str) -> Iterator[Cause]:
-    if not 0 <= value <= _MAX_ID:
-        yield invalid(path, value, f"must be between 0 and {_MAX_ID}, inclusive")
-
-
-def _validate_choice(value: str, path: str, allowed: tuple[str, ...]) -> Iterator[Cause]:
-    yield from validate_choice(value, path, allowed)
+def validate_id(value: int, path: str) -> Iterator[Cause]:
+    """The number of a user or of a group."""
+    yield from numbers.in_range(value, path, 0, _MAX_ID)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, not_found, not_supported, required
+from pilotage.meta.causes import forbidden, invalid, not_found, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.fields import validate_choice
-from pilotage.server.strategies.checks.texts import validate_relative_path
+from pilotage.server.strategies.checks import fields, texts
 
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 _RECURSIVE = ("Disabled", "Enabled", "IfPossible")
@@ -58,26 +57,24 @@ def _validate_mount(
 def _validate_mount_options(mount: Document, container: Document, path: str, index: int) -> Iterator[Cause]:
     # The paths do not say which mount it is, except for one.
     if below := mount.get("subPath"):
-        yield from validate_relative_path(below, f"{path}.subPath")
+        yield from texts.relative_path(below, f"{path}.subPath")
     if expression := mount.get("subPathExpr"):
         if below:
             message = "subPathExpr and subPath are mutually exclusive"
             yield invalid(f"{path}[{index}].subPathExpr", expression, message)
-        yield from validate_relative_path(expression, f"{path}.subPathExpr")
+        yield from texts.relative_path(expression, f"{path}.subPathExpr")
     if (propagation := mount.get("mountPropagation")) is not None:
-        yield from validate_choice(propagation, f"{path}.mountPropagation", _PROPAGATIONS)
+        yield from fields.choice(propagation, f"{path}.mountPropagation", _PROPAGATIONS)
         privileged = (container.get("securityContext") or {}).get("privileged")
         if propagation == "Bidirectional" and not privileged:
             message = "Bidirectional mount propagation is available only to privileged containers"
             yield forbidden(f"{path}.mountPropagation", message)
-    if (recursive := mount.get("recursiveReadOnly")) is not None:
-        yield from _validate_recursive(mount, recursive, f"{path}.recursiveReadOnly")
+    yield from fields.given(mount.get("recursiveReadOnly"), f"{path}.recursiveReadOnly", _validate_recursive, mount)
 
 
-def _validate_recursive(mount: Document, recursive: str, path: str) -> Iterator[Cause]:
-    if recursive not in _RECURSIVE:
-        yield not_supported(path, recursive, _RECURSIVE)
-    elif recursive != "Disabled":
+def _validate_recursive(recursive: str, path: str, mount: Document) -> Iterator[Cause]:
+    yield from fields.choice(recursive, path, _RECURSIVE)
+    if recursive in ("Enabled", "IfPossible"):
         if not mount.get("readOnly"):
             yield forbidden(path, "may only be specified when readOnly is true")
         if mount.get("mountPropagation") not in (None, "None"):

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.checks.fields import validate_needed
-from pilotage.server.strategies.checks.texts import validate_file_path
-from pilotage.server.strategies.checks.tokens import validate_token_lifetime
+from pilotage.server.strategies.checks import fields, numbers, texts
 from pilotage.server.strategies.pods.containers.fields import (
     FILE_FIELDS,
     validate_field_reference,
@@ -31,7 +29,7 @@ def validate_keys(source: Document, path: str) -> Iterator[Cause]:
     """Keys that become files."""
     for index, item in enumerate(source.get("items") or ()):
         place, file = f"{path}.items[{index}]", item.get("path") or ""
-        yield from validate_needed(item, place, "key")
+        yield from fields.needed(item, place, "key")
         yield from _validate_path(file, f"{place}.path")
         yield from validate_mode(item, place, "mode")
 
@@ -72,13 +70,10 @@ def _validate_projection(kind: str, source: Document, path: str, volume_path: st
     if kind == "downwardAPI":
         yield from validate_files(source, path)
     elif kind == "serviceAccountToken":
-        yield from validate_token_lifetime(source.get("expirationSeconds") or 0, f"{path}.expirationSeconds")
-        if file := source.get("path"):
-            yield from validate_file_path(file, f"{volume_path}.path")
-        else:
-            yield required(f"{volume_path}.path")
+        yield from numbers.token_lifetime(source.get("expirationSeconds") or 0, f"{path}.expirationSeconds")
+        yield from fields.present(source.get("path"), f"{volume_path}.path", texts.file_path)
     else:
-        yield from validate_needed(source, path, "name")
+        yield from fields.needed(source, path, "name")
         yield from validate_keys(source, path)
 
 
@@ -94,4 +89,4 @@ def _validate_unique(kind: str, source: Document, path: str, seen: set[str]) -> 
 def _validate_path(file: str, path: str) -> Iterator[Cause]:
     if not file:
         yield required(path)
-    yield from validate_file_path(file, path)
+    yield from texts.file_path(file, path)

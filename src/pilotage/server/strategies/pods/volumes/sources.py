@@ -10,26 +10,8 @@ from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.server.strategies.checks.fields import (
-    validate_choice,
-    validate_given,
-    validate_needed,
-    validate_optional_choice,
-    validate_required_choice,
-)
-from pilotage.server.strategies.checks.texts import (
-    validate_driver_name,
-    validate_no_backsteps,
-    validate_optional_text,
-    validate_relative_path,
-    validate_text,
-)
-from pilotage.server.strategies.pods.volumes.projected import (
-    validate_files,
-    validate_keys,
-    validate_mode,
-    validate_projected,
-)
+from pilotage.server.strategies.checks import fields, numbers, texts
+from pilotage.server.strategies.pods.volumes import projected
 from pilotage.server.strategies.volumes.claims import validate_claim_template
 
 Check = Callable[[Document, str], Iterator[Cause]]
@@ -58,7 +40,7 @@ def validate_source(kind: str, source: Document, path: str, *, is_pod: bool) -> 
 
 def _needs(*names: str) -> Check:
     """A source that has these fields, and no more rules."""
-    return lambda source, path: validate_needed(source, path, *names)
+    return lambda source, path: fields.needed(source, path, *names)
 
 
 def _validate_empty_directory(source: Document, path: str) -> Iterator[Cause]:
@@ -70,18 +52,18 @@ def _validate_host_path(source: Document, path: str) -> Iterator[Cause]:
     if not source.get("path"):
         yield required(f"{path}.path")
         return
-    yield from validate_no_backsteps(source["path"], f"{path}.path")
-    yield from validate_optional_choice(source.get("type"), f"{path}.type", _HOST_PATHS)
+    yield from texts.no_backsteps(source["path"], f"{path}.path")
+    yield from fields.optional_choice(source.get("type"), f"{path}.type", _HOST_PATHS)
 
 
 def _validate_repository(source: Document, path: str) -> Iterator[Cause]:
-    yield from validate_needed(source, path, "repository")
-    yield from validate_relative_path(source.get("directory") or "", f"{path}.directory")
+    yield from fields.needed(source, path, "repository")
+    yield from texts.relative_path(source.get("directory") or "", f"{path}.directory")
 
 
 def _validate_disk(name: str) -> Check:
     def check(source: Document, path: str) -> Iterator[Cause]:
-        yield from validate_needed(source, path, name)
+        yield from fields.needed(source, path, name)
         if not 0 <= (partition := source.get("partition") or 0) <= 255:
             yield invalid(f"{path}.partition", partition, "must be between 1 and 255, inclusive")
 
@@ -90,29 +72,29 @@ def _validate_disk(name: str) -> Check:
 
 def _validate_keys_of(name: str) -> Check:
     def check(source: Document, path: str) -> Iterator[Cause]:
-        yield from validate_needed(source, path, name)
-        yield from validate_mode(source, path, "defaultMode")
-        yield from validate_keys(source, path)
+        yield from fields.needed(source, path, name)
+        yield from projected.validate_mode(source, path, "defaultMode")
+        yield from projected.validate_keys(source, path)
 
     return check
 
 
 def _validate_nfs(source: Document, path: str) -> Iterator[Cause]:
-    yield from validate_needed(source, path, "server", "path")
+    yield from fields.needed(source, path, "server", "path")
     exported = source.get("path") or ""
     if not exported.startswith("/"):
         yield invalid(f"{path}.path", exported, "must be an absolute path")
 
 
 def _validate_iscsi(source: Document, path: str) -> Iterator[Cause]:
-    yield from validate_needed(source, path, "targetPortal", "iqn")
+    yield from fields.needed(source, path, "targetPortal", "iqn")
     if name := source.get("iqn"):
         yield from _validate_qualified_name(name, f"{path}.iqn")
-    yield from _validate_unit(source.get("lun") or 0, f"{path}.lun")
+    yield from numbers.in_range(source.get("lun") or 0, f"{path}.lun", 0, 255)
     authenticated = source.get("chapAuthDiscovery") or source.get("chapAuthSession")
     if authenticated and source.get("secretRef") is None:
         yield required(f"{path}.secretRef")
-    yield from validate_given(source.get("initiatorName"), f"{path}.initiatorname", _validate_qualified_name)
+    yield from fields.given(source.get("initiatorName"), f"{path}.initiatorname", _validate_qualified_name)
 
 
 def _validate_qualified_name(name: str, path: str) -> Iterator[Cause]:
@@ -121,11 +103,6 @@ def _validate_qualified_name(name: str, path: str) -> Iterator[Cause]:
         yield invalid(path, name, "must be valid format starting with iqn, eui, or naa")
     elif not matches(name):
         yield invalid(path, name, "must be valid format")
-
-
-def _validate_unit(unit: int, path: str) -> Iterator[Cause]:
-    if not 0 <= unit <= 255:
-        yield invalid(path, unit, "must be between 0 and 255, inclusive")
 
 
 def _validate_fibre_channel(source: Document, path: str) -> Iterator[Cause]:
@@ -138,7 +115,7 @@ def _validate_fibre_channel(source: Document, path: str) -> Iterator[Cause]:
     if names and unit is None:
         yield required(f"{path}.lun", "lun is required if targetWWNs is specified")
     elif names and unit is not None:
-        yield from _validate_unit(unit, f"{path}.lun")
+        yield from numbers.in_range(unit, f"{path}.lun", 0, 255)
 
 
 def _validate_flocker(source: Document, path: str) -> Iterator[Cause]:
@@ -152,14 +129,12 @@ def _validate_flocker(source: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_cinder(source: Document, path: str) -> Iterator[Cause]:
-    yield from validate_needed(source, path, "volumeID")
+    yield from fields.needed(source, path, "volumeID")
     yield from _validate_secret(source, path)
 
 
 def _validate_secret(source: Document, path: str) -> Iterator[Cause]:
-    secret = source.get("secretRef")
-    if secret is not None and not secret.get("name"):
-        yield required(f"{path}.secretRef.name")
+    yield from fields.given(source.get("secretRef"), f"{path}.secretRef", fields.needed, "name")
 
 
 def _validate_quobyte(source: Document, path: str) -> Iterator[Cause]:
@@ -170,7 +145,7 @@ def _validate_quobyte(source: Document, path: str) -> Iterator[Cause]:
         yield required(f"{path}.tenant", "must be a UUID and may not exceed a length of 64 characters")
     elif not all(_is_pair(pair) for pair in registry.split(",")):
         yield invalid(f"{path}.registry", registry, _PAIRS)
-    yield from validate_needed(source, path, "volume")
+    yield from fields.needed(source, path, "volume")
 
 
 def _is_pair(text: str) -> bool:
@@ -182,7 +157,7 @@ def _is_pair(text: str) -> bool:
 
 
 def _validate_flex_volume(source: Document, path: str) -> Iterator[Cause]:
-    yield from validate_needed(source, path, "driver")
+    yield from fields.needed(source, path, "driver")
     for key in source.get("options") or ():
         domain = f".{key.partition('/')[0].lower()}"
         if domain.endswith((".kubernetes.io", ".k8s.io")):
@@ -190,43 +165,40 @@ def _validate_flex_volume(source: Document, path: str) -> Iterator[Cause]:
 
 
 def _validate_azure_disk(source: Document, path: str) -> Iterator[Cause]:
-    yield from validate_needed(source, path, "diskName", "diskURI")
+    yield from fields.needed(source, path, "diskName", "diskURI")
     address, kind, caching = source.get("diskURI") or "", source.get("kind"), source.get("cachingMode")
-    yield from validate_optional_choice(caching, f"{path}.cachingMode", _CACHING)
+    yield from fields.optional_choice(caching, f"{path}.cachingMode", _CACHING)
     if kind is None:
         return
-    yield from validate_choice(kind, f"{path}.kind", _DISKS)
+    yield from fields.choice(kind, f"{path}.kind", _DISKS)
     if not address.startswith("/subscriptions/" if kind == "Managed" else "https://"):
         yield not_supported(f"{path}.diskURI", address, (_MANAGED if kind == "Managed" else _BLOB,))
 
 
 def _validate_storageos(source: Document, path: str) -> Iterator[Cause]:
-    yield from validate_needed(source, path, "volumeName")
+    yield from fields.needed(source, path, "volumeName")
     for name in ("volumeName", "volumeNamespace"):
-        yield from validate_optional_text(source.get(name), f"{path}.{name}", dns_1123_label)
+        yield from texts.optional_text(source.get(name), f"{path}.{name}", dns_1123_label)
     yield from _validate_secret(source, path)
 
 
 def _validate_downward_files(source: Document, path: str) -> Iterator[Cause]:
-    yield from validate_mode(source, path, "defaultMode")
-    yield from validate_files(source, path)
+    yield from projected.validate_mode(source, path, "defaultMode")
+    yield from projected.validate_files(source, path)
 
 
 def _validate_csi(source: Document, path: str) -> Iterator[Cause]:
-    yield from validate_driver_name(source.get("driver") or "", f"{path}.driver")
+    yield from texts.driver_name(source.get("driver") or "", f"{path}.driver")
     if (secret := source.get("nodePublishSecretRef")) is not None:
         if name := secret.get("name"):
-            yield from validate_text(name, f"{path}.name")
+            yield from texts.text(name, f"{path}.name")
         else:
             yield required(f"{path}.nodePublishSecretRef.name")
 
 
 def _validate_ephemeral(source: Document, path: str) -> Iterator[Cause]:
     template = source.get("volumeClaimTemplate")
-    if template is None:
-        yield required(f"{path}.volumeClaimTemplate")
-    else:
-        yield from validate_claim_template(template, f"{path}.volumeClaimTemplate")
+    yield from fields.present(template, f"{path}.volumeClaimTemplate", validate_claim_template)
 
 
 def _validate_image(source: Document, path: str, *, is_pod: bool) -> Iterator[Cause]:
@@ -237,7 +209,7 @@ def _validate_image(source: Document, path: str, *, is_pod: bool) -> Iterator[Ca
 
 def validate_pull_policy(policy: str, path: str) -> Iterator[Cause]:
     """When an image is pulled."""
-    yield from validate_required_choice(policy, path, _PULL_POLICIES)
+    yield from fields.required_choice(policy, path, _PULL_POLICIES)
 
 
 SOURCES: dict[str, Check] = {
@@ -266,7 +238,7 @@ SOURCES: dict[str, Check] = {
     "portworxVolume": _needs("volumeID"),
     "azureDisk": _validate_azure_disk,
     "storageos": _validate_storageos,
-    "projected": validate_projected,
+    "projected": projected.validate_projected,
     "scaleIO": _needs("gateway", "system", "volumeName"),
     "csi": _validate_csi,
     "ephemeral": _validate_ephemeral,

@@ -9,7 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
-from pilotage.server.strategies.checks.texts import validate_required_text
+from pilotage.server.strategies.checks import texts
 from pilotage.server.strategies.pods.volumes.sources import SOURCES, validate_source
 
 _MORE_THAN_ONE = "may not specify more than 1 volume type"
@@ -53,7 +53,7 @@ def _validate_volume(volume: Document, name: str, path: str, pod: str, *, is_pod
             yield from validate_portal(volume[kind], name, f"{path}.name", name)
     if not kinds:
         yield required(path, "must specify a volume type")
-    yield from validate_required_text(name, f"{path}.name", dns_1123_label)
+    yield from texts.required_text(name, f"{path}.name", dns_1123_label)
 
 
 def validate_portal(source: dict[str, Any], name: str, path: str, shown: str) -> Iterator[Cause]:
