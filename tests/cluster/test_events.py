@@ -131,6 +131,29 @@ async def test_a_series_is_written_when_it_starts_when_it_is_finished_and_when_i
     assert len({request.resource for request in transport.requests}) == 1
 
 
+@pytest.mark.virtual_time
+async def test_a_series_is_finished_in_time_even_if_other_events_arrive_all_the_time() -> None:
+    transport = Recorder(*({} for _ in range(999)))
+    made = EventBroadcaster()
+    async with made.attach(transport):
+        recorder = made.recorder("tests", "events.k8s.io/v1")
+        for _ in range(3):
+            recorder.event(OBJECT, "Normal", "R", "x")
+        await asyncio.sleep(719)
+        loop = asyncio.get_running_loop()
+        seen: asyncio.Future[list[int]] = loop.create_future()
+
+        def tell(number: int) -> None:
+            recorder.event(OBJECT, "Normal", f"R{number}", "x")
+            if number < 300:
+                loop.call_soon(tell, number + 1)
+            else:
+                seen.set_result(counts(transport.requests))
+
+        loop.call_later(1, tell, 0)  # from when the series is due on, in every turn of the loop
+        assert await seen == [2, 3]
+
+
 def counts(requests: list[APIRequest]) -> list[int]:
     found = [msgspec.json.decode(request.body) for request in requests]
     return [body["series"]["count"] for body in found if "series" in body]

@@ -35,7 +35,7 @@ words = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=8).
     lambda word: word not in ("status", "finalize", "namespaces")
 )
 names = st.one_of(words, st.text(min_size=1, max_size=12)).filter(
-    lambda name: not set("/\x00") & set(name) and name not in (".", "..", "status", "finalize")
+    lambda name: not set("/%\x00") & set(name) and name not in (".", "..", "status", "finalize")
 )
 texts = st.text(max_size=20)
 versions = st.integers(0, 10**15).map(str) | st.just("")
@@ -178,8 +178,10 @@ def test_what_follows_the_name_is_the_subresource_an_encoded_slash_too() -> None
 
 
 def test_a_path_is_decoded_just_once() -> None:
-    request = parse(EncodedRequest("GET", "/api/v1/namespaces/a/pods/%252e%252e"))
-    assert request.name == "%2e%2e"
+    request = parse(EncodedRequest("GET", "/api/v1/namespaces/%252e%252e/pods/a"))
+    assert request.namespace == "%2e%2e"
+    with pytest.raises(BadRequest, match='"%2e%2e": may not contain'):
+        parse(EncodedRequest("GET", "/api/v1/namespaces/a/pods/%252e%252e"))
 
 
 @pytest.mark.parametrize("pair", ["labelSelector=%zz", "labelSelector=%", "labelSelector=a;b", "%zz=a", ""])
@@ -300,6 +302,22 @@ def test_the_old_path_of_a_watch_is_a_watch() -> None:
         parse(EncodedRequest("POST", "/api/v1/watch/namespaces/a/configmaps"))
     with pytest.raises(NotFound):
         parse(EncodedRequest("GET", "/api/v1/watch/namespaces/a/configmaps/b/status"))
+
+
+@pytest.mark.parametrize("name", ["web/status", "a/../b", "50%", ".", ".."])
+def test_a_name_that_is_not_one_part_of_a_path_is_not_sent(name: str) -> None:
+    for request in (
+        APIRequest(Verb.DELETE, CONFIG_MAPS, "default", name),
+        APIRequest(Verb.LIST, CONFIG_MAPS, name),
+    ):
+        with pytest.raises(BadRequest, match=r"^invalid name(space)? \".+\": may not "):
+            build(request)
+
+
+def test_a_percent_sign_in_a_name_is_refused_as_kube_apiserver_does() -> None:
+    with pytest.raises(BadRequest) as caught:
+        parse(EncodedRequest("GET", "/api/v1/namespaces/default/configmaps/50%25"))
+    assert str(caught.value) == "Name parameter invalid: \"50%\": may not contain '%'"
 
 
 @pytest.mark.parametrize("name", [".", ".."])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
@@ -44,14 +44,6 @@ class APIServer(Protocol):
     async def open(self, exits: AsyncExitStack) -> Transport: ...
 
 
-@dataclass(frozen=True, slots=True)
-class AdmissionPlugins:
-    """The admission plugins of an embedded API server that differ from kube-apiserver's defaults."""
-
-    enable: tuple[str, ...] = ()
-    disable: tuple[str, ...] = ()
-
-
 class EmbeddedAPIServer:
     """An API server in this process."""
 
@@ -64,15 +56,18 @@ class EmbeddedAPIServer:
         storage: str | Storage,
         tenant: str,
         clock: times.Clock,
-        plugins: AdmissionPlugins | None = None,
+        *,
+        enable: Iterable[str] = (),
+        disable: Iterable[str] = (),
         encryption_keys: str = "",
         audit: AuditOptions | None = None,
     ) -> None:
+        """`enable` and `disable` name the admission plugins that differ from kube-apiserver's defaults."""
         _check_storage(storage)
         self._storage = storage
         self._tenant = tenant
         self._clock = clock
-        self._plugins = plugins or AdmissionPlugins()
+        self._enable, self._disable = tuple(enable), tuple(disable)
         self._encryption_keys = encryption_keys
         self._audit = audit
         self.registry: Registry
@@ -87,9 +82,7 @@ class EmbeddedAPIServer:
             from pilotage.server.encryption import encrypted
 
             storage = encrypted(storage, self._encryption_keys)
-        context = cluster_context(
-            storage, self._tenant, self._clock, enable=self._plugins.enable, disable=self._plugins.disable
-        )
+        context = cluster_context(storage, self._tenant, self._clock, enable=self._enable, disable=self._disable)
         self.registry = await exits.enter_async_context(Registry(context))
         return self.registry if self._audit is None else self._audited(self._audit, exits)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -28,8 +28,6 @@ from pilotage.server.audit.log import STANDARD_OUTPUT, SharedAuditLog
 from pilotage.server.audit.policy import AuditPolicy, Level, everything
 from pilotage.server.http.auditing import audit_id_of, note_error, note_object, note_request
 from pilotage.server.resources import ResourceInfo
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,21 +113,17 @@ class AuditedTransport(TransportWrapper):
         audit = self._begin(request)
         if audit is None:
             return await self._registry.call(request)
-
-        async def answer() -> Response:
+        with _logged(audit):
             response = await self._registry.call(await self._noted(audit, request))
             audit.response_status = {"code": response.code}
             note_object(audit, response.body, response.code)
             return response
 
-        return await _logged(audit, answer)
-
     async def list(self, request: APIRequest) -> Page:
         audit = self._begin(request)
         if audit is None:
             return await self._registry.list(request)
-
-        async def answer() -> Page:
+        with _logged(audit):
             page = await self._registry.list(await self._noted(audit, request))
             audit.response_status = {"code": 200}
             if audit.level is Level.REQUEST_RESPONSE:
@@ -138,8 +132,6 @@ class AuditedTransport(TransportWrapper):
                 head = {"kind": page.list_kind or "List", "apiVersion": str(request.resource.group_version)}
                 audit.response_object = {**head, "metadata": metadata, "items": items}
             return page
-
-        return await _logged(audit, answer)
 
     @asynccontextmanager
     async def watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
@@ -186,10 +178,11 @@ class AuditedTransport(TransportWrapper):
         return replace(request, annotations=audit.annotations)
 
 
-async def _logged(audit: Audit, answer: Callable[[], Awaitable[T]]) -> T:
-    """The answer to a request, whose last stage is logged however it ends."""
+@contextmanager
+def _logged(audit: Audit) -> Iterator[None]:
+    """A call or list of the block, whose last stage is logged however it ends."""
     try:
-        return await answer()
+        yield
     except ApiError as error:
         note_error(audit, error)
         raise

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pilotage.cache.cache import AnyInformer, Cache
-from pilotage.cache.group import InformerGroup
 from pilotage.cache.informer import Informer
 from pilotage.client.client import Client
 from pilotage.client.session import CallTarget, add_target
@@ -114,16 +113,14 @@ class CachedClient(Client):
     def _known_barriers(self, informer: AnyInformer) -> Sequence[ReadBarrier] | None:
         """The barriers of an informer; None where there are none, or its namespaces have changed since then."""
         found = self._barriers.get(informer)
-        if found is None or (isinstance(informer, InformerGroup) and informer.informers is not found.informers):
-            return None
-        return found.barriers
+        return found.barriers if found is not None and informer.informers == found.informers else None
 
     def _new_barriers(self, informer: AnyInformer, place: CallTarget) -> Sequence[ReadBarrier]:
         for removed in self._barriers.keys() - set(self.cache.informers()):
             for barrier in self._barriers.pop(removed).barriers:
                 barrier.close()
         resource = place.target.resource.group_resource
-        parts = informer.informers if isinstance(informer, InformerGroup) else (informer,)
+        parts = informer.informers
         before = self._barriers.get(informer)
         known = {barrier.informer: barrier for barrier in before.barriers} if before is not None else {}
         barriers = [known.get(part) or ReadBarrier(part, resource, self._writes) for part in parts]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from pilotage.client.client import Client
 from pilotage.cluster.apiserver import (
     OFF_BY_DEFAULT,
-    AdmissionPlugins,
     APIServer,
     EmbeddedAPIServer,
     NoAPIServer,
@@ -108,7 +107,9 @@ class Cluster:
             from pilotage.cluster.auditing import audit_options
 
             audit = audit_options(audit_log_path, audit_policy_file)
-        server = EmbeddedAPIServer(storage, tenant, chosen, AdmissionPlugins(enable, disable), encryption_keys, audit)
+        server = EmbeddedAPIServer(
+            storage, tenant, chosen, enable=enable, disable=disable, encryption_keys=encryption_keys, audit=audit
+        )
         return cls(server, scheme, chosen)
 
     @classmethod

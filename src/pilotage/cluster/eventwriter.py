@@ -18,7 +18,7 @@ from pilotage.cluster.series import FINISH_SECONDS, EventSeries, SeriesRecord
 from pilotage.errors import AlreadyExists, ApiError, ConnectionLost, NotFound, PilotageError
 from pilotage.rest import APIRequest, PatchType, Transport, Verb
 from pilotage.rest.refusal import MissingPermission, refused
-from pilotage.tasks import cancel_all, loop_is_ending
+from pilotage.tasks import cancel_all, is_set_within, loop_is_ending
 from pilotage.telemetry.logs import logger
 
 _log = logger("pilotage.events")
@@ -93,10 +93,9 @@ class EventWriter:
         if self._series:  # their last counts are written, too
             self.wake()
         try:
-            async with asyncio.timeout(self._options.flush if self._waiting or not self._idle.is_set() else None):
-                await self._idle.wait()
-        except TimeoutError:
-            _log.warning("Events were not written in time", waiting=len(self._waiting) + 1)
+            flush = self._options.flush if self._waiting or not self._idle.is_set() else None
+            if not await is_set_within(self._idle, flush):
+                _log.warning("Events were not written in time", waiting=len(self._waiting) + 1)
         finally:
             self._is_stopped = True
             await cancel_all(self._task)
@@ -127,10 +126,9 @@ class EventWriter:
             self._next_check = math.inf
         elif self._next_check == math.inf:
             self._next_check = self._loop.time() + FINISH_SECONDS
-        try:
-            async with asyncio.timeout_at(None if self._next_check == math.inf else self._next_check):
-                await self._more.wait()
-        except TimeoutError:
+        left = None if self._next_check == math.inf else self._next_check - self._loop.time()
+        # Once the time has come, it is not waited at all: an event that arrives meanwhile would put this off.
+        if (left is not None and left <= 0) or not await is_set_within(self._more, left):
             self._next_check += FINISH_SECONDS
             await self._write(self._series.due(self._now()))
 

@@ -13,7 +13,7 @@ from _thread import RLock  # a program without threads does not load `threading`
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pilotage.errors import InvalidDefinition, NoMatch, StorageError
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
@@ -171,7 +171,7 @@ class LightTransport:
         return await self._server.describe(request)
 
     def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        self._refuse_watch()
+        raise InvalidDefinition("a LightCluster has no watches: use pt.Cluster.embedded, or a Manager, on the storage")
 
     async def resources(self) -> Sequence[RESTMapping]:
         try:
@@ -187,9 +187,6 @@ class LightTransport:
         from pilotage.cluster.handover import FullServer
 
         return FullServer(self._storage, self._options)
-
-    def _refuse_watch(self) -> NoReturn:
-        raise InvalidDefinition("a LightCluster has no watches: use pt.Cluster.embedded, or a Manager, on the storage")
 
 
 class LightRESTMapper(RESTMapper):

@@ -107,10 +107,12 @@ class ReadBarrier:
             await self._wait_for_earlier_writes(seconds)
         if self._version <= number and not self._outdated:
             return
+        # As of now: writes that are made during the wait are those of later callers.
         wanted = self._version
         try:
             async with asyncio.timeout(seconds):
                 await self.informer.wait_for_version(wanted)
+                # A copy: writes of other tasks add to the dict during the waits.
                 for uid, (namespace, name, before, _) in [*self._outdated.items()]:
                     await self.informer.wait_for_release(uid, name=name, namespace=namespace, before=before)
                     self._outdated.pop(uid, None)
@@ -118,6 +120,7 @@ class ReadBarrier:
             raise self._stale(wanted, seconds) from None
 
     async def _wait_for_earlier_writes(self, seconds: float) -> None:
+        # Whether a selecting informer should see them is not known: it is waited for once, and after that not again.
         wanted, self._before = self._before, 0
         try:
             await self.informer.wait_for_version(wanted, timeout=seconds)
@@ -135,6 +138,7 @@ class ReadBarrier:
 
     def _note(self, write: PendingWrite) -> None:
         if self._selects and not self._selected(write):
+            # Not waited for by version: no event of an object that it does not select will reach the informer.
             if self.informer.holds(write.uid, name=write.name, namespace=write.namespace):
                 self._outdate(write)
             return

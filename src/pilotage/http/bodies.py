@@ -105,6 +105,7 @@ class ChunkedBody:
         if end == b"\r\n":
             self._inside = False
             return position + 2
+        # One byte of the CRLF may have arrived, or none.
         if not b"\r\n".startswith(end):
             raise Refusal(400, "a chunk does not end where its size says")
         return position
@@ -131,5 +132,6 @@ def _check_size_prefix(data: bytes, position: int) -> None:
 
 _LONGEST_SIZE_LINE = 8 + 256 + 2
 _LONGEST_TRAILERS = 8192
+# Eight digits: a size that overflows in another parser would end the body elsewhere (RFC 9112, 7.1).
 _SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,8})(?:;[\t\x20-\x7e\x80-\xff]{0,255})?\r\n")
 _SIZE_PREFIX = re.compile(rb"(?:[0-9a-fA-F]{1,8}(?:;[\t\x20-\x7e\x80-\xff]{0,255})?\r?)?")

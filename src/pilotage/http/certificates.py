@@ -37,10 +37,10 @@ def check_available(extra: str = "serve") -> None:
         raise MissingExtra("making a certificate for an HTTPS server", extra) from None
 
 
-def self_signed(host: str, *, days: int = SERVING_DAYS) -> Certificate:
+def self_signed(host: str) -> Certificate:
     """A certificate for `host` and for loopback that is its own authority."""
     now = datetime.now(UTC)
-    return _issue("pilotage", None, (host,), now, now + timedelta(days=days))
+    return _issue("pilotage", None, (host,), now, now + timedelta(days=SERVING_DAYS))
 
 
 def authority(now: datetime, validity: timedelta = timedelta(days=AUTHORITY_DAYS)) -> Certificate:

@@ -78,6 +78,7 @@ def parse_request_head(block: str, limits: HTTPLimits, known: RequestFields | No
         raise Refusal(400, "the request target must be a path that starts with /")
     modern = version == "1.1"
     text = block[line.end() :]
+    # The version too: with the same lines, HTTP/1.0 has other rules for the body and for keep-alive.
     if known is None or known.text != text or known.modern is not modern:
         known = _request_fields(text, modern, limits)
     return RequestHead(method, target, known)
@@ -92,6 +93,7 @@ def parse_response_head(block: str, method: str, limits: HTTPLimits) -> Response
     pairs = _header_pairs(block, line.end(), limits)
     values = _parsed_values(pairs)
     length = _length(values, modern)
+    # They have no body whatever their headers say (RFC 9112, 6.3).
     if method == "HEAD" or status in (204, 304) or status < 200 or (method == "CONNECT" and status < 300):
         length = 0
     elif length is None:
@@ -148,10 +150,12 @@ _METHOD = re.compile(r"[A-Z]{1,24}")
 _TARGET = re.compile(r"[\x21\x22\x24-\x7e]++")  # visible, and no fragment
 _REQUEST_LINE = re.compile(r"([A-Z]{1,24}) ([\x21\x22\x24-\x7e]++) HTTP/([0-9]\.[0-9])\r\n")
 _STATUS_LINE = re.compile(r"HTTP/1\.([01]) ([1-5][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*+)?\r\n")
+# Possessive (`++`): a match of hostile input takes linear time, because nothing is tried again.
 _HEADER_BLOCK = re.compile(rf"(?:{_NAME_CHARACTER}++:[\t\x20-\x7e\x80-\xff]*+\r\n)*+\r\n")
 _NAME = re.compile(rf"{_NAME_CHARACTER}++")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\ud7ff\ue000-\U0010ffff]*+")
 _BARE = re.compile(rb"(?<!\r)\n|\r(?![\n]|\Z)|\x00")
+# `int` alone also reads `+5`, `1_0` and digits of other scripts.
 _DIGITS = re.compile(r"[0-9]{1,15}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9._~%!$&'()*+,;=:\[\]-]*")
 _VERSIONS = ("1.1", "1.0")
@@ -181,6 +185,7 @@ def _request_fields(text: str, modern: bool, limits: HTTPLimits) -> RequestField
     pairs = _header_pairs(text, 0, limits)
     values = _parsed_values(pairs)
     host, expect = values.get("host", _NO_VALUES), ",".join(values.get("expect", _NO_VALUES))
+    # RFC 9112 (3.2) requires the refusal: two parties may disagree about which host is meant.
     if len(host) > 1 or (modern and not host):
         raise Refusal(400, "exactly one Host header is required")
     if host and _HOST.fullmatch(host[0]) is None:
@@ -190,6 +195,7 @@ def _request_fields(text: str, modern: bool, limits: HTTPLimits) -> RequestField
         raise Refusal(417, "the only supported expectation is 100-continue")
     connection = _tokens(values.get("connection", _NO_VALUES))
     keep_alive = "close" not in connection and (modern or "keep-alive" in connection)
+    # HTTP/1.0 must not get 100 Continue, and a client without a body does not wait for it (RFC 9110, 10.1.1).
     expects_continue = bool(expect) and modern and length != 0
     return RequestFields(text, Headers.of_lower(pairs), length, keep_alive, modern, expects_continue)
 
@@ -209,6 +215,7 @@ def _length(values: Mapping[str, list[str]], modern: bool) -> int | None:
     if not encodings and not lengths:
         return None
     if encodings:
+        # RFC 9112 (6.1) lets a server ignore Content-Length here; a proxy that ignores the other one sees another end.
         if lengths or len(encodings) > 1 or not modern:
             raise Refusal(400, "Transfer-Encoding must stand alone: once, without Content-Length, in HTTP/1.1")
         if encodings[0].lower() != "chunked":

@@ -7,7 +7,7 @@ would be an empty list, and an informer would delete all its objects.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cached_property
 from typing import TypeVar
 
 import msgspec
@@ -27,11 +27,16 @@ _SHOWN = 160
 """Characters of an unexpected answer that an error shows: it may be anything."""
 
 
-class Expected(Value, frozen=True):
+class Expected(Value, frozen=True, dict=True):
     """What answers must be: objects of one kind, in one form, of any version."""
 
     gvk: GroupVersionKind
     form: Form = Form.OBJECT
+
+    @cached_property
+    def head(self) -> bytes:
+        """How most of them begin."""
+        return f'{{"apiVersion":"{self.gvk.api_version}","kind":"{self.gvk.kind}","metadata":{{'.encode()
 
     def allows(self, api_version: str, kind: str) -> bool:
         """Whether an object may have this apiVersion and kind."""
@@ -45,7 +50,7 @@ class Expected(Value, frozen=True):
 
     def check_item(self, data: Bytes) -> None:
         """Raise UnexpectedAnswer for another kind. An object of a list or a watch may have no kind."""
-        head = _head(self.gvk)
+        head = self.head
         if data[: len(head)] == head:
             return
         api_version, kind, _ = _kind_of(data)
@@ -54,7 +59,7 @@ class Expected(Value, frozen=True):
 
     def check_object(self, data: Bytes, *, namespace: str = "", name: str = "") -> None:
         """Raise UnexpectedAnswer for another kind, or another name or namespace than those given."""
-        if name and namespace and type(data) is bytes and _begins(data, _head(self.gvk), name, namespace):
+        if name and namespace and type(data) is bytes and _begins(data, self.head, name, namespace):
             return
         api_version, kind, names = _kind_of(data)
         if not self.allows(api_version, kind):
@@ -135,11 +140,6 @@ def _kind_of(data: Bytes) -> tuple[str, str, _Names]:
     raise DecodeError(
         f"the server's answer is not an object: {reason}"
     )  # outside of the handler: `error` may hold the whole object
-
-
-@lru_cache(maxsize=1024)
-def _head(gvk: GroupVersionKind) -> bytes:
-    return f'{{"apiVersion":"{gvk.api_version}","kind":"{gvk.kind}","metadata":{{'.encode()
 
 
 def _begins(data: bytes, head: bytes, name: str, namespace: str) -> bool:

@@ -18,6 +18,7 @@ from pilotage.meta.causes import invalid, not_supported, shown
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.selectors.selection import field_text
 from pilotage.meta.text import gojson
+from pilotage.meta.validation.names import check_segment, path_segment_name
 from pilotage.meta.values import Value
 from pilotage.rest import fence
 from pilotage.rest import query as queries
@@ -96,13 +97,16 @@ def build(request: APIRequest) -> EncodedRequest:
 
 
 def path_of(request: APIRequest) -> str:
-    """The path without the query."""
+    """The path without the query. Raises BadRequest for a name or a namespace that would be several parts of it:
+    servers split a path after they have decoded it."""
     group, version, resource = request.resource
     parts = ["apis", group, version] if group else ["api", version]
     if request.namespace and not (resource == "namespaces" and not group):
+        check_segment("namespace", request.namespace)
         parts += ["namespaces", request.namespace]
     parts.append(resource)
     if request.name:
+        check_segment("name", request.name)
         parts.append(request.name)
     if request.subresource:
         parts.append(request.subresource)
@@ -191,8 +195,8 @@ def parse_parts(method: str, target: str, headers: Mapping[str, str], body: byte
     if listed != path:
         query = _watch_query(name, subresource, query, method)
         name = ""
-    if name in _NO_NAMES:
-        raise BadRequest(f"Name parameter invalid: \"{name}\": may not be '{name}'")
+    if problems := path_segment_name(name):
+        raise BadRequest(f'Name parameter invalid: "{name}": {";".join(problems)}')
     watch = queries.boolean(query, "watch") and method in ("GET", "HEAD") and not name
     verb = _verb(method, name, watch)
     deleting = verb in (Verb.DELETE, Verb.DELETE_COLLECTION)

@@ -23,6 +23,7 @@ from pilotage.grpc.http2.stream import Stream
 Fields = list[tuple[bytes, bytes]]
 S = TypeVar("S", bound=Stream)
 
+# The first bit of a stream id is reserved and must be ignored (RFC 9113, 4.1).
 _ID = 0x7FFFFFFF
 _SMALL = 128  # bytes: few whole requests are smaller, so many smaller DATA frames are an attack
 _CONTINUATIONS = 8  # frames after HEADERS: without a bound a header block never ends (CVE-2024-27316)
@@ -72,6 +73,7 @@ class Engine(ABC, Generic[S]):
         """The peer's window of the connection: bytes that may still be sent on all streams."""
         self.initial_window = frames.DEFAULT_WINDOW
         self.frame_bytes = frames.DEFAULT_FRAME_BYTES
+        # Without a limit until the peer announces one (RFC 9113, 6.5.2).
         self.peer_streams = 1 << 31
         self.last_id = 0
         """The last stream that the peer opened."""
@@ -143,6 +145,7 @@ class Engine(ABC, Generic[S]):
             values[Setting.ENABLE_PUSH] = 0
         else:
             values[Setting.MAX_CONCURRENT_STREAMS] = self.bounds.streams
+        # SETTINGS changes the windows of streams only; that of the connection grows by WINDOW_UPDATE (RFC 9113, 6.9.2).
         more = self.bounds.window_bytes - frames.DEFAULT_WINDOW
         greeting = (frames.PREFACE if self._client else b"") + frames.settings(values)
         self.write(greeting + (frames.window_update(0, more) if more > 0 else b""))
@@ -193,16 +196,20 @@ class Engine(ABC, Generic[S]):
                 break
             high, low, kind, flags, stream_id = unpack(data, start)
             size = high << 8 | low
+            # Checked before the payload is there: this side announces no larger frames, so it never buffers more than
+            # this.
             if size > frames.DEFAULT_FRAME_BYTES:
                 raise ProtocolViolation(ErrorCode.FRAME_SIZE_ERROR, f"a frame of {size} bytes")
             stop = start + frames.HEAD_BYTES + size
             if stop > end:
                 break
+            # What follows waits with it: frames, and header blocks above all, must be processed in order.
             if kind == frames.HEADERS and self._blocks >= self._max_blocks:
                 done = False
                 break
             payload = data[start + frames.HEAD_BYTES : stop]
             start = stop
+            # The most frequent frame, without the dispatch and the checks that it does not need.
             if kind == frames.DATA and self._settings_received and self._partial is None:
                 self._receive_data(flags, stream_id & _ID, payload)
             else:
@@ -234,7 +241,10 @@ class Engine(ABC, Generic[S]):
         return (kind == frames.SETTINGS and not flags & frames.ACK) or (self._client and kind == frames.GOAWAY)
 
     def _receive_data(self, flags: int, stream_id: int, payload: bytes) -> None:
+        # With its padding, which counts for flow control (RFC 9113, 6.1).
         size = len(payload)
+        # When it arrives, not when it is read: one slow stream must not close the window of the connection for the
+        # others. Memory is limited by the windows of the streams.
         self._unread += size
         if self._unread >= self.half_window:  # not for every frame: each update costs a write here and a read there
             self.write(frames.window_update(0, self._unread))
@@ -272,6 +282,7 @@ class Engine(ABC, Generic[S]):
         if flags & frames.PRIORITISED:
             if len(payload) < 5:
                 raise ProtocolViolation(ErrorCode.FRAME_SIZE_ERROR, "HEADERS too short for their priority")
+            # RFC 9113 (5.3.2) has deprecated priorities, but clients still send them.
             payload = payload[5:]
         if flags & frames.END_HEADERS:
             self._receive_block(stream_id, payload, bool(flags & frames.END_STREAM))
@@ -302,6 +313,7 @@ class Engine(ABC, Generic[S]):
             if stream.peer_ended:
                 raise ProtocolViolation(ErrorCode.STREAM_CLOSED, f"HEADERS after the end of stream {stream_id}")
             stream.receive_headers(fields, ended)
+        # Streams of a client are odd and rise (RFC 9113, 5.1.1); those that it skipped count as closed.
         elif not self._client and stream_id % 2 and stream_id > self.last_id:
             self.last_id = stream_id
             self.stream_opened(stream_id, fields, ended)
@@ -349,11 +361,13 @@ class Engine(ABC, Generic[S]):
             raise ProtocolViolation(ErrorCode.FRAME_SIZE_ERROR, "SETTINGS has a wrong length")
         if len(payload) > 6 * _SETTINGS_PER_FRAME:
             raise ProtocolViolation(ErrorCode.ENHANCE_YOUR_CALM, "too many settings in one frame")
+        # Before ACK returns: a flood of acknowledgements costs as much as one of settings.
         self._count(AbuseKind.SETTINGS, 1 + len(payload) // 6)
         if flags & frames.ACK:
             return
         for key, value in struct.iter_unpack(">HL", payload):
             self._set(key, value)
+        # After all values are applied: the acknowledgement means that they are in effect (RFC 9113, 6.5.3).
         self.send(frames.frame(frames.SETTINGS, frames.ACK, 0))
         if not self._settings_received:
             self._settings_received = True
@@ -361,6 +375,7 @@ class Engine(ABC, Generic[S]):
         self.unblock()
 
     def _set(self, key: int, value: int) -> None:
+        # HEADER_TABLE_SIZE has no effect, because this side uses no table; unknown settings must be ignored (6.5.2).
         if key == Setting.INITIAL_WINDOW_SIZE:
             if value > frames.LARGEST_WINDOW:
                 raise ProtocolViolation(ErrorCode.FLOW_CONTROL_ERROR, "the initial window is too large")
@@ -414,6 +429,7 @@ class Engine(ABC, Generic[S]):
             if was_shut:  # else no stream waits for this window
                 self.unblock()
         elif (stream := self.streams.get(stream_id)) is not None:
+            # On a stream an error of the stream, on stream 0 one of the connection (RFC 9113, 6.9.1).
             if increment and stream.window + increment > frames.LARGEST_WINDOW:
                 self._count(AbuseKind.RESET)  # it costs the server as much as a reset by the client (rapid reset)
                 stream.reset(ErrorCode.FLOW_CONTROL_ERROR)

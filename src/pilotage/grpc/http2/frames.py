@@ -63,9 +63,11 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 def headers(stream: int, block: bytes, *, end: bool = False) -> bytes:
     """A header block as HEADERS and as many CONTINUATIONs as it takes."""
     flags = END_STREAM if end else 0
+    # Every peer accepts frames of this size, and a block that is larger is rare: the peer's limit is not needed here.
     if len(block) <= DEFAULT_FRAME_BYTES:
         return frame(HEADERS, flags | END_HEADERS, stream, block)
     pieces = [block[at : at + DEFAULT_FRAME_BYTES] for at in range(0, len(block), DEFAULT_FRAME_BYTES)]
+    # In one piece of bytes: no other frame may come between them (RFC 9113, 6.10).
     made = [frame(HEADERS, flags, stream, pieces[0])]
     made += [frame(CONTINUATION, 0, stream, piece) for piece in pieces[1:-1]]
     made.append(frame(CONTINUATION, END_HEADERS, stream, pieces[-1]))
@@ -112,6 +114,7 @@ def block(fields: Iterable[tuple[str, str]]) -> bytes:
 
 
 def _field(name: bytes, value: bytes) -> bytes:
+    # 0x00: a literal without indexing and with a new name (RFC 7541, 6.2.2).
     return b"\x00" + _length(len(name)) + name + _length(len(value)) + value
 
 

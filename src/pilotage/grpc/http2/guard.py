@@ -74,6 +74,7 @@ class Guard:
 
     def grant(self, kind: AbuseKind, number: int) -> None:
         """Allow `number` more, once."""
+        # Not limited by the burst alone: after one large response a client may send more frames than that at once.
         self._left[kind] = min(self._left[kind] + number, max(ALLOWANCES[kind].burst, number))
 
     def exhausted(self, kind: AbuseKind) -> bool:

@@ -133,6 +133,7 @@ class Stream(ABC):
 
     def update_window(self) -> None:
         """Update the peer's window by what was received; only for half of it and more, to save frames."""
+        # The peer sends nothing more after its end: an update would only cost a frame.
         if self.unread >= self.connection.half_window and not self.peer_ended:
             self.connection.write(frames.window_update(self.id, self.unread))
             self.unread = 0

@@ -107,6 +107,7 @@ class EtcdClient:
                     raise self._unavailable(error, sent=uncertain) from error
             else:
                 return CallResponse(message(method.response).FromString(reply), uncertain)
+            # Before the pause: other callers need not find out by themselves that this member does not answer.
             self.fail_over(member)
             if attempt % len(self._channels) == 0:
                 await asyncio.sleep(pause(attempt // len(self._channels)))

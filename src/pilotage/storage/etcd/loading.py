@@ -85,6 +85,7 @@ async def _entries(client: EtcdClient, keys: Keys, revision: int) -> dict[str, E
             entries[key] = Entry(key, pair.value, pair.mod_revision, pair.create_revision)
         if not page.more:
             return entries
+        # The smallest key after the last one. All pages are read at one revision, so nothing is missed between them.
         request.key = page.kvs[-1].key + b"\0"
 
 

@@ -68,6 +68,7 @@ class Mirror:
             for _ in range(max(1, round(self._client.timeouts.total / _SLOW_SECONDS) - 1)):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_SLOW_SECONDS):
+                        # The timeout cancels what it waits for, and the future is needed in the next round.
                         await asyncio.shield(reached)
                         return
                 self._restart()
@@ -106,6 +107,7 @@ class Mirror:
             except StorageBroken as error:
                 self.fail(error)
             except (ConnectionLost, RPCError, StorageError) as error:
+                # A watch that worked before it failed is a first failure: logged, and retried after the shortest pause.
                 failures = 1 if self._established else failures + 1
                 if failures == 1 and self.broken is None:
                     _log.warning("Watch of etcd ended, restarting it", error=error)
@@ -164,12 +166,14 @@ class Mirror:
                     return True
                 raise StorageUnavailable(response.cancel_reason or "etcd cancelled it", sent=False)
             events.extend(response.events)
+            # A revision is delivered as a whole: a reader must not see a part of a transaction.
             if response.fragment:
                 continue
             if events:
                 if not self._apply(events):
                     return True
                 events = []
+            # Its header has the revision of etcd, not that of the events sent so far: it is not progress.
             elif response.created:
                 self._established = True
             else:
@@ -181,6 +185,7 @@ class Mirror:
         create = request.create_request
         create.key, create.range_end = self._keys.start, self._keys.end
         create.start_revision = self.history.revision + 1
+        # Without `fragment`, etcd sends all events of a revision in one message, which may exceed the limit of gRPC.
         create.progress_notify = create.fragment = True
         data: bytes = request.SerializeToString()
         return data
@@ -207,6 +212,7 @@ class Mirror:
             if revision <= self.history.revision:
                 continue  # sent again
             commit = tuple(self._event(event, revision) for event in group)
+            # A delete of a key that the copy does not have: an event is missing, and the keys are loaded again.
             if any(event.entry is None and event.previous is None for event in commit):
                 return False
             self.history.append(commit)
@@ -242,6 +248,7 @@ class Mirror:
         finally:
             self._loading = False
         self.history.restore(loaded.entries, loaded.revision, ())
+        # Watches before the new beginning of the log end with Compacted; the others read on.
         self.watchers.interrupt()
         self._note_move()
         self._end_waits()

@@ -129,6 +129,7 @@ class EtcdStorage(HistoryStorage):
         if self._closed:
             return
         self._closed = True
+        # First: a commit that runs needs the watch and the channels.
         await self._idle.wait()
         await self._mirror.close()
         await cancel_all(*self._tasks)
@@ -147,6 +148,7 @@ class EtcdStorage(HistoryStorage):
         except StorageError as error:
             unknown = isinstance(error, StorageUnavailable) and error.sent
             if slot is not None and not unknown:
+                # Only if the outcome is known: a late attempt of this commit may still write the slot.
                 self._slots.give_back(slot, slot.revision)
             if isinstance(error, StorageFull):
                 self._note_space(error)
@@ -168,14 +170,17 @@ class EtcdStorage(HistoryStorage):
     async def _send(self, operations: Sequence[Operation], slot: Slot | None) -> int:
         lease = await self._lease(operations)
         if slot is not None:
+            # keys=0: a slot is written again and again, and adds no key to its lease.
             slot.lease = await self._leases.share(SLOT_LIFETIME, asyncio.get_running_loop().time(), keys=0)
         request = transaction(operations, self._keys, lease, slot)
         try:
             answer = await self._client.call(TXN, request, writes=slot is not None or writes(operations))
         except StorageError as error:
             if LEASE_NOT_FOUND in str(error) and not isinstance(error, StorageUnavailable):
+                # Etcd has refused the whole transaction, so it is safe to send it again.
                 self._leases.forget()
                 return await self._send(operations, slot)
+            # The response to the commit that exceeds the quota is an error too, although it has taken effect.
             if isinstance(error, StorageFull) and slot is not None:
                 found = await self._slot_revision(slot)
                 if slot.written(found):
@@ -198,6 +203,7 @@ class EtcdStorage(HistoryStorage):
                 " whether the commit took effect",
                 sent=True,
             )
+        # First: a read in the same request does not ask etcd again, and must see what the commit conflicts with.
         await self._reach(int(answer.message.header.revision))
         raise conflict(operations, answer.message)
 
@@ -275,7 +281,9 @@ class EtcdStorage(HistoryStorage):
     async def _ask(self) -> None:
         """Ask once for all readers that arrive before the request is sent."""
         async with self._asking:
+            # Readers that arrive from here on need another request: this one may be answered before their commits.
             self._next = None
+            # Before the request: the watch may advance the copy beyond the answer while it is under way.
             known = self._history.revision
             revision = await current_revision(self._client, self._keys)
         try:

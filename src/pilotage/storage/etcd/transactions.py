@@ -27,6 +27,7 @@ def transaction(operations: Sequence[Operation], keys: Keys, lease: int, slot: S
         elif type(operation) is Delete:
             request.success.add().request_delete_range.key = key
         _read_revision(request, key)
+    # A repetition finds the slot at another revision and does nothing.
     if slot is not None:
         compare = request.compare.add()
         compare.key, compare.target, compare.mod_revision = slot.key, message("Compare").MOD, slot.revision

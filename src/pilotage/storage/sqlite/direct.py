@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from _thread import RLock  # a program without threads does not load `threading`
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -154,41 +154,32 @@ class _Writing:
 
     def __init__(self, file: OpenFile) -> None:
         from ..history import History
+        from . import jobs
         from .writer import SQLiteWriter
 
+        self._jobs = jobs
         self.history: History = History(1)
         self.writer: SQLiteWriter = SQLiteWriter(file, self.history, self._deliver, logs=False)
         self.writer.load()
 
     def current(self) -> History:
         """The history with what other processes have committed."""
-        from .jobs import RefreshJob
-
         if self.writer.behind():
-            waiter = _Caller()
-            self._serve(RefreshJob(waiter), waiter)
+            self._serve(self._jobs.RefreshJob)
         return self.history
 
     def commit(self, operations: Sequence[Operation], size: int) -> int:
-        from .jobs import CommitJob
-
-        waiter = _Caller()
-        return self._serve(CommitJob(operations, size, waiter), waiter)
+        return self._serve(lambda waiter: self._jobs.CommitJob(operations, size, waiter))
 
     def compact(self, revision: int) -> None:
-        from .jobs import CompactJob
-
-        waiter = _Caller()
-        self._serve(CompactJob(revision, waiter), waiter)
+        self._serve(lambda waiter: self._jobs.CompactJob(revision, waiter))
 
     def check(self) -> None:
-        from .jobs import CheckJob
+        self._serve(self._jobs.CheckJob)
 
+    def _serve(self, job: Callable[[_Caller], Job]) -> int:
         waiter = _Caller()
-        self._serve(CheckJob(waiter), waiter)
-
-    def _serve(self, job: Job, waiter: _Caller) -> int:
-        self.writer.serve([job])
+        self.writer.serve([job(waiter)])
         if isinstance(waiter.outcome, StorageError):
             raise waiter.outcome
         return waiter.outcome or 0

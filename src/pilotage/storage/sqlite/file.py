@@ -27,6 +27,7 @@ PAGE_BYTES = 8192  # fits three objects of 2 KB; 4096 would fit one
 _BUSY_MILLISECONDS = 10_000
 _MAGIC = b"SQLite format 3\0"
 
+# The pragmas come first: page size and auto_vacuum can only be chosen while the file is empty.
 _SCHEMA = f"""
 PRAGMA page_size = {PAGE_BYTES};
 PRAGMA auto_vacuum = INCREMENTAL;
@@ -124,6 +125,7 @@ def prepare(path: str, lock: LockFile, first_revision: int = 1) -> None:
     size = os.stat(path).st_size if os.path.exists(path) else -1
     if size <= 0:
         _check_beginning(path, lock, size)
+        # A file that was removed is a new storage, but clients know its revisions: they must not be used again.
         first = max(first_revision, lock.durable)
         _make(path, first)
         lock.reached = lock.durable = first
@@ -139,10 +141,13 @@ def connect(path: str) -> apsw.Connection:
 
     Raises StorageError and its subclasses.
     """
+    # NOMUTEX: one thread at a time uses it. Never CREATE: a file that was removed meanwhile must be an error.
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX)
     try:
         settings(connection)
+        # SQLite does not report the failure of a checkpoint that follows a commit.
         connection.wal_autocheckpoint(0)
+        # With NORMAL, SQLite does not sync the WAL at a commit.
         connection.pragma("synchronous", "FULL")
         if connection.pragma("journal_mode") != "wal":
             raise damaged(path, "it is not in WAL mode")
@@ -270,6 +275,7 @@ def _make_tables(connection: apsw.Connection, oldest: int) -> None:
     write_meta(connection, "oldest", str(oldest))
     write_meta(connection, "needs", FORMAT_NEEDS)
     connection.execute("COMMIT")
+    # Last: until here the content is in the file itself, and not in a `-wal`, which the rename would leave behind.
     connection.pragma("journal_mode", "wal")
 
 

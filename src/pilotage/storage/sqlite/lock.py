@@ -58,6 +58,7 @@ class LockFile:
                 if self._is_blank():
                     self._make()
             self._check_magic()
+            # Words of eight bytes, aligned: other processes see the old number or the new one, never a part of each.
             self._words = memoryview(mmap.mmap(self.descriptor, SIZE)).cast("Q")
         except BaseException:
             os.close(self.descriptor)
@@ -110,6 +111,7 @@ class LockFile:
 
     def check(self) -> None:
         """Raise StorageBusy if the last wait for the lock failed, and it is still held."""
+        # `_stuck` stays until a wait succeeds; a cleared holder shows that the lock was released meanwhile.
         if (stuck := self._stuck) and self._words[_HOLDER]:
             raise StorageBusy(stuck)
 
@@ -152,6 +154,7 @@ class LockFile:
         return True
 
     def _give_up(self) -> NoReturn:
+        # From the file and not from the map, which does not exist yet while `__init__` waits for the lock.
         holder = int.from_bytes(os.pread(self.descriptor, 8, 8 * _HOLDER), "little")
         self._stuck = f"{self.path}: {describe(holder)} has held the lock of the storage for over {LOCK_TIMEOUT:.0f} s"
         raise StorageBusy(self._stuck)

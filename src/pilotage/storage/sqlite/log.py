@@ -35,6 +35,7 @@ class Log:
         self._wal_pages = 0
         self.checkpoint_pages = _CHECKPOINT_PAGES
         """The pages in the WAL at which they are moved into the file: as many as fit on the disk even if it is full."""
+        # SQLite has one hook of this kind, and uses it for automatic checkpoints, which `connect` has turned off.
         self._connection.set_wal_hook(self._on_commit)
 
     @contextmanager
@@ -53,6 +54,8 @@ class Log:
             if self._connection.in_transaction:  # a second Ctrl-C has interrupted the ROLLBACK of the first
                 self._connection.execute("ROLLBACK")
             try:
+                # IMMEDIATE: a read transaction that becomes a write fails if another connection has committed since it
+                # began.
                 self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 yield
                 self._connection.execute("COMMIT")
@@ -146,6 +149,7 @@ class Log:
         """Move commits from the WAL into the file, as far as no reader needs them."""
         self._wal_pages = 0
         with self.errors():
+            # PASSIVE waits for no reader: one that was stopped would block all commits.
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def give_back(self, pages: int = _STEP_PAGES) -> bool:
@@ -157,6 +161,7 @@ class Log:
         with self.errors():
             if self._pragma("auto_vacuum") != _INCREMENTAL or not self._pragma("freelist_count"):
                 return False
+            # fetchall: SQLite moves pages as the statement is stepped, and stops with it.
             self._connection.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
             self.checkpoint()
             return True
@@ -172,6 +177,7 @@ class Log:
             pages = min(pages * 2, _CHECKPOINT_PAGES)  # what was given back is space for the next step
         try:
             with self.errors():
+                # The mode of an existing file changes with the next VACUUM only.
                 self._connection.pragma("auto_vacuum", _INCREMENTAL)
                 self._connection.execute("VACUUM")
         except StorageFull:

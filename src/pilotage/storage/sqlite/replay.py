@@ -69,12 +69,14 @@ class Replay:
     def _log(self, revision: int, position: int, key: str, value: bytes | None, created: int) -> None:
         if self._open and self._open[0].revision != revision:
             self.finish()
+        # Every commit takes the next revision and fills its positions in order, so a lost row shows as a gap.
         expected = self.oldest + len(self.commits) + 1
         if revision != expected or position != len(self._open):
             raise StorageBroken(
                 f"the log has a gap: after revision {expected - 1} comes row {position} of revision {revision}"
             )
         previous = self._previous(key)
+        # A delete needs a value before it, and a value keeps the revision that its key was created at.
         if (value is None and previous is None) or created != self._created(revision, value, previous):
             raise StorageBroken(f"the row of revision {revision} for {key!r} does not fit the rows before it")
         entry = None if value is None else Entry(key, value, revision, created)

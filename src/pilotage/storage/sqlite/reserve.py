@@ -49,6 +49,7 @@ class Reserve:
         If the disk has less, all of that is allocated: other programs would take it.
         """
         wanted, kept = self._wanted(), self.bytes
+        # More than is needed, once it was full: else the next commit fills the disk again, and the state alternates.
         spare = wanted // _PARTS if self._lock.full else 0
         if kept >= wanted and not spare:
             return True
@@ -67,6 +68,7 @@ class Reserve:
         try:
             _allocate(self._lock.descriptor, SIZE + size)
         except OSError as error:
+            # posix_fallocate may have assigned some blocks before it failed.
             os.ftruncate(self._lock.descriptor, SIZE + kept)
             return error.errno == errno.EFBIG
         return True

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from collections.abc import Callable
+from functools import partial
 
 from pilotage.errors import StorageBusy, StorageError
 
@@ -15,7 +17,7 @@ from ..history import MAX_HISTORY_BYTES
 from ..historystorage import HistoryStorage
 from ..interface import Entry, Operation, Snapshot
 from ..transaction import MAX_VALUE_BYTES, check
-from .jobs import MOST_BYTES, MOST_COMMITS, CheckJob, CommitJob, CompactJob, RefreshJob, ShrinkJob
+from .jobs import MOST_BYTES, MOST_COMMITS, CheckJob, CommitJob, CompactJob, Job, RefreshJob, ShrinkJob
 from .opening import Opening
 
 _EXIT_SECONDS = 10.0  # how long the exit of the interpreter waits for the commits of a storage that was not closed
@@ -81,16 +83,12 @@ class SqliteStorage(HistoryStorage):
 
     async def compact(self, revision: int) -> None:
         self._check_usable()
-        future: asyncio.Future[None] = self._loop.create_future()
-        self._writer.jobs.put((CompactJob(revision, future),))
-        await future
+        await self._run(partial(CompactJob, revision))
 
     async def shrink(self) -> None:
         """Give the space of removed rows back to the file system. Commits of all processes wait meanwhile."""
         self._check_usable()
-        future: asyncio.Future[None] = self._loop.create_future()
-        self._writer.jobs.put((ShrinkJob(future),))
-        await future
+        await self._run(ShrinkJob)
 
     async def check(self) -> None:
         self._check_usable()
@@ -126,9 +124,13 @@ class SqliteStorage(HistoryStorage):
         """Read the commits of all processes, so that a read sees every acknowledged commit."""
         self._check_usable()
         if self._writer.behind():
-            future: asyncio.Future[None] = self._loop.create_future()
-            self._writer.jobs.put((RefreshJob(future),))
-            await future
+            await self._run(RefreshJob)
+
+    async def _run(self, job: Callable[[asyncio.Future[None]], Job]) -> None:
+        """Have the thread do a job, and wait for its outcome."""
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._writer.jobs.put((job(future),))
+        await future
 
     def _check_usable(self) -> None:
         if self._closing is not None:

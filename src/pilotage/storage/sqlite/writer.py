@@ -77,6 +77,7 @@ class SQLiteWriter:
 
     def load(self) -> None:
         """Check the whole file and read it into the history. Raises StorageBroken."""
+        # Read before the rows: another process may commit meanwhile, which must not look like a lost commit.
         durable = self._lock.durable
         with self._log.transaction(write=False):
             self._log.check()
@@ -86,9 +87,11 @@ class SQLiteWriter:
         if self._refusal is not None:  # it is read-only
             return
         self._files.remember()
+        # Before `durable` counts these rows: it promises that they survive a power failure.
         with self._log.errors():
             sync_wal(self._log.path)
         with self._lock.held():
+            # Not set to our revision: another process may be further by now.
             self._lock.reached = max(self._lock.reached, self._history.revision)
             self._lock.durable = max(self._lock.durable, self._history.revision)
             self._keep_space()
@@ -130,6 +133,7 @@ class SQLiteWriter:
         jobs: list[Job] = []
         size = 0
         try:
+            # Nothing is taken after the None of `stop`: `_run` ends with these jobs.
             while len(jobs) < MOST_COMMITS and size < MOST_BYTES and None not in jobs[-1:]:
                 handed = self.jobs.get(block=not jobs and not self._to_sweep())
                 jobs += handed
@@ -140,11 +144,13 @@ class SQLiteWriter:
 
     def serve(self, jobs: Sequence[Job]) -> None:
         """Do these jobs; their outcomes are delivered."""
+        # First, so that these commits are not refused on a disk that has space again.
         if self._lock.full and not self._refusal:
             self._reclaim_space()
         commits = [job for job in jobs if isinstance(job, CommitJob) and not job.future.cancelled()]
         if commits:
             self._commit(commits)
+        # Only without commits: each commit removes some garbage itself, in its own transaction.
         elif self._to_sweep():
             self._sweep()
         refreshes = [job for job in jobs if isinstance(job, RefreshJob)]
@@ -184,6 +190,7 @@ class SQLiteWriter:
     def _delete(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
         """As `_write`, with the space that is kept for deletes. When most of it is used, the history is removed."""
         try:
+            # The last part stays for the compaction below, without which no further delete could succeed.
             return self._reserve.lend(lambda: self._write(jobs), self._checkpoint, all_parts=False)
         except StorageFull:
             self._free(lambda: self._compact_at(self._history.revision))
@@ -198,12 +205,8 @@ class SQLiteWriter:
 
     def _write(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
         """Write all jobs in one transaction. A failed condition fails its job only; any other error fails all."""
-        try:
-            with self._usable():
-                return self._write_locked(jobs)
-        except StorageError as error:
-            self._fail(error)
-            raise
+        with self._changing():
+            return self._write_locked(jobs)
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
@@ -223,12 +226,24 @@ class SQLiteWriter:
             yield
             self._files.check()
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """As `_usable`; an error is noted, because it may concern all later changes."""
+        try:
+            with self._usable():
+                yield
+        except StorageError as error:
+            self._fail(error)
+            raise
+
     def _write_locked(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
+        # Checked under the lock: another process may have found the disk full since the jobs were taken.
         if self._lock.full and not all(frees_space(job.operations) for job in jobs):
             raise full(self._log.path)
         try:
             with self._log.transaction(write=True):
                 self._catch_up()
+                # Removed from the deque only after the commit: a failed transaction has removed no rows.
                 garbage = list(islice(self._garbage, _LITTLE_GARBAGE if self._lock.full else _MOST_GARBAGE))
                 outcomes, commits = _plan(jobs, self._history)
                 revision = self._history.revision + len(commits)
@@ -251,6 +266,7 @@ class SQLiteWriter:
         try:
             with self._log.transaction(write=False):
                 self._catch_up()
+            # All committed rows are read, and still one is missing: it was announced and may never have been committed.
             if self._lock.reached > self._history.revision:
                 self._correct_reached()
         except StorageError as caught:
@@ -266,19 +282,16 @@ class SQLiteWriter:
             self._send([(job.future, error)])
             return
         self._send([(job.future, None)])
+        # After the outcome is sent: it takes milliseconds.
         release_memory(before - self._history.bytes)
 
     def _compact_at(self, revision: int) -> None:
-        try:
-            with self._usable(), self._log.transaction(write=True):
-                self._catch_up()
-                if revision > self._history.revision:
-                    raise FutureRevision(revision, self._history.revision)
-                if revision > self._history.oldest:
-                    self._log.oldest = revision
-        except StorageError as error:
-            self._fail(error)
-            raise
+        with self._changing(), self._log.transaction(write=True):
+            self._catch_up()
+            if revision > self._history.revision:
+                raise FutureRevision(revision, self._history.revision)
+            if revision > self._history.oldest:
+                self._log.oldest = revision
         self._garbage.extend(garbage_of(self._history.compact(revision)))
 
     def _bound_history(self) -> None:
@@ -314,12 +327,8 @@ class SQLiteWriter:
         self._send([(job.future, None)])
 
     def _shrink_file(self) -> None:
-        try:
-            with self._usable():
-                self._log.shrink()
-        except StorageError as error:
-            self._fail(error)
-            raise
+        with self._changing():
+            self._log.shrink()
 
     def _sweep(self) -> None:
         try:
@@ -333,13 +342,10 @@ class SQLiteWriter:
         return self._sweeping and bool(self._garbage)
 
     def _checkpoint(self) -> None:
-        try:
-            with self._usable():
-                self._log.checkpoint()
-                if not self._lock.full:
-                    self._keep_space()  # the database may have grown
-        except StorageError as error:
-            self._fail(error)
+        with suppress(StorageError), self._changing():
+            self._log.checkpoint()
+            if not self._lock.full:
+                self._keep_space()  # the database may have grown
 
     def _keep_space(self) -> None:
         """Keep as much space as a database of this size needs. Needs the lock."""
@@ -372,6 +378,7 @@ class SQLiteWriter:
             if self._to_sweep():
                 self._sweep()
         try:
+            # A checkpoint would write to files that another process may have replaced.
             if self._refusal or self._files.missing():
                 self._log.close(tidy=False)
             else:
@@ -385,6 +392,8 @@ class SQLiteWriter:
 
     def _catch_up(self) -> None:
         """Read what other processes have committed. Needs a transaction."""
+        # Within the transaction, so that the number belongs to the rows that are read: a commit in between would be
+        # skipped.
         version = self._log.data_version()
         if version == self._seen:
             return
@@ -394,6 +403,7 @@ class SQLiteWriter:
             self._deliver((), (), True)
             return
         revision = self._history.revision
+        # `oldest` is our revision: these rows are commits for the watches here, even if they are compacted by now.
         replay = self._log.replay(after=revision, oldest=revision, find=self._history.find)
         self._history.extend(replay.commits)
         if oldest > self._history.oldest:
@@ -417,6 +427,7 @@ class SQLiteWriter:
 
     def _correct_reached(self) -> None:
         """Lower `reached` if the process that announced it did not commit."""
+        # A process that holds the lock may be between its announcement and its commit: then the number is right.
         with self._lock.held_if_free() as held:
             if held:
                 with self._log.transaction(write=False):
@@ -430,6 +441,7 @@ class SQLiteWriter:
         if isinstance(error, StorageBusy) and not self._busy:
             self._busy = True
             self._error("Storage is locked", error=error)
+        # For good: after a failed sync the system may report the next one as successful, although pages were lost.
         if isinstance(error, StorageBroken) and not self._refusal:
             self._refusal = error
             self._error("Storage is broken", error=error)
