@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from pilotage.tasks import OwnedTasks, TaskCancelled
+from pilotage.tasks import OwnedTasks, TaskCancelled, is_set_within
 
 pytestmark = pytest.mark.virtual_time
 
@@ -77,3 +77,15 @@ async def test_cancelling_the_owner_cancels_its_tasks() -> None:
     owner.cancel()
     await asyncio.wait([owner])
     assert owner.cancelled()
+
+
+async def test_a_wait_for_an_event_ends_when_it_is_set_or_when_its_time_is_over() -> None:
+    loop, event = asyncio.get_running_loop(), asyncio.Event()
+    began = loop.time()
+    assert not await is_set_within(event, 2.0)
+    assert loop.time() - began == 2.0
+    loop.call_later(1.0, event.set)
+    assert await is_set_within(event, 2.0)
+    assert loop.time() - began == 3.0
+    assert await is_set_within(event, 0.0)
+    assert await is_set_within(event, None)

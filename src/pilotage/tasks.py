@@ -29,6 +29,16 @@ def frames_of(task: asyncio.Task[Any]) -> list[FrameType]:
     return frames
 
 
+async def is_set_within(event: asyncio.Event, seconds: float | None) -> bool:
+    """Wait until an event is set, at most for so long (None: without limit); returns whether it is set."""
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return event.is_set()
+    return True
+
+
 async def cancel_all(*tasks: asyncio.Task[Any]) -> None:
     """Cancel tasks, of which there may be none, and wait until they have ended."""
     for task in tasks:

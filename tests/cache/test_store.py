@@ -99,6 +99,27 @@ def test_a_str_of_an_index_function_is_one_value() -> None:
     assert [*store.index("colour").keys("red")] == [("one", "a")]
 
 
+def test_a_value_that_no_reader_could_ask_for_is_reported() -> None:
+    reports: list[str] = []
+    store = Store(lambda key, error: reports.append(f"{key[1]}: {error}"))
+    wrong: Any = [5]
+    store.add_index("size", lambda data: wrong)
+    data = made("one", "a", [])
+    store.put(data, objects.header(data))
+    assert reports == ["a: an index function must return texts, not int"]
+
+
+@pytest.mark.parametrize(("value", "number"), [(None, 0), (5, 1)])
+def test_an_object_is_found_by_its_texts_beside_other_values(value: Any, number: int) -> None:
+    reports: list[object] = []
+    store = Store(lambda key, error: reports.append(error))
+    store.add_index("colour", lambda data: ["red", value])
+    data = made("one", "a", [])
+    store.put(data, objects.header(data))
+    assert [*store.index("colour").keys("red")] == [("one", "a")]
+    assert len(reports) == number
+
+
 def test_an_index_has_one_name() -> None:
     store = Store(never)
     store.add_index("colour", colours_in)

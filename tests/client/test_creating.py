@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
-from pilotage.errors import AlreadyExists, ApiError, BadRequest, Invalid, NotFound, RequestTooLarge
+from pilotage.errors import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    InternalError,
+    Invalid,
+    InvalidDefinition,
+    NotFound,
+    RequestTooLarge,
+)
 from pilotage.meta.models import ObjectMeta, OwnerReference
 from pilotage.meta.unstructured import Unstructured
 from pilotage.types.core.v1 import ConfigMap, Namespace, Secret
@@ -360,3 +370,21 @@ async def test_the_writer_is_named_in_managed_fields(environment: Environment) -
         ConfigMap(metadata=ObjectMeta(name="a", namespace=environment.namespace), data={"a": "b"})
     )
     assert [entry.manager for entry in made.metadata.managed_fields] == ["me"]
+
+
+async def test_what_is_no_object_is_refused_with_what_to_pass(environment: Environment) -> None:
+    client: Any = environment.client
+    with pytest.raises(
+        InvalidDefinition, match=r"^a dict is not an object: wrap the document, Unstructured\(document\)$"
+    ):
+        await client.create({"apiVersion": "v1", "kind": "ConfigMap"})
+    with pytest.raises(InvalidDefinition, match=r"^the class ConfigMap is not an object: make one, ConfigMap\(…\)$"):
+        await client.create(ConfigMap)
+    with pytest.raises(InvalidDefinition, match=r"^a str is not an object: give an object of a Resource class"):
+        await client.create("web")
+
+
+async def test_a_version_of_a_new_object_is_a_failure_of_the_same_class_everywhere(environment: Environment) -> None:
+    meta = ObjectMeta(name="versioned", namespace=environment.namespace, resource_version="1")
+    with pytest.raises(InternalError, match="resourceVersion should not be set on objects to be created"):
+        await environment.client.create(ConfigMap(metadata=meta))

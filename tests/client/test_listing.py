@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from pilotage.errors import ApiError, BadRequest, Invalid, Timeout
+from pilotage.errors import ApiError, BadRequest, Invalid, InvalidDefinition, Timeout
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.core.v1 import ConfigMap, Namespace
@@ -267,3 +269,11 @@ async def test_selectors_restrict_together_in_any_order_and_an_empty_one_does_no
     assert await names(mine | {"a": "1"}, {"metadata.name": "one"}) == ["one"]
     assert await names(mine, None) == await names(mine, {}) == ["one", "three", "two"]
     assert await names(None) == await names({}) == ["one", "three", "two"]
+
+
+@pytest.mark.parametrize("labels", [{"app": None}, {"app": ["web", "api"]}, {"app": 5}, ["app=web"], 5])
+async def test_a_selector_of_another_type_is_refused(environment: Environment, labels: Any) -> None:
+    with pytest.raises(InvalidDefinition, match="is not a selector: give a mapping of texts"):
+        await environment.client.list(ConfigMap, namespace=environment.namespace, labels=labels)
+    with pytest.raises(InvalidDefinition, match="is not a selector: give a mapping of texts"):
+        await environment.client.list(ConfigMap, namespace=environment.namespace, fields=labels)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import assert_type
+from typing import Any, assert_type
 
 import pytest
 
 from pilotage.controller import Request
-from pilotage.errors import BadRequest, NoMatch, NotFound
+from pilotage.errors import BadRequest, InvalidDefinition, NoMatch, NotFound
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta, Resource, resource
 from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured, metadata_only
-from pilotage.types.core.v1 import ConfigMap, Namespace
+from pilotage.types.core.v1 import ConfigMap, Namespace, Pod
 
 from ..environments import Environment
 from .kinds import CONFIG_MAP, GROUP, PLANETS, WIDGET, WIDGETS, Planet, Widget, new_widget, widget_document
@@ -251,3 +251,44 @@ async def test_what_has_no_name_is_refused_as_a_name(environment: Environment) -
     for wrong, message in ((config_map, "not ConfigMap; pass its metadata"), (None, "not NoneType"), (7, "int")):
         with pytest.raises(BadRequest, match=message):
             await environment.client.get(ConfigMap, wrong)  # type: ignore[arg-type]  # a type checker refuses it too
+
+
+@pytest.mark.parametrize("name", ["web/status", "..", "50%"])
+async def test_a_name_that_would_be_another_path_is_refused(environment: Environment, name: str) -> None:
+    client, namespace = environment.client, environment.namespace
+    for call in (
+        client.get(Pod, name, namespace=namespace),
+        client.get(Pod, Request(name, namespace)),
+        client.get(Pod, "web", namespace=name),
+        client.patch(Pod, {"status": {"phase": "Running"}}, name=name, namespace=namespace),
+        client.delete(Pod, name, namespace=namespace),
+        client.update(ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace))),
+        client.delete(ConfigMap(metadata=ObjectMeta(name="web", namespace=name))),
+        client.create(ConfigMap(metadata=ObjectMeta(name="web", namespace=name))),
+        client.list(Pod, namespace=name),
+    ):
+        with pytest.raises(BadRequest, match="may not"):
+            await call
+
+
+async def test_an_object_in_place_of_its_kind_is_refused_with_what_to_pass(environment: Environment) -> None:
+    client: Any = environment.client
+    with pytest.raises(InvalidDefinition, match=r"^a ConfigMap object is not a kind: give the class ConfigMap$"):
+        await client.get(ConfigMap(metadata=ObjectMeta(name="a")), "a", namespace="default")
+    with pytest.raises(InvalidDefinition, match=r"^a dict is not a kind: give a Resource class"):
+        await client.list({"kind": "ConfigMap"})
+    with pytest.raises(InvalidDefinition, match=r"^a str is not an object"):
+        await client.update("a")
+
+
+async def test_a_namespace_that_is_no_text_is_refused(environment: Environment) -> None:
+    client: Any = environment.client
+    for call in (
+        client.get(ConfigMap, "a", namespace=5),
+        client.list(ConfigMap, namespace=5),
+        client.delete_all_of(ConfigMap, namespace=5),
+        client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=5))),  # type: ignore[arg-type]
+        client.update(ConfigMap(metadata=ObjectMeta(name="a", namespace=5))),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(BadRequest, match="the namespace of an object must be a str, not int"):
+            await call

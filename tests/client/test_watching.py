@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from pilotage.client import WatchedEvent
-from pilotage.errors import ApiError, BadRequest, DecodeError, Gone, NotFound
+from pilotage.errors import ApiError, BadRequest, DecodeError, Gone, InternalError, NotFound
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.unstructured import metadata_only
@@ -236,3 +236,10 @@ async def test_two_watches_see_the_same_order(environment: Environment) -> None:
     assert summary(first) == summary(second)
     versions = [int(event.header.resource_version) for event in first]
     assert versions == sorted(versions)
+
+
+async def test_a_failure_of_the_server_has_the_same_class_everywhere(environment: Environment) -> None:
+    with pytest.raises(InternalError, match='resourceVersion: Invalid value: "abc"') as caught:
+        async with environment.client.watch(ConfigMap, resource_version="abc") as events:
+            await anext(events)
+    assert (caught.value.status.code, caught.value.status.reason) == (500, "")

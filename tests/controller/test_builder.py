@@ -57,6 +57,10 @@ async def test_a_controller_is_made_named_and_added_to_its_manager() -> None:
     assert (other.name, manager.added) == ("other", [controller, other])
 
 
+async def always(event: Event) -> bool:
+    return True
+
+
 @pytest.mark.covers("T157")
 def test_what_cannot_work_is_refused_with_what_to_do() -> None:
     manager, recorder = FakeManager(), Recorder()
@@ -79,6 +83,12 @@ def test_what_cannot_work_is_refused_with_what_to_do() -> None:
         new().named("x").complete(recorder)
     with pytest.raises(InvalidDefinition, match=r"predicates is a list: predicates=\[generation_changed\]"):
         new().for_(Widget, predicates=generation_changed)  # type: ignore[arg-type]  # it is the point
+    with pytest.raises(InvalidDefinition, match="5 is not a predicate"):
+        new().for_(Widget, predicates=[5])  # type: ignore[list-item]  # it is the point
+    with pytest.raises(InvalidDefinition, match="the predicate always is async"):
+        new().for_(Widget).with_event_filter(always)  # type: ignore[arg-type]  # it is the point
+    with pytest.raises(InvalidDefinition, match="a Widget object is not a kind: give the class Widget"):
+        new().for_(widget("a"))  # type: ignore[arg-type]  # it is the point
     with pytest.raises(InvalidDefinition, match="for_ was called already, with Widget"):
         new().for_(Widget).for_(Part)
     with pytest.raises(InvalidDefinition, match="not a kind"):
@@ -172,6 +182,19 @@ async def test_predicates_of_a_watch_hold_there_and_filters_everywhere_but_for_r
             parts.tell(Event.update(part(name), part(name)))
         await asyncio.sleep(1)
         assert sorted(recorder.names()) == ["loved", "new"]
+
+
+async def test_predicates_of_an_iterator_hold_too() -> None:
+    manager, recorder = FakeManager(), Recorder()
+    predicates = iter([generation_changed])
+    builder = ControllerBuilder(manager).for_(Widget, predicates=predicates)  # type: ignore[arg-type]  # it is the point
+    async with running(builder.complete(recorder)):
+        await asyncio.sleep(1)
+        widgets = manager.cache.fakes[Widget]
+        widgets.tell(Event.update(widget("same", generation=1), widget("same", version="2", generation=1)))
+        widgets.tell(Event.update(widget("new", generation=1), widget("new", generation=2)))
+        await asyncio.sleep(1)
+        assert recorder.names() == ["new"]
 
 
 @pytest.mark.covers("T157")

@@ -118,3 +118,11 @@ def test_what_is_no_kind_is_refused_where_it_is_given() -> None:
     bad: Any = int
     with pytest.raises(InvalidDefinition, match="int is not a kind"):
         enqueue_request_for_owner(bad)
+
+
+def test_a_type_error_of_a_map_function_that_is_a_generator_is_its_own() -> None:
+    def names(obj: Widget) -> Iterable[Request]:
+        yield Request("a" + cast(str, 5))
+
+    with pytest.raises(TypeError, match="can only concatenate str"):
+        enqueue_requests_from(names)(Event.create(widget("a")))

@@ -4,7 +4,7 @@ import asyncio
 import gc
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -215,7 +215,16 @@ async def test_closing_drops_answers_without_a_reader_and_without_a_warning(
     assert not [one for one in recwarn if "never awaited" in str(one.message)]
 
 
-@pytest.mark.parametrize("answer", [lambda _: None, lambda _: ["a"], lambda _: 5])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda _: None,
+        lambda _: ["a"],
+        lambda _: 5,
+        enqueue_requests_from(lambda _: cast(Any, None)),
+        enqueue_requests_from(lambda _: cast(Any, Request("a"))),
+    ],
+)
 async def test_a_wrong_result_of_a_handler_is_an_error_that_names_it(
     answer: Callable[[Event], Any], caplog: pytest.LogCaptureFixture
 ) -> None:

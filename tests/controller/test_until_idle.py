@@ -175,6 +175,19 @@ async def test_a_request_that_never_succeeds_is_named_with_its_tries_and_its_las
 
 
 @virtual
+async def test_of_a_group_of_errors_the_first_is_named() -> None:
+    @only_in_shop
+    async def reconcile(request: Request) -> Result | None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asyncio.wait_for(asyncio.Event().wait(), 0))
+        return None
+
+    async with managed(reconcile, ItemFastSlowRateLimiter(1, 1000, 3)) as manager:
+        [busy] = await report(manager, 10)
+    assert "last with ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception): TimeoutError; the next" in busy
+
+
+@virtual
 async def test_the_horizon_is_for_requeue_after_alone() -> None:
     outcomes = iter([Result(requeue_after=100)])
 

@@ -35,6 +35,7 @@ class FakeInformer:
         self.options = InformerOptions(GroupVersionKind("", "v1", "Secret"))
         self.resource_version = "1"
         self.setbacks = 0
+        self.informers = (self,)
 
     def holds(self, uid: str, *, name: str = "", namespace: str = "") -> bool:
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -118,11 +118,9 @@ class Cache:
         With `block_until_synced` it has synced when the call returns.
         """
         self._check_open()
-        gvk = gvk_of(kind)
-        metadata_only = isinstance(kind, MetadataOnly)
-        slot = (gvk, metadata_only)
-        found = self._informers.get((gvk, False)) or (self._informers.get(slot) if metadata_only else None)
+        found = self.informer(kind)
         if found is None:
+            slot = _slot(kind)
             async with self._making.setdefault(slot, asyncio.Lock()):
                 found = self._informers.get(slot)
                 if found is None:
@@ -138,7 +136,7 @@ class Cache:
 
         Raises what a read would raise: CacheNotStarted, NotCached.
         """
-        return _parts(await self._sync_informer(kind))
+        return (await self._sync_informer(kind)).informers
 
     def index_field(self, kind: KindOf[O], name: str, function: IndexFunction[O]) -> None:
         """Index the objects of a kind by the values that `function` returns, for `list(kind, fields={name: value})`."""
@@ -180,9 +178,11 @@ class Cache:
         gvk = gvk_of(kind)
         for slot in ((gvk, False), (gvk, True)):
             informer = self._informers.pop(slot, None)
-            if informer is not None and informer.has_listeners:
+            if informer is None:
+                continue
+            if informer.has_listeners:
                 log.warning("Informer removed although it has handlers, which get no more events", kind=str(gvk))
-            for one in _parts(informer):
+            for one in informer.informers:
                 task = self._tasks.pop(one, None)
                 if task is not None and self._group is not None:
                     self._group.cancel(task)
@@ -215,17 +215,12 @@ class Cache:
 
     def troubles(self) -> dict[str, str]:
         """The kinds that are not synced or whose watch is not live, with the reason and since when."""
-        parts = [(str(one.options.gvk), one) for informer in self.informers() for one in _parts(informer)]
-        return {
-            f"{kind} in {one.options.namespace}" if one.options.namespace else kind: trouble
-            for kind, one in parts
-            if (trouble := one.trouble())
-        }
+        found = [(one.options, trouble) for one in self._parts() if (trouble := one.trouble())]
+        return {f"{of.gvk} in {of.namespace}" if of.namespace else str(of.gvk): trouble for of, trouble in found}
 
     def missing_permissions(self) -> tuple[MissingPermission, ...]:
         """The permissions without which informers cannot list or watch."""
-        parts = [one for informer in self.informers() for one in _parts(informer)]
-        return tuple(found for one in parts if (found := one.missing_permission) is not None)
+        return tuple(found for one in self._parts() if (found := one.missing_permission) is not None)
 
     def idle(self, horizon: float = 0.0) -> bool:
         """Whether no namespace is being added or removed."""
@@ -242,8 +237,11 @@ class Cache:
 
     def unsynced(self) -> tuple[str, ...]:
         """The kinds that are not synced."""
-        parts = [one for informer in self.informers() for one in _parts(informer)]
-        return tuple(sorted(str(one.options.gvk) for one in parts if not one.has_synced))
+        return tuple(sorted(str(one.options.gvk) for one in self._parts() if not one.has_synced))
+
+    def _parts(self) -> Iterator[Informer[Any]]:
+        """The informers of all kinds and namespaces."""
+        return (one for informer in self.informers() for one in informer.informers)
 
     async def run(self) -> None:
         """Run the informers until cancelled. A cache runs once."""
@@ -363,7 +361,7 @@ class Cache:
     def _start(self, informer: AnyInformer) -> None:
         if self._group is None:
             return
-        for one in _parts(informer):
+        for one in informer.informers:
             if one not in self._tasks:
                 before = self._retiring.get((_slot(one.options.kind), one.options.namespace))
                 # Not in the context of the first reader: the informer's log lines would carry that reconcile's fields.
@@ -390,9 +388,3 @@ def _slot(kind: Kind) -> _Slot:
 def _is_same(options: InformerOptions, wanted: InformerOptions | None) -> bool:
     """Whether an informer has the wanted options; its resync period is spread at random."""
     return wanted is not None and replace(options, resync=wanted.resync) == wanted
-
-
-def _parts(informer: AnyInformer | None) -> tuple[Informer[Any], ...]:
-    if informer is None:
-        return ()
-    return informer.informers if isinstance(informer, InformerGroup) else (informer,)

@@ -22,11 +22,17 @@ from pilotage.meta.typevars import T
 class GroupRegistration:
     """The registration of a listener at the informers of a group, and at those that are added later."""
 
-    def __init__(self, group: InformerGroup[Any], listener: Callable[[InformerEvent[Any]], None]) -> None:
+    def __init__(
+        self,
+        group: InformerGroup[Any],
+        listener: Callable[[InformerEvent[Any]], None],
+        resync: float | None,
+        kind: Kind | None,
+    ) -> None:
         self._group = group
         self._listener = listener
-        self.resync: float | None = None
-        self.kind: Kind | None = None
+        self._resync = resync
+        self._kind = kind
         self._parts: dict[Informer[Any], Registration] = {}
 
     @property
@@ -49,7 +55,7 @@ class GroupRegistration:
 
     def attach(self, informer: Informer[Any], first: int = PORTION) -> None:
         """Subscribe to an informer, too, with at most `first` of its objects at once."""
-        self._parts[informer] = informer.attach(self._listener, self.resync, self.kind, first)
+        self._parts[informer] = informer.attach(self._listener, self._resync, self._kind, first)
 
     def detach(self, informer: Informer[Any]) -> None:
         """Unsubscribe from an informer that has ended."""
@@ -66,7 +72,7 @@ class InformerGroup(Reads[T]):
         self.informers: tuple[Informer[T], ...] = ()
         """In the order in which they were added; another tuple after each change."""
         self.registrations: set[GroupRegistration] = set()
-        self._indexes: dict[str, tuple[IndexFunction[Any], Kind | None]] = {}
+        self._indexes: dict[str, tuple[IndexFunction[Any], Kind]] = {}
         self._stores: dict[str, Store] = {}  # shared with listers, which read it from any thread
         self._removed: set[str] = set()
         self._turn = asyncio.Lock()
@@ -80,7 +86,7 @@ class InformerGroup(Reads[T]):
         """Add the informer of another namespace. All listeners and indexes apply to it."""
         for name, (function, kind) in self._indexes.items():
             if name not in informer.index_names:
-                _add_index(informer, name, function, kind)
+                informer.add_index(name, function, kind=kind)
         informer.share_turns(self._turn)
         self.informers = (*self.informers, informer)
         self._removed.discard(informer.options.namespace)
@@ -116,9 +122,10 @@ class InformerGroup(Reads[T]):
     def add_index(self, name: str, function: IndexFunction[Any], *, kind: Kind | None = None) -> None:
         if name in self._indexes:
             raise InvalidDefinition(f"there is an index {name!r} already: use another name")
+        form = self.options.kind if kind is None else kind
         for one in self.informers:
-            _add_index(one, name, function, kind)
-        self._indexes[name] = (function, kind)
+            one.add_index(name, function, kind=form)
+        self._indexes[name] = (function, form)
 
     @property
     def index_names(self) -> tuple[str, ...]:
@@ -144,8 +151,7 @@ class InformerGroup(Reads[T]):
         resync: float | None = None,
         kind: Kind | None = None,
     ) -> GroupRegistration:
-        registration = GroupRegistration(self, listener)
-        registration.resync, registration.kind = resync, kind
+        registration = GroupRegistration(self, listener, resync, kind)
         first = PORTION
         for one in self.informers:
             registration.attach(one, first)
@@ -221,10 +227,3 @@ class InformerGroup(Reads[T]):
     @property
     def undecodable(self) -> Mapping[Key, str]:
         return {key: text for one in self.informers for key, text in one.undecodable.items()}
-
-
-def _add_index(informer: Informer[Any], name: str, function: IndexFunction[Any], kind: Kind | None = None) -> None:
-    if kind is None:
-        informer.add_index(name, function)
-    else:
-        informer.add_index(name, function, kind=kind)

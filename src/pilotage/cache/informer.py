@@ -91,6 +91,11 @@ class Informer(Reads[T]):
         return Lister(self.stores, kind, lambda: self._progress.version)
 
     @property
+    def informers(self) -> tuple[Informer[T], ...]:
+        """This one, as an `InformerGroup` has several."""
+        return (self,)
+
+    @property
     def stores(self) -> Mapping[str, Store]:
         """The store, by the namespace of the informer; only the informer writes to it."""
         return {self.options.namespace: self._store}
@@ -340,6 +345,7 @@ class Informer(Reads[T]):
 
     def _apply(self, change: Applied) -> None:
         header, data = change.header, change.data
+        # Stored first: a listener that reads the cache must find the object of its event there.
         before = self._store.put(data, header)
         self._progress.advance(header.resource_version)
         if before == data:
@@ -395,6 +401,8 @@ class Informer(Reads[T]):
         for namespace, names in before.items():
             for name, data in names.items():
                 if (namespace, name) not in fresh:
+                    # client-go's DeletedFinalStateUnknown: the object was deleted while no watch was open, and this is
+                    # its last known state.
                     yield InformerEvent("delete", namespace, name, self._read, data, unknown_final_state=True)
         for item in change.items:
             namespace, name, data = item.namespace, item.name, item.data

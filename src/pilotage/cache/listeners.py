@@ -85,8 +85,10 @@ class Listeners:
     def notify(self, event: InformerEvent[Any], only: tuple[Registration, ...] | None = None) -> None:
         """Call each listener with the event, or `only` these."""
         for registration in self.registrations if only is None else only:
+            # An earlier listener of this event may have removed it.
             if registration.removed:
                 continue
+            # Its create first: a listener must not get an update or a delete of an object that it does not know.
             if registration.backlog is not None and registration.backlog.take((event.namespace, event.name)):
                 self._call(registration, event.before())
             self._call(registration, event)

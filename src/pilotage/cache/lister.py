@@ -67,22 +67,21 @@ class Lister(Generic[T]):
         `labels` is a label selector. `fields` are names and values of indexes: `list(fields={"spec.nodeName": "a"})`
         needs an index of that name.
         """
-        selector, terms, version = selector_of(labels), exact_terms(fields), self._version()
-        found: Any = []
-        for store in self._stores_of(namespace):
-            found += _indexed(store, terms, namespace, selector) if terms else store.select(namespace, selector)
-        return ObjectList(found[:limit] if limit else found, self._read, resource_version=version)
+        return self._select(namespace, selector_of(labels), exact_terms(fields), limit)
 
     def by_index(self, name: str, value: str, *, namespace: str = "") -> ObjectList[T]:
         """The objects that an index has under a value."""
+        return self._select(namespace, None, {name: value})
+
+    def _select(
+        self, namespace: str, selector: Selector | None, terms: Mapping[str, str], limit: int = 0
+    ) -> ObjectList[T]:
         found: Any = []
         version = self._version()  # before the objects are read: a list must not claim to be newer than it is
-        for store in self._stores_of(namespace):
-            found += _indexed(store, {name: value}, namespace, None)
-        return ObjectList(found, self._read, resource_version=version)
-
-    def _stores_of(self, namespace: str) -> Iterable[Store]:
-        return (self._store(namespace),) if namespace else [*self._stores.values()]  # copied: it may change meanwhile
+        # The stores are copied: their mapping may change meanwhile.
+        for store in (self._store(namespace),) if namespace else [*self._stores.values()]:
+            found += _indexed(store, terms, namespace, selector) if terms else store.select(namespace, selector)
+        return ObjectList(found[:limit] if limit else found, self._read, resource_version=version)
 
     def _store(self, namespace: str) -> Store:
         store = self._stores.get(namespace, self._stores.get(""))

@@ -153,11 +153,8 @@ def configs_of(namespaces: Namespaces) -> dict[str, NamespaceConfig]:
 
 def _merged(order: list[NamespaceConfig]) -> NamespaceConfig:
     """Each option from the first config that has it."""
-    values = {}
-    for option in fields(NamespaceConfig):
-        values_of = [value for config in order if (value := getattr(config, option.name)) is not None]
-        values[option.name] = values_of[0] if values_of else None
-    return NamespaceConfig(**values)
+    given = ([getattr(config, option.name) for config in order] for option in fields(NamespaceConfig))
+    return NamespaceConfig(*(next((value for value in values if value is not None), None) for values in given))
 
 
 def _without(selector: Fields, namespaces: Iterable[str]) -> Fields:

@@ -11,6 +11,7 @@ from pilotage.cache.event import InformerEvent
 from pilotage.cache.listeners import Listeners, Registration
 from pilotage.cache.store import Store
 from pilotage.meta.typevars import T
+from pilotage.tasks import is_set_within
 
 PORTION = 200
 """Events that are delivered before other tasks of the event loop run."""
@@ -62,14 +63,9 @@ class Replays(Generic[T]):
         while True:
             self._registered.clear()
             wait = self._listeners.next_due() - loop.time()
-            try:
-                async with asyncio.timeout(wait if wait < float("inf") else None):
-                    await self._registered.wait()
-                continue
-            except TimeoutError:
-                pass
-            async with self.notifying:
-                await self._replay(self._listeners.take_due(loop.time()))
+            if not await is_set_within(self._registered, wait if wait < float("inf") else None):
+                async with self.notifying:
+                    await self._replay(self._listeners.take_due(loop.time()))
 
     def _hand_over(self, registration: Registration, size: int) -> None:
         """Notify a listener of the next objects of its backlog."""

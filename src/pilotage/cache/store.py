@@ -70,6 +70,7 @@ class Store:
         """Call a function that reads this store at one moment. It may be called several times."""
         for _ in range(_TRIES if _HAS_GIL else 0):
             seen = self._changes
+            # Another thread is writing: wait for its lock below, instead of repeating.
             if seen & 1:
                 break
             try:
@@ -86,6 +87,7 @@ class Store:
     def put(self, data: bytes, header: Header) -> bytes | None:
         """Store an object; returns the bytes it had before."""
         namespace, name = header.namespace, header.name
+        # Outside the lock: it calls functions of the user, which may be slow or read the store.
         values = self._values_of((namespace, name), data) if self._functions else {}
         with self._lock:
             if len(values) != len(self._functions):  # another thread has added an index in the meantime
@@ -232,10 +234,15 @@ class Store:
     def _values(self, function: BytesIndexFunction, key: Key, data: bytes) -> Iterable[str]:
         try:
             found = function(data)
-            return (found,) if isinstance(found, str) else tuple(found)  # a str is one value, not its letters
+            values = (found,) if isinstance(found, str) else tuple(found)  # a str is one value, not its letters
         except USER_FAILURES as error:  # the other objects must still be indexed
             self.report(key, error)
             return ()
+        texts = [value for value in values if isinstance(value, str)]
+        # None is a field that is not set. The object is still found by its other values.
+        if len(texts) < len(values) and (wrong := [value for value in values if not isinstance(value, str | None)]):
+            self.report(key, TypeError(f"an index function must return texts, not {type(wrong[0]).__name__}"))
+        return texts
 
 
 def _items(found: _Objects, namespace: str = "") -> list[Item]:

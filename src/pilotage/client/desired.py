@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pilotage.client.patch import Patch, raw_patch
+from pilotage.client.patch import Patch, own_document, raw_patch
 from pilotage.errors import DecodeError
 from pilotage.meta import objects
 from pilotage.meta.documents import Document, copied
@@ -51,7 +51,7 @@ class Difference:
 
 def desired_state(found: Object, desired: Object, owner: Owner | None) -> Document:
     """The found object with the fields of the desired one, as a document."""
-    before, wanted = document(found), settable(document(desired))
+    before, wanted = own_document(found), settable(own_document(desired))
     metadata, there = wanted.get("metadata", {}), before.get("metadata", {})
     for name in _SHARED_LISTS:
         if name in metadata:
@@ -75,7 +75,7 @@ def owned(document: Document, owner: Owner | None) -> Document:
 
 def difference(found: Object, after: Document, *, status_apart: bool) -> Difference:
     """The difference between the found and the desired object; empty if they are equivalent."""
-    before, model = document(found), strategy_of(found)
+    before, model = own_document(found), strategy_of(found)
     if isinstance(found, Resource) and _same_to(type(found), before, after):
         after = before
     states: tuple[Document, Document] = ({}, {})
@@ -86,15 +86,6 @@ def difference(found: Object, after: Document, *, status_apart: bool) -> Differe
         return Difference(PatchType.MERGE, merge_diff(before, after), merge_diff(*states))
     status = strategic_diff({"status": states[0]}, {"status": states[1]}, model).get("status", {})
     return Difference(PatchType.STRATEGIC, strategic_diff(before, after, model), status)
-
-
-def document(obj: Object) -> Document:
-    """The object as a document of the caller's own, with the fields that its class does not know."""
-    made = objects.read(objects.updated(obj))
-    metadata = made.get("metadata")
-    if isinstance(metadata, dict):
-        metadata.pop("managedFields", None)
-    return made
 
 
 def settable(wanted: Document) -> Document:

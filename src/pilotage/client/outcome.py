@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pilotage.client import desired as wanted
 from pilotage.client.client import Client
 from pilotage.client.desired import Difference
+from pilotage.client.patch import own_document
 from pilotage.client.targets import replace_content
 from pilotage.errors import AlreadyExists, BadRequest, Conflict, InvalidDefinition, NotFound
 from pilotage.meta import objects
@@ -121,10 +122,10 @@ class _Task:
         await self._apply_mutation(obj)
         if self._owner is not None:
             set_controller_reference(self._owner, obj)
-        status = wanted.document(obj).get("status")
+        status = own_document(obj).get("status")
         await self._client.create(obj)
         if status and await self._has_status():
-            difference = wanted.difference(obj, wanted.document(obj) | {"status": status}, status_apart=True)
+            difference = wanted.difference(obj, own_document(obj) | {"status": status}, status_apart=True)
             if difference.status:
                 await self._client.patch(obj, difference.status_patch(), subresource="status")
         replace_content(self._desired, objects.updated(obj))
@@ -155,7 +156,7 @@ class _Task:
 
     async def _state(self, found: Any) -> Document:
         if self._mutate is not None:
-            return wanted.document(await self.changed(found))
+            return own_document(await self.changed(found))
         return wanted.desired_state(found, self._fresh(self._given), self._owner)
 
     async def _send(self, found: Any, difference: Difference) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from pilotage.errors import BadRequest, InvalidDefinition, StatusDetails
 from pilotage.meta import objects
+from pilotage.meta.documents import Document
 from pilotage.meta.forms import Object
 from pilotage.meta.models import Resource
+from pilotage.meta.scalars.hooks import ENCODE_ERRORS
 from pilotage.meta.unstructured import Unstructured
 from pilotage.meta.values import Value
 from pilotage.rest import PatchType
@@ -30,26 +33,38 @@ def raw_patch(type: PatchType, data: bytes | str | Mapping[str, Any] | Sequence[
     """A patch that the caller wrote: a document, or its JSON as bytes or text, which is sent as it is.
 
     A document is checked for fields under their Python names (`theme_ref` for `themeRef`) before it is sent. Raises
-    BadRequest for a number that JSON does not have.
+    BadRequest for a value that JSON does not have.
     """
     if isinstance(data, bytes | str):
         given = data if isinstance(data, bytes) else data.encode()
         return Patch(type, lambda _: given)
-    body = msgspec.json.encode(data)
+    try:
+        body = msgspec.json.encode(data)
+    except ENCODE_ERRORS:
+        _refuse_unwritable(data)
+        raise
     if b"null" in body:  # what the encoder writes for NaN and infinity
-        from pilotage.meta.scalars.numbers import not_finite
-
-        if causes := tuple(not_finite(data)):
-            reasons = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
-            raise BadRequest(f"cannot patch: {reasons}", details=StatusDetails(causes=causes))
+        _refuse_unwritable(data)
     return Patch(type, lambda _: body, data)
+
+
+def _refuse_unwritable(data: Mapping[str, Any] | Sequence[Any]) -> None:
+    from pilotage.meta.scalars.unwritable import unwritable  # few programs need it
+
+    if causes := tuple(unwritable(data)):
+        reasons = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
+        raise BadRequest(f"cannot patch: {reasons}", details=StatusDetails(causes=causes))
 
 
 def applied(obj: Resource | Unstructured) -> bytes:
     """The body of a server-side apply of an object."""
-    document = objects.read(objects.updated(obj))
-    document.get("metadata", {}).pop("managedFields", None)  # refused in what is applied
-    return msgspec.json.encode(document)
+    return msgspec.json.encode(own_document(obj))
+
+
+def own_document(obj: Object) -> Document:
+    """The object as a document of the caller's own, with the fields that its class does not know, but without managed
+    fields: they are not compared, and refused in what is applied."""
+    return _without(objects.read(objects.updated(obj)), "managedFields")
 
 
 def merge_from(before: Object, *, optimistic_lock: bool = False) -> Patch:
@@ -62,15 +77,9 @@ def merge_from(before: Object, *, optimistic_lock: bool = False) -> Patch:
     A merge patch replaces lists whole. With `optimistic_lock` it fails with Conflict if the object was
     written in the meantime.
     """
-    base = _Base.of(before)
+    from pilotage.meta.patches import merge_diff
 
-    def data(after: Object | None) -> bytes:
-        from pilotage.meta.patches import merge_diff
-
-        old, new = base.documents(after)
-        return _encoded(merge_diff(old, new), base.version if optimistic_lock else "")
-
-    return Patch(PatchType.MERGE, data)
+    return _difference(PatchType.MERGE, before, merge_diff, optimistic_lock)
 
 
 def strategic_merge_from(before: Resource, *, optimistic_lock: bool = False) -> Patch:
@@ -82,15 +91,10 @@ def strategic_merge_from(before: Resource, *, optimistic_lock: bool = False) -> 
         raise InvalidDefinition(
             f"{before.kind} is not a built-in kind, and no other kind has strategic merge patches: use merge_from"
         )
-    base, model = _Base.of(before), type(before)
+    from pilotage.meta.patches import strategic_diff
 
-    def data(after: Object | None) -> bytes:
-        from pilotage.meta.patches import strategic_diff
-
-        old, new = base.documents(after)
-        return _encoded(strategic_diff(old, new, model), base.version if optimistic_lock else "")
-
-    return Patch(PatchType.STRATEGIC, data)
+    diff = partial(strategic_diff, schema=type(before))
+    return _difference(PatchType.STRATEGIC, before, diff, optimistic_lock)
 
 
 def patch_of(patch: Patch | Mapping[str, Any] | Sequence[Any]) -> Patch:
@@ -107,36 +111,34 @@ def patch_of(patch: Patch | Mapping[str, Any] | Sequence[Any]) -> Patch:
     )
 
 
-class _Base(Value, frozen=True):
-    """An object as it was: its bytes with what was changed until then, and the bytes it had been read from."""
+def _difference(
+    type: PatchType,  # noqa: A002
+    before: Object,
+    diff: Callable[[Document, Document], Document],
+    optimistic_lock: bool,
+) -> Patch:
+    """A patch with the difference between `before`, as it is now, and the object that is patched."""
+    now, version, read_from = objects.updated(before), before.metadata.resource_version, objects.origin_of(before)
 
-    now: bytes
-    origin: bytes | None
-    version: str
-
-    @classmethod
-    def of(cls, obj: Object) -> _Base:
-        return cls(objects.updated(obj), objects.origin_of(obj), obj.metadata.resource_version)
-
-    def documents(self, after: Object | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Both states as whole documents, with the fields that no class knows in both or in neither."""
+    def data(after: Object | None) -> bytes:
         if after is None:
             raise InvalidDefinition("merge_from needs the changed object, not only its name")
-        origin = objects.origin_of(after) or self.origin
-        return _own(objects.read(self.now)), _own(objects.read(objects.updated(after, origin)))
+        # Both as whole documents, with the fields that no class knows in both or in neither.
+        later = objects.updated(after, objects.origin_of(after) or read_from)
+        # A version in a patch would be a precondition, and managed fields belong to the server.
+        old, new = (_without(objects.read(data), "resourceVersion", "managedFields") for data in (now, later))
+        patch = diff(old, new)
+        if optimistic_lock and version:
+            patch = patch | {"metadata": patch.get("metadata", {}) | {"resourceVersion": version}}
+        return msgspec.json.encode(patch)
+
+    return Patch(type, data)
 
 
-def _own(document: dict[str, Any]) -> dict[str, Any]:
-    """The document without fields that the server sets: a version in a patch would be a precondition, and managed
-    fields belong to the server."""
+def _without(document: Document, *names: str) -> Document:
+    """The document without these fields of its metadata, in place."""
     metadata = document.get("metadata")
     if isinstance(metadata, dict):
-        for name in ("resourceVersion", "managedFields"):
+        for name in names:
             metadata.pop(name, None)
     return document
-
-
-def _encoded(patch: dict[str, Any], version: str) -> bytes:
-    if version:
-        patch = patch | {"metadata": patch.get("metadata", {}) | {"resourceVersion": version}}
-    return msgspec.json.encode(patch)

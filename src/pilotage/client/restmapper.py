@@ -55,7 +55,7 @@ class DynamicRESTMapper(RESTMapper):
         self._loop, self._lock = asyncio.get_running_loop(), asyncio.Lock()
         self._limiter = self._given_limiter or BucketRateLimiter(RATE, BURST)  # by the time of this loop
         try:
-            await self._discover_at_open()
+            await self._try_discovery(OPENING_SECONDS)
             yield
         finally:
             self._loop = self._transport = None
@@ -115,18 +115,13 @@ class DynamicRESTMapper(RESTMapper):
             if found is not None:
                 self._apply(number, found)
                 return True
-        self._background = asyncio.get_running_loop().create_task(self._ask_in_background(), name="discovery")
+        self._background = asyncio.get_running_loop().create_task(self._try_discovery(), name="discovery")
         return False
 
-    async def _ask_in_background(self) -> None:
+    async def _try_discovery(self, seconds: float | None = None) -> None:
+        """Discover, within a time limit if there is one; a failure is logged."""
         try:
-            await self._discover(limited=False)
-        except PilotageError as error:
-            _log.warning("Discovery failed, retrying at the next lookup of an unknown kind", error=str(error))
-
-    async def _discover_at_open(self) -> None:
-        try:
-            async with asyncio.timeout(OPENING_SECONDS):
+            async with asyncio.timeout(seconds):
                 await self._discover(limited=False)
         except (PilotageError, TimeoutError) as error:
             reason = str(error) or f"no answer within {OPENING_SECONDS:.0f} s"

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from pilotage.client.targets import KindTarget
 from pilotage.client.transport.warnings import ServerWarning, WarningHandler
 from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound, PilotageError
-from pilotage.meta.forms import Kind, Object, gvk_of, kind_of, reader_of
+from pilotage.meta.forms import Kind, Object, gvk_of, kind_of, no_kind, reader_of
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping, not_served
+from pilotage.meta.validation.names import check_segment
 from pilotage.meta.values import Value
 from pilotage.rest import APIRequest, Page, Response, Transport, Verb, WatchEvent, WriteOptions
 from pilotage.rest.request import form_of
@@ -57,7 +58,10 @@ class ServedKinds:
         if self._mappings is not self.mapper.mappings:
             self._mappings = self.mapper.mappings
             self._targets.clear()
-        return self._targets.get(kind)
+        try:
+            return self._targets.get(kind)
+        except TypeError:  # objects are not hashable
+            raise no_kind(kind) from None
 
     async def target(self, kind: Kind) -> KindTarget[Any]:
         """Where a kind is served. A class names its resource; other kinds are looked up."""
@@ -121,6 +125,7 @@ class Session(Value, frozen=True, dict=True):
         target = await self.catalogue.target(kind)
         if not target.namespaced:
             return CallTarget(target)
+        check_segment("namespace", namespace)
         return CallTarget(target, self._namespace(target, namespace or self.defaults.namespace, ""))
 
     async def place(self, kind: Kind, namespace: str, name: str) -> CallTarget:
@@ -137,12 +142,13 @@ class Session(Value, frozen=True, dict=True):
 
     async def place_of(self, obj: Object) -> CallTarget:
         """The target of calls about `obj`."""
-        metadata = obj.metadata
+        kind, metadata = kind_of(obj), obj.metadata
         if not metadata.name:
             raise BadRequest(
                 f"this {gvk_of(obj).kind} has no name: set metadata.name, or pass an object that the server returned"
             )
-        kind = kind_of(obj)
+        check_segment("name", metadata.name)
+        check_segment("namespace", metadata.namespace)
         target = self.catalogue.known(kind) or await self.catalogue.target(kind)
         return self._place(target, metadata.namespace, metadata.name)
 
@@ -154,6 +160,7 @@ class Session(Value, frozen=True, dict=True):
         if not name and target.gvk.group not in _REVIEW_GROUPS:
             message = f"this {target.gvk.kind} has no name: set metadata.name or metadata.generate_name"
             raise self._refusal(target, metadata.namespace, "", message)
+        check_segment("namespace", metadata.namespace)
         return CallTarget(target, self._required_namespace(target, metadata.namespace, name), metadata.name)
 
     @cached_property

@@ -123,7 +123,9 @@ class SubresourceClient(Generic[B]):
     def _read(self, answer: bytes) -> B:
         if self._body is None:
             return Unstructured(objects.read(answer))  # type: ignore[return-value]
-        self._check(answer, gvk_of(self._body).kind)
+        found, kind = objects.envelope(answer).kind, gvk_of(self._body).kind
+        if found != kind:
+            raise BadRequest(f"the subresource {self.name} is a {found}, not a {kind}; read it as that class")
         read: B = reader_of(self._body)(answer)
         return read
 
@@ -132,8 +134,3 @@ class SubresourceClient(Generic[B]):
         if objects.envelope(answer).kind == gvk_of(body).kind:
             replace_content(body, answer)
         return body
-
-    def _check(self, answer: bytes, kind: str) -> None:
-        found = objects.envelope(answer).kind
-        if found != kind:
-            raise BadRequest(f"the subresource {self.name} is a {found}, not a {kind}; read it as that class")

@@ -62,7 +62,7 @@ class Activity:
 
     def record_retry(self, request: Request, error: BaseException | None) -> None:
         """The request is retried: after an error, or (None) because the reconciler returned `requeue`."""
-        text = f"{type(error).__name__}: {error}".removesuffix(": ") if error is not None else ""
+        text = _text(error) if error is not None else ""
         known = self.unfinished.get(request)
         if known is None or bool(known.error) != bool(text):
             self.unfinished[request] = Unfinished(1, text)
@@ -100,6 +100,11 @@ class Activity:
         count.last, count.is_delayed = now, is_delayed
         if count.at_once == STANDSTILL and self._stalled is not None:
             self._stalled()
+
+
+def _text(error: BaseException) -> str:
+    text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return f"{text}: {_text(error.exceptions[0])}" if isinstance(error, BaseExceptionGroup) else text
 
 
 def _times(number: int) -> str:

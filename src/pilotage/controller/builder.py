@@ -15,7 +15,7 @@ from pilotage.controller.debounce import Debouncer
 from pilotage.controller.gate import Gate
 from pilotage.controller.handlers import Handler, enqueue_request_for_object, enqueue_request_for_owner
 from pilotage.controller.options import ControllerOptions
-from pilotage.controller.predicates import Predicate
+from pilotage.controller.predicates import Predicate, check_predicates
 from pilotage.controller.reconcilers.reconciler import AnyReconciler, reconcile_function
 from pilotage.controller.request import Q_co, Request
 from pilotage.controller.sources.sources import Kind, Source, kind_name
@@ -23,6 +23,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.meta import forms
 from pilotage.meta.forms import KindOf, O
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata
 from pilotage.telemetry import stack
 
@@ -138,6 +139,7 @@ class ControllerBuilder(Generic[Q_co]):
 
     def with_event_filter(self, *predicates: Predicate) -> Self:
         """Only events that pass all these predicates, and those of their watch, are handled. May be called again."""
+        check_predicates(predicates)
         self._filters += predicates
         return self
 
@@ -225,8 +227,12 @@ class ControllerBuilder(Generic[Q_co]):
     ) -> Self:
         if callable(predicates):
             raise InvalidDefinition(f"predicates is a list: predicates=[{getattr(predicates, '__name__', predicates)}]")
+        chosen = tuple(predicates)  # an iterator can be read only once
+        check_predicates(chosen)
+        if isinstance(kind, Resource):
+            raise forms.no_kind(kind)
         form = MetadataOnly(forms.gvk_of(kind)) if only_metadata else kind
-        self._watches.append(_Watch(relation, form, handler, tuple(predicates), stack.caller(), cluster))
+        self._watches.append(_Watch(relation, form, handler, chosen, stack.caller(), cluster))
         return self
 
     def _source(self, watch: _Watch, debouncer: Debouncer | None) -> Source:

@@ -15,7 +15,7 @@ from pilotage.controller.metrics import ControllerMetrics
 from pilotage.controller.options import ControllerOptions, ResolvedOptions, resolve
 from pilotage.controller.reconcilers.reconciler import AnyReconciler, reconcile_function
 from pilotage.controller.request import Request
-from pilotage.controller.sources.runningsources import Feeding, RunningSources
+from pilotage.controller.sources.runningsources import RunningSources
 from pilotage.controller.sources.sources import Source
 from pilotage.controller.worker import Job, Worker, log
 from pilotage.errors import InvalidDefinition
@@ -26,7 +26,7 @@ from pilotage.manager.runs.idleness import Repeated
 from pilotage.manager.shutdown import UNWIND_SECONDS
 from pilotage.manager.work import RECONCILE, ActiveWork, WorkTracker
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.tasks import TaskCancelled
+from pilotage.tasks import TaskCancelled, is_set_within
 from pilotage.workqueue import WorkQueue
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Controller:
         self._beginning = manager.beginning
         self._resumption: Resumption | None = None
         self._log = log.bind(**self._job.log_fields)
-        self._running_sources = RunningSources(Feeding(self.queue, self.settings.cache_sync_timeout, self._log))
+        self._running_sources = RunningSources(self.queue, self.settings.cache_sync_timeout, self._log)
 
     def watch(self, source: Source) -> None:
         """Add a source; one that is added to a running controller starts at once."""
@@ -175,10 +175,10 @@ class Controller:
             return True
         if asyncio.current_task() in self._workers:
             return False
-        graceful = await _in_time(self._ended, timeout)
+        graceful = await is_set_within(self._ended, timeout)
         if not graceful:
             self._cancel_workers()
-            await _in_time(self._ended, UNWIND_SECONDS)
+            await is_set_within(self._ended, UNWIND_SECONDS)
         self._log.info("Stopped Controller", graceful=graceful)
         return graceful
 
@@ -316,15 +316,6 @@ class Controller:
         self._stopping.set()  # so that the workers end with it
         for worker in self._workers:
             worker.cancel()
-
-
-async def _in_time(event: asyncio.Event, timeout: float | None) -> bool:
-    try:
-        async with asyncio.timeout(timeout):
-            await event.wait()
-    except TimeoutError:
-        return event.is_set()
-    return True
 
 
 def _without(found: Mapping[Request, float], names: Collection[tuple[str, str]]) -> dict[Request, float]:

@@ -7,8 +7,8 @@ with growing delays, so that the event is not lost.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, TypeAlias
 
 from pilotage.controller.event import Event
 from pilotage.controller.request import Enqueue, Request
@@ -68,20 +68,31 @@ def enqueue_requests_from(function: Callable[[T], Requests | Awaitable[Requests]
         found = [function(obj) for obj in objects]
         if any(inspect.isawaitable(part) for part in found):
             return _gathered(found)
-        return [request for part in found for request in cast(Requests, part)]
+        return [request for part in found for request in listed(part)]
 
     return requests
 
 
 async def _awaited(function: Callable[[Any], Awaitable[Requests]], objects: list[Any]) -> Requests:
-    return [request for obj in objects for request in await function(obj)]
+    return [request for obj in objects for request in listed(await function(obj))]
 
 
 async def _gathered(parts: list[Requests | Awaitable[Requests]]) -> Requests:
     found: list[Request | Enqueue] = []
     for part in parts:
-        found += await part if inspect.isawaitable(part) else part
+        found += listed(await part if inspect.isawaitable(part) else part)
     return found
+
+
+def listed(requests: object) -> list[Request | Enqueue]:
+    """What a function of the program returned for an event, which must be requests. Raises TypeError."""
+    try:
+        found: Iterator[Request | Enqueue] = iter(requests)  # type: ignore[call-overload]  # a value of user code
+    except TypeError:
+        raise TypeError(
+            f"a handler must return a list of requests (an empty one for none), not {type(requests).__name__}"
+        ) from None
+    return list(found)  # outside of the block: a generator of the program has errors of its own
 
 
 def _owners(header: Header | None, only_controller: bool) -> list[OwnerReference]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotage.telemetry.metrics import REGISTRY, Registry
+from pilotage.telemetry.metrics import REGISTRY
 
 RESULTS = ("error", "requeue_after", "requeue", "success")
 
@@ -15,42 +15,42 @@ _BUCKETS = (
 class ControllerMetrics:
     """The metrics of one controller; all exist, with the value 0, from the start."""
 
-    def __init__(self, controller: str, registry: Registry = REGISTRY) -> None:
+    def __init__(self, controller: str) -> None:
         labels = ("controller",)
 
-        total = registry.counter(
+        total = REGISTRY.counter(
             "controller_runtime_reconcile_total",
             "Total number of reconciliations per controller",
             ("controller", "result"),
         )
         self.results = {result: total.labels(controller, result).inc for result in RESULTS}
-        self.errors = registry.counter(
+        self.errors = REGISTRY.counter(
             "controller_runtime_reconcile_errors_total", "Total number of reconciliation errors per controller", labels
         ).labels(controller)
-        self.terminal_errors = registry.counter(
+        self.terminal_errors = REGISTRY.counter(
             "controller_runtime_terminal_reconcile_errors_total",
             "Total number of terminal reconciliation errors per controller",
             labels,
         ).labels(controller)
-        self.panics = registry.counter(
+        self.panics = REGISTRY.counter(
             "controller_runtime_reconcile_panics_total", "Total number of reconciliation panics per controller", labels
         ).labels(controller)
-        self.timeouts = registry.counter(
+        self.timeouts = REGISTRY.counter(
             "controller_runtime_reconcile_timeouts_total",
             "Total number of reconciliation timeouts per controller",
             labels,
         ).labels(controller)
-        self.seconds = registry.histogram(
+        self.seconds = REGISTRY.histogram(
             "controller_runtime_reconcile_time_seconds",
             "Length of time per reconciliation per controller",
             labels,
             buckets=_BUCKETS,
         ).labels(controller)
-        self.workers = registry.gauge(
+        self.workers = REGISTRY.gauge(
             "controller_runtime_max_concurrent_reconciles",
             "Maximum number of concurrent reconciles per controller",
             labels,
         ).labels(controller)
-        self.active = registry.gauge(
+        self.active = REGISTRY.gauge(
             "controller_runtime_active_workers", "Number of currently used workers per controller", labels
         ).labels(controller)

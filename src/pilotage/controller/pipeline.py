@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Sequence
 
 from pilotage.controller.debounce import Debouncer
 from pilotage.controller.event import Event, EventData
-from pilotage.controller.handlers import Handler, Requests
+from pilotage.controller.handlers import Handler, Requests, listed
 from pilotage.controller.predicates import Predicate
 from pilotage.controller.request import Enqueue, Request
 from pilotage.controller.triggers import TRIGGERS
@@ -141,7 +141,7 @@ class EventPipeline:
     def _enqueue(self, event: Event, requests: Requests) -> None:
         priority, debouncer = (self._low_priority, None) if event.is_unchanged else (0, self._debouncer)
         is_traced = tracing.active() is not None
-        for item in requests if type(requests) in _PLAIN else _listed(requests):
+        for item in requests if type(requests) in _PLAIN else listed(requests):
             request = item.request if isinstance(item, Enqueue) else item
             if not isinstance(request, Request):
                 raise TypeError(
@@ -196,12 +196,3 @@ class _Postponed:
         """Close the coroutine: Python warns of one that was never awaited."""
         if inspect.iscoroutine(self.answer):
             self.answer.close()
-
-
-def _listed(requests: object) -> Requests:
-    try:
-        return list(requests)  # type: ignore[call-overload,no-any-return]  # the value comes from user code
-    except TypeError:
-        raise TypeError(
-            f"a handler must return a list of requests (an empty one for none), not {type(requests).__name__}"
-        ) from None

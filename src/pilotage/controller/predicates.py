@@ -5,7 +5,8 @@ They reduce what is queued, not what is cached.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from pilotage.controller.event import Event
@@ -19,6 +20,16 @@ Predicate: TypeAlias = Callable[[Event[T]], bool]
 """A predicate for events about objects of one type; `Predicate` alone takes events about any object."""
 
 log = logger("pilotage.controller")
+
+
+def check_predicates(predicates: Iterable[object]) -> None:
+    """Raise InvalidDefinition for what is no predicate. What an async function returns is true for every event."""
+    for predicate in predicates:
+        name = getattr(predicate, "__name__", repr(predicate))
+        if not callable(predicate):
+            raise InvalidDefinition(f"{name} is not a predicate: give functions from an Event to a bool")
+        if inspect.iscoroutinefunction(predicate):
+            raise InvalidDefinition(f"the predicate {name} is async: write it without async; a handler may be async")
 
 
 def resource_version_changed(event: Event) -> bool:

@@ -87,7 +87,7 @@ class Resumption:
         self._seen, self._was_idle = {}, True
         for source in self._sources:
             key, headers, version = self._key(source), list(_headers(source)), _version(source)
-            known = self._record.seen.get(key) if self._record is not None else None
+            known = self._seen_before(source)
             is_changed = known is None or any(version_of(header) > known.version for header in headers)
             if known is None or is_changed or was_deleted(known, headers):
                 self._seen[key] = seen_of(headers, version, self._clock())

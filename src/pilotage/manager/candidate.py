@@ -66,7 +66,7 @@ def new_candidate(
         lock,
         options.lease_timings,
         clocks=ElectorClocks(clock, now),
-        obstacle=supervision.obstacle if supervision is not None and separate is not None else _no_obstacle,
+        obstacle=supervision.obstacle if supervision is not None and separate is not None else lambda: "",
         callbacks=_on_this_loop(options.leader_election_callbacks),
         candidacy=_candidacy(options, cluster.client if separate is None else separate[0], clock),
     )
@@ -83,10 +83,6 @@ def for_lease(options: ManagerOptions, lease: str, callbacks: LeaderCallbacks | 
         leader_election_callbacks=callbacks or LeaderCallbacks(),
         leader_election_resource_lock_interface=None,
     )
-
-
-def _no_obstacle() -> str:
-    return ""
 
 
 def _candidacy(options: ManagerOptions, client: Client, clock: Clock) -> Candidacy | None:

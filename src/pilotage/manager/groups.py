@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.errors import ManagerStopped, RunnableCancelled
@@ -50,16 +49,18 @@ class RunnableGroup:
         begun = [self._launch(entry) for entry in self._entries]
         for event in begun:
             await event.wait()
-        await _together([self._becoming_ready(entry) for entry in self._entries if entry.ready is not None])
+        try:
+            async with asyncio.TaskGroup() as group:
+                for entry in self._entries:
+                    if entry.ready is not None:
+                        group.create_task(self._wait_ready(entry, entry.ready), name="ready check")
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
 
-    def _becoming_ready(self, entry: GroupMember) -> Callable[[], Awaitable[None]]:
-        async def wait() -> None:
-            assert entry.ready is not None
-            self.unready[entry.name] = entry.runnable
-            await entry.ready()
-            del self.unready[entry.name]
-
-        return wait
+    async def _wait_ready(self, entry: GroupMember, ready: Callable[[], Awaitable[object]]) -> None:
+        self.unready[entry.name] = entry.runnable
+        await ready()
+        del self.unready[entry.name]
 
     def cancel(self) -> None:
         """Cancel all runnables, and start no more."""
@@ -115,6 +116,7 @@ class RunnableGroup:
         entry = self._tasks.pop(task)
         is_removed = task in self._removed
         self._removed.discard(task)
+        # A runnable whose library cancelled it ends without an error, and the manager would run on without it.
         if task.cancelled() and not self._stopping and not is_removed:
             self._report(entry.name, RunnableCancelled(f"{entry.name} was cancelled, and not by its manager"))
 
@@ -177,20 +179,3 @@ class Groups:
     @property
     def tasks(self) -> set[asyncio.Task[None]]:
         return {task for group in self._groups.values() for task in group.tasks}
-
-
-async def _together(checks: Iterable[Callable[[], Awaitable[object]]]) -> None:
-    """Await all; the first error cancels the others and is raised."""
-
-    def awaiting(check: Callable[[], Awaitable[object]]) -> Coroutine[Any, Any, None]:
-        async def run() -> None:
-            await check()
-
-        return run()
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            for check in checks:
-                group.create_task(awaiting(check), name="ready check")
-    except BaseExceptionGroup as several:
-        raise several.exceptions[0] from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from pilotage.cache.cache import Cache
-from pilotage.cache.group import InformerGroup
 from pilotage.cache.informer import Informer
 from pilotage.cluster.readbarrier import ReadBarrier, UnseenWrite
 from pilotage.cluster.writes import WriteTracker
@@ -39,17 +38,11 @@ class Lag:
         self._barriers = {}
 
     def _all(self) -> dict[Informer[Any], ReadBarrier]:
-        informers = self._informers()
+        informers = [one for informer in self._cache.informers() for one in informer.informers]
         for removed in self._barriers.keys() - set(informers):
             self._barriers.pop(removed).close()
         found = {informer: self._barriers.get(informer) or self._new_barrier(informer) for informer in informers}
         return {informer: barrier for informer, barrier in found.items() if barrier is not None}
-
-    def _informers(self) -> list[Informer[Any]]:
-        found: list[Informer[Any]] = []
-        for informer in self._cache.informers():
-            found += informer.informers if isinstance(informer, InformerGroup) else (informer,)
-        return found
 
     def _new_barrier(self, informer: Informer[Any]) -> ReadBarrier | None:
         resource = self._resource(informer.options.kind)

@@ -21,7 +21,7 @@ from pilotage.manager.groups import Groups
 from pilotage.manager.runnables import AnyRunnable, Group, name_of
 from pilotage.manager.shutdown import PROGRESS, Grace, Shutdown, ShutdownProgress, notify
 from pilotage.manager.work import WorkTracker
-from pilotage.tasks import cancel_all
+from pilotage.tasks import cancel_all, is_set_within
 from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:
@@ -139,12 +139,7 @@ class Lifecycle:
 
     async def wait_stop_asked(self, timeout: float | None = None) -> bool:
         """Wait until the stop is requested; False after `timeout` seconds."""
-        try:
-            async with asyncio.timeout(timeout):
-                await self._stop_asked.wait()
-        except TimeoutError:
-            return self._stop_asked.is_set()
-        return True
+        return await is_set_within(self._stop_asked, timeout)
 
     async def stop(self, *, raising: bool = True) -> None:
         """Stop all runnables, then raise the error that led to the stop, if any. May be called again.
@@ -159,6 +154,7 @@ class Lifecycle:
         cancelled: asyncio.CancelledError | None = None
         while (stopping := self._start_shutdown()) is not None:
             try:
+                # `wait`, not `await stopping`: a cancellation of the caller must not cancel the shutdown.
                 await asyncio.wait([stopping])
             except asyncio.CancelledError as error:
                 cancelled = error
@@ -218,9 +214,11 @@ class Lifecycle:
         loop, acquired = asyncio.get_running_loop(), asyncio.Event()
         # The lease is renewed from its acquisition on: the start of the runnables may take longer than it lasts.
         campaign = loop.create_task(
+            # call_soon_threadsafe: the campaign may run on the loop of the supervisor's thread.
             self.run_election(elector.campaign(partial(loop.call_soon_threadsafe, acquired.set))),
             name="manager: campaign",
         )
+        # Also if it fails: without this, the wait below would never end.
         campaign.add_done_callback(lambda _: acquired.set())
         try:
             await acquired.wait()
@@ -247,6 +245,7 @@ class Lifecycle:
     async def _lead(self) -> None:
         leading = self.groups[Group.LEADER_ELECTION]
         if self.elector is not None:
+            # Before the start: every write of these runnables must carry the fence.
             leading.around = partial(fenced, self.elector.fence)
         await leading.start()
         self.elected.set()
@@ -255,7 +254,7 @@ class Lifecycle:
         """Another replica may lead already: cancel what only a leader may do at once, without a grace period."""
         self.groups[Group.LEADER_ELECTION].cancel()
         self._grace_seconds = 0
-        self.release_lease = False
+        self.release_lease = False  # it may be another replica's by now
         self._error = self._error or error
         if self._grace is not None:
             self._grace.force()

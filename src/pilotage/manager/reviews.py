@@ -16,6 +16,7 @@ from pilotage.errors import ApiError, ConnectionLost
 from pilotage.http.health import text_response
 from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse, StreamingResponse
 from pilotage.meta.bounds.recent import Recent
+from pilotage.tasks import loop_time
 from pilotage.telemetry.logs import logger
 from pilotage.types.authentication.v1 import TokenReview, TokenReviewSpec, UserInfo
 from pilotage.types.authorization.v1 import NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec
@@ -40,16 +41,15 @@ V = TypeVar("V")
 class Answers(Generic[V]):
     """Answers that are used again for a while; the oldest are dropped first."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
+    def __init__(self) -> None:
         self._answers: Recent[object, tuple[float, V]] = Recent(_MOST)
 
     def get(self, key: object) -> V | None:
         found = self._answers.get(key)
-        return found[1] if found is not None and self._now() < found[0] else None
+        return found[1] if found is not None and loop_time() < found[0] else None
 
     def put(self, key: object, value: V, seconds: float) -> None:
-        self._answers[key] = (self._now() + seconds, value)
+        self._answers[key] = (loop_time() + seconds, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class ReviewFilter:
         self._client = client
         self._handler = handler
         self._random = Random()  # noqa: S311 - for delays
-        self._tokens: Answers[_User] | None = None
-        self._decisions: Answers[bool] | None = None
+        self._tokens: Answers[_User] = Answers()
+        self._decisions: Answers[bool] = Answers()
 
     async def __call__(self, request: HTTPRequest) -> HTTPResponse | StreamingResponse:
         token = _token(request)
@@ -98,8 +98,6 @@ class ReviewFilter:
         return await self._handler(request)
 
     async def _user(self, token: str) -> UserInfo | None:
-        if self._tokens is None:
-            self._tokens = Answers(asyncio.get_running_loop().time)
         key = hashlib.sha256(token.encode()).digest()  # the token itself is not kept
         found = self._tokens.get(key)
         if found is None:
@@ -110,8 +108,6 @@ class ReviewFilter:
         return found.info
 
     async def _authorize(self, user: UserInfo, path: str, verb: str) -> bool:
-        if self._decisions is None:
-            self._decisions = Answers(asyncio.get_running_loop().time)
         extra = tuple(sorted((name, tuple(values)) for name, values in user.extra.items()))
         key = (user.username, user.uid, tuple(user.groups), extra, path, verb)
         found = self._decisions.get(key)

@@ -22,7 +22,7 @@ from typing import Any
 from weakref import WeakSet
 
 from pilotage.manager.errors import ShuttingDown
-from pilotage.tasks import frames_of
+from pilotage.tasks import frames_of, is_set_within
 from pilotage.telemetry.logs import logged_fields
 from pilotage.telemetry.metrics import REGISTRY
 from pilotage.telemetry.stack import place_of
@@ -141,15 +141,11 @@ class WorkTracker:
                 return True
             self._waiting.append(waiting)
         try:
-            async with asyncio.timeout(timeout):
-                await idle.wait()
-        except TimeoutError:
-            return not self._active
+            return await is_set_within(idle, timeout) or not self._active
         finally:
             with self._lock:
                 if waiting in self._waiting:
                     self._waiting.remove(waiting)
-        return True
 
     def statistics(self, kind: str | None = None) -> WorkStatistics:
         """The counters of one kind, or of all together."""

@@ -26,6 +26,7 @@ Transform = Callable[[Unstructured], Unstructured]
 """Changes an object before it is stored, in place or not. Runs once for each version of an object."""
 
 
+# gc=False: it refers to no container, so it cannot be in a cycle, and a collection has many of them.
 class Item(msgspec.Struct, frozen=True, gc=False):
     """An object of a list: its key and its bytes. Its header is decoded on use."""
 
@@ -56,6 +57,7 @@ class Intake:
         """The bytes to store, and the header. Raises DecodeError and UnexpectedAnswer."""
         envelope = objects.envelope(data)
         header = envelope.metadata
+        # One condition for the usual object, because this runs for each object of each list and watch.
         if (
             envelope.kind != self._kind
             or envelope.api_version != self._api_version
@@ -63,11 +65,13 @@ class Intake:
             or not header.name
         ):
             return self._unusual(data, envelope)
+        # A copy: a view would keep the whole page or read buffer in memory as long as the object.
         return bytes(data), header
 
     def item(self, data: Bytes) -> Item:
         """The key and bytes of an object of a list, which may lack apiVersion and kind."""
         kept, header = self.event(data)
+        # Thousands of objects share a few namespaces.
         return Item(sys.intern(header.namespace), header.name, kept)
 
     def _unusual(self, data: Bytes, envelope: Envelope) -> tuple[bytes, Header]:

@@ -70,6 +70,8 @@ class Pager:
                     replace(options, continue_token=page.continue_token, resource_version="")
                 )
             except Gone as error:
+                # Not Gone, which would mean that the version of the list has expired: only the token of this page has
+                # (client-go's pager has the same rule).
                 raise _PageExpired(error) from None
 
     async def _add(self, page: Page, items: list[Item], failures: list[Undecodable]) -> None:

@@ -73,11 +73,13 @@ async def changes(
                     yield Trouble("list", error, wait, state.version)
                     await asyncio.sleep(wait)
                 continue
+            # The collection first: with it, a consumer drops the reports of the list before.
             yield listing.replaced
             for report in listing.undecodable:
                 yield report
             del listing  # else objects that have changed since are kept in memory for the whole watch
         try:
+            # Closed here: a generator that is left half-way keeps its connection until it is garbage collected.
             async with aclosing(reflector.watch()) as watch:
                 async for change in watch:
                     yield change
@@ -164,8 +166,10 @@ class _Reflector:
         return replace(
             self._options.selection,
             resource_version=version,
+            # kube-apiserver requires it together with sendInitialEvents, and refuses it without.
             resource_version_match="NotOlderThan" if streaming else "",
             send_initial_events=True if streaming else None,
+            # A stream needs them too: a bookmark marks the end of its initial events.
             allow_watch_bookmarks=True,
             timeout_seconds=self._random.randint(*self._options.watch_seconds),
         )
@@ -193,6 +197,7 @@ class _Reflector:
         if state.stage is Stage.STREAM:
             if header.annotations.get(INITIAL_EVENTS_END) == "true":
                 state.record_list(header.resource_version)
+                # Only marks the end: `watch` yields the buffered objects in its place.
                 return Replaced([], header.resource_version)
         elif header.resource_version:
             state.version = header.resource_version
@@ -215,6 +220,7 @@ def _is_older(version: str, than: str) -> bool:
 
     Equal versions are not older: several objects may be written at one version.
     """
+    # Decimal numbers without leading zeros compare by their length, then as text.
     lower = version < than if len(version) == len(than) else len(version) < len(than)
     return lower and version.isdecimal() and than.isdecimal()
 

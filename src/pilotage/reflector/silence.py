@@ -59,6 +59,7 @@ class SilenceTimeout:
 
     def __enter__(self) -> SilenceTimeout:
         self._task = asyncio.current_task()
+        # As in asyncio.timeout: a cancellation that was requested before the block is not ours to convert.
         self._cancelling = self._task.cancelling() if self._task is not None else 0
         self._arm()
         return self

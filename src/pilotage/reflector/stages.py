@@ -77,6 +77,7 @@ class WatchState:
 
     streaming: bool
     """Whether the list may be the beginning of a watch."""
+    # As in client-go, the server may answer the first list from its watch cache, at any version.
     version: str = "0"
     stage: Stage = field(init=False)
     doubtful: bool = False
@@ -99,6 +100,7 @@ class WatchState:
 
     def retry_at_newest(self, error: Exception) -> bool:
         """Drop the version if a list failed because of it; True: list again at once."""
+        # client-go's rule, so that the reflector makes progress: only the newest version is certain to be served.
         if self.version and (isinstance(error, Gone) or _is_too_large(error)):
             self.version = ""
             return True
@@ -112,12 +114,15 @@ class WatchState:
 
     def record_failure(self, error: Exception, attempt: Attempt, now: float) -> Reaction:
         """Record the failure of a watch, and choose the next stage."""
+        # First: the choices below depend on how many watches have failed.
         self._count(error, attempt, now)
         if self.stage is Stage.STREAM:
             return self._record_stream_failure(error)
         if isinstance(error, Gone) or _is_too_large(error):
             if _is_too_large(error):
                 self.version = ""  # a list at this version would fail in the same way
+            # Else the version is kept, and the list requested not older than it: the cache must not go back in time,
+            # which a list from the watch cache of another API server would do (client-go's relistResourceVersion).
             self.stage = self._first_stage()
             return Reaction(wait=not self._may_list_at_once(now))
         if not self._is_resumable(error, attempt):
@@ -142,6 +147,7 @@ class WatchState:
         if _is_refusal(error):
             return Reaction()
         self.stage = Stage.LIST
+        # kube-apiserver refuses the parameters with 422 where its feature gate WatchList is off.
         if isinstance(error, Invalid | BadRequest | MethodNotSupported):
             self.streaming = False  # the server does not support it: not requested again
             return Reaction(report=False, wait=False)
@@ -155,6 +161,7 @@ class WatchState:
             # Not for ever: a proxy that cuts every watch, or a version that the server cannot resume from, would
             # otherwise leave the cache stale without end. A list makes progress.
             return self.unproductive < MAX_UNPRODUCTIVE
+        # After an ERROR event client-go lists, too: the server has accepted the watch, and cannot continue it.
         unavailable = isinstance(error, ApiError) and error.status.code >= 500
         return unavailable and not attempt.error_event and self.unproductive < MAX_UNPRODUCTIVE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from pilotage.telemetry.metrics import REGISTRY, Registry
+from pilotage.telemetry.metrics import REGISTRY
 
 MAX_PRIORITIES = 25
 """Priorities with a series of their own in `workqueue_depth`; all further ones share one."""
@@ -40,32 +40,32 @@ class QueueObserver:
 class QueueMetrics(QueueObserver):
     """The metrics of a queue with a name. `running` returns how many seconds each held item has been in progress."""
 
-    def __init__(self, name: str, running: Callable[[], Iterable[float]], registry: Registry = REGISTRY) -> None:
+    def __init__(self, name: str, running: Callable[[], Iterable[float]]) -> None:
         self._name = name
-        self._depth = registry.gauge(
+        self._depth = REGISTRY.gauge(
             "workqueue_depth", "Current depth of workqueue by workqueue and priority", (*_LABELS, "priority")
         )
-        adds = registry.counter("workqueue_adds_total", "Total number of adds handled by workqueue", _LABELS)
-        waits = registry.histogram(
+        adds = REGISTRY.counter("workqueue_adds_total", "Total number of adds handled by workqueue", _LABELS)
+        waits = REGISTRY.histogram(
             "workqueue_queue_duration_seconds",
             "How long in seconds an item stays in workqueue before being requested",
             _LABELS,
             buckets=_BUCKETS,
         )
-        works = registry.histogram(
+        works = REGISTRY.histogram(
             "workqueue_work_duration_seconds",
             "How long in seconds processing an item from workqueue takes.",
             _LABELS,
             buckets=_BUCKETS,
         )
-        retries = registry.counter("workqueue_retries_total", "Total number of retries handled by workqueue", _LABELS)
+        retries = REGISTRY.counter("workqueue_retries_total", "Total number of retries handled by workqueue", _LABELS)
         self._add = adds.labels(name, name).inc
         self._waited = waits.labels(name, name).observe
         self._worked = works.labels(name, name).observe
         self._retry = retries.labels(name, name).inc
         self._slots: dict[int, list[int]] = {}
         self._rest: list[int] | None = None
-        self._compute_on_read(registry, running)
+        self._compute_on_read(running)
 
     def ready(self, priority: int) -> None:
         (self._slots.get(priority) or self._slot(priority))[0] += 1
@@ -105,15 +105,15 @@ class QueueMetrics(QueueObserver):
         self._depth.labels(self._name, self._name, label).set_function(lambda: slot[0])
         return slot
 
-    def _compute_on_read(self, registry: Registry, running: Callable[[], Iterable[float]]) -> None:
+    def _compute_on_read(self, running: Callable[[], Iterable[float]]) -> None:
         """Set gauges that are computed when they are read: a value that is set would be outdated at once."""
-        unfinished = registry.gauge(
+        unfinished = REGISTRY.gauge(
             "workqueue_unfinished_work_seconds",
             "How many seconds of work has been done that is in progress and hasn't been observed by work_duration. "
             "Large values indicate stuck threads.",
             _LABELS,
         )
-        longest = registry.gauge(
+        longest = REGISTRY.gauge(
             "workqueue_longest_running_processor_seconds",
             "How many seconds has the longest running processor for workqueue been running.",
             _LABELS,

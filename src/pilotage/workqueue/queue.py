@@ -81,6 +81,8 @@ class WorkQueue(Generic[T]):
             return
         loop = self._own_loop()
         if rate_limited:
+            # The rule of controller-runtime's AddWithOpts; `when` counts a failure, so it is called even if its result
+            # is not used.
             limited = self._limiter.when(item)
             after = min(after, limited) if after > 0 else limited
         if after > 0:

@@ -42,6 +42,7 @@ class Schedule(Generic[T]):
     def __init__(self, observer: QueueObserver) -> None:
         self._observer = observer
         self._items: dict[T, ScheduledItem[T]] = {}
+        # No two records of a heap are equal in key and order, so the items themselves are never compared.
         self._ready: list[tuple[int, int, ScheduledItem[T]]] = []
         self._waiting: list[tuple[float, int, ScheduledItem[T]]] = []
         self._order = 0
@@ -95,6 +96,7 @@ class Schedule(Generic[T]):
         """Release an item that a worker has finished. If it was added in the meantime, it can be handed out again."""
         self._observer.done(now - self.held.pop(item).since)
         scheduled = self._items.get(item)
+        # With the order that it got when it was added: held items have no record, so that `take` need not skip them.
         if scheduled is not None and not scheduled.waiting:
             heappush(self._ready, (-scheduled.priority, scheduled.order, scheduled))
 

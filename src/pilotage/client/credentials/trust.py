@@ -59,30 +59,25 @@ class Trust:
 
     def _read(self, certificate: ClientCertificate | None) -> _Sources:
         config = self._config
-        with self._about_ca():
+        with _about(self._ca_text()):
             ca = config.ca_data or (read_file(config.ca_file) if config.ca_file else b"")
             if config.ca_file and not ca.strip():  # without a CA the system's authorities would be trusted
                 raise ValueError("the file is empty")
         if certificate is None:
             return ca, b"", b""
-        with _about_pair(certificate):
+        with _about(_pair_text(certificate), _PAIR_ADVICE):
             return ca, *certificate.read()
 
     def _context(self, certificate: ClientCertificate | None, ca: bytes, cert: bytes, key: bytes) -> ssl.SSLContext:
-        with self._about_ca():
+        with _about(self._ca_text()):
             context = client_context(ca_data=ca.decode("ascii"), verify=not self._config.insecure_skip_tls_verify)
         if certificate is not None and cert:
-            with _about_pair(certificate):
+            with _about(_pair_text(certificate), _PAIR_ADVICE):
                 load_pair(context, cert, key)
         return context
 
-    @contextmanager
-    def _about_ca(self) -> Iterator[None]:
-        named = "in the configuration" if self._config.ca_data else self._config.ca_file
-        try:
-            yield
-        except (OSError, ValueError) as error:
-            raise ValueError(f"the certificate authority ({named}) cannot be used: {error}; it must be PEM") from error
+    def _ca_text(self) -> str:
+        return f"the certificate authority ({'in the configuration' if self._config.ca_data else self._config.ca_file})"
 
     def _keep(self, certificate: ClientCertificate | None, error: Exception) -> None:
         if self._sources is None or (certificate is not None and self._certificate is None):
@@ -94,17 +89,21 @@ class Trust:
             _log.warning("New certificates cannot be used; using the last ones", error=str(error))
 
 
-@contextmanager
-def _about_pair(certificate: ClientCertificate) -> Iterator[None]:
+def _pair_text(certificate: ClientCertificate) -> str:
     files = [
         "" if certificate.cert_data else certificate.cert_file,
         "" if certificate.key_data else certificate.key_file,
     ]
-    named = ", ".join(filter(None, files)) or "in the configuration"
+    return f"the client certificate and its key ({', '.join(filter(None, files)) or 'in the configuration'})"
+
+
+@contextmanager
+def _about(what: str, advice: str = "it must be PEM") -> Iterator[None]:
+    """Add to an error of the block what cannot be used, and what it must be."""
     try:
         yield
     except (OSError, ValueError) as error:
-        raise ValueError(
-            f"the client certificate and its key ({named}) cannot be used: {error}; both must be PEM, and the key must "
-            "be the certificate's"
-        ) from error
+        raise ValueError(f"{what} cannot be used: {error}; {advice}") from error
+
+
+_PAIR_ADVICE = "both must be PEM, and the key must be the certificate's"

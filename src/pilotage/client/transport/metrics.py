@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pilotage.telemetry.metrics import REGISTRY, Registry
 
 REQUESTS = REGISTRY.counter(
@@ -11,7 +13,6 @@ REQUESTS = REGISTRY.counter(
 )
 _SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _BYTES = (64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216)
-_VERB = ("verb", "host")
 _registry: Registry | None = None
 
 
@@ -35,10 +36,10 @@ class RestClientMetrics:
 
     def __init__(self, host: str, registry: Registry) -> None:
         self._host = host
-        self._duration = registry.histogram(
+        histogram = partial(registry.histogram, labels=("verb", "host"))
+        self._duration = histogram(
             "rest_client_request_duration_seconds",
             "Request latency in seconds. Broken down by verb, and host.",
-            _VERB,
             buckets=_SECONDS,
         )
         self._resolution = registry.histogram(
@@ -47,22 +48,15 @@ class RestClientMetrics:
             ("host",),
             buckets=_SECONDS[:-1],
         )
-        self._request_size = registry.histogram(
-            "rest_client_request_size_bytes",
-            "Request size in bytes. Broken down by verb and host.",
-            _VERB,
-            buckets=_BYTES,
+        self._request_size = histogram(
+            "rest_client_request_size_bytes", "Request size in bytes. Broken down by verb and host.", buckets=_BYTES
         )
-        self._response_size = registry.histogram(
-            "rest_client_response_size_bytes",
-            "Response size in bytes. Broken down by verb and host.",
-            _VERB,
-            buckets=_BYTES,
+        self._response_size = histogram(
+            "rest_client_response_size_bytes", "Response size in bytes. Broken down by verb and host.", buckets=_BYTES
         )
-        self._wait = registry.histogram(
+        self._wait = histogram(
             "rest_client_rate_limiter_duration_seconds",
             "Client side rate limiter latency in seconds. Broken down by verb, and host.",
-            _VERB,
             buckets=_SECONDS,
         )
         self._retries = registry.counter(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from pilotage.controller.request import Request
 from pilotage.controller.sources.sources import Kind, Source
@@ -21,24 +20,17 @@ class CacheSyncTimeout(PilotageError, TimeoutError):
     """A source did not start, or was not synced, within `cache_sync_timeout`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Feeding:
-    """The arguments of a source: the queue that it adds requests to."""
-
-    queue: WorkQueue[Request]
-    timeout: float
-    log: Logger
-
-
 class _Stopped(Exception):
     """Ends the task group of the sources; never raised to a caller."""
 
 
 class RunningSources:
-    """Sources that run while `run` runs. One that is added later starts at once."""
+    """Sources that run while `run` runs, and add their requests to `queue`. One that is added later starts at once."""
 
-    def __init__(self, feeding: Feeding) -> None:
-        self._feeding = feeding
+    def __init__(self, queue: WorkQueue[Request], timeout: float, log: Logger) -> None:
+        self._queue = queue
+        self._timeout = timeout
+        self._log = log
         self._sources: list[Source] = []
         self._tasks: asyncio.TaskGroup | None = None
         self._synced: asyncio.Future[None] | None = None
@@ -132,11 +124,10 @@ class RunningSources:
                 started.result()
 
     async def _start(self, source: Source, tasks: asyncio.TaskGroup) -> None:
-        feeding = self._feeding
-        feeding.log.info("Starting EventSource", source=str(source))
-        deadline = asyncio.get_running_loop().time() + feeding.timeout
+        self._log.info("Starting EventSource", source=str(source))
+        deadline = asyncio.get_running_loop().time() + self._timeout
         await self._wait_until(
-            source.start(feeding.queue, tasks),
+            source.start(self._queue, tasks),
             deadline,
             lambda: f"{source} to start: its start must not block; long work belongs in a task of its group",
         )
@@ -152,7 +143,7 @@ class RunningSources:
                     raise
                 # It is logged and fails readiness, and a restart would not help: the source starts when the permission
                 # is granted.
-                deadline += max(self._feeding.timeout, _PERMISSION_SECONDS)
+                deadline += max(self._timeout, _PERMISSION_SECONDS)
             else:
                 return
 
@@ -165,7 +156,7 @@ class RunningSources:
             if not limit.expired():
                 raise
             raise CacheSyncTimeout(
-                f"timed out after the cache_sync_timeout of {self._feeding.timeout:g} s waiting for {what()}"
+                f"timed out after the cache_sync_timeout of {self._timeout:g} s waiting for {what()}"
             ) from None
 
 

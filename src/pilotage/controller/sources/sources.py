@@ -67,35 +67,29 @@ class Source(ABC):
         return "" if self.idle(horizon) else "events wait to be queued"
 
 
-class _InformerBacked(Source):
-    """Base of sources that listen to an informer."""
+class _EventSource(Source):
+    """Base of sources whose events go through a pipeline."""
 
     def __init__(
         self,
         handler: Handler,
         predicates: tuple[Predicate, ...],
-        low_priority: int,
         debounce: Debounce | Debouncer | None,
+        low_priority: int = LOW_PRIORITY,
     ) -> None:
         self._debouncer = Debouncer(debounce) if isinstance(debounce, Debounce) else debounce
         self._handler = handler
         self._predicates = predicates
         self._low_priority = low_priority
-        self._registration: Registration | GroupRegistration | None = None
         self._pipeline: EventPipeline | None = None
         self.initially: Predicate | None = None
         """A further predicate, for a run that does not begin with all objects."""
 
     def stop(self) -> None:
-        if self._registration is not None:
-            self._registration.remove()
-            self._registration = None
         if self._pipeline is not None:
             self._pipeline.close()
 
     def idle(self, horizon: float) -> bool:
-        if self._registration is not None and self._registration.is_late:
-            return False
         return self._pipeline is None or self._pipeline.idle(horizon)
 
     def busy(self, horizon: float) -> str:
@@ -106,6 +100,21 @@ class _InformerBacked(Source):
         self._pipeline = EventPipeline(queue, self._handler, predicates, self._low_priority, self._debouncer)
         tasks.create_task(self._pipeline.run(), name=f"handlers of {self}")
         return self._pipeline
+
+
+class _InformerBacked(_EventSource):
+    """Base of sources that listen to an informer."""
+
+    _registration: Registration | GroupRegistration | None = None
+
+    def stop(self) -> None:
+        if self._registration is not None:
+            self._registration.remove()
+            self._registration = None
+        super().stop()
+
+    def idle(self, horizon: float) -> bool:
+        return not (self._registration is not None and self._registration.is_late) and super().idle(horizon)
 
     async def _wait_for_sync(self, informer: AnyInformer, pipeline: EventPipeline) -> None:
         """Wait until the initial list was delivered and handled."""
@@ -127,7 +136,7 @@ class InformerSource(_InformerBacked):
         low_priority: int = LOW_PRIORITY,
         debounce: Debounce | Debouncer | None = None,
     ) -> None:
-        super().__init__(handler, predicates, low_priority, debounce)
+        super().__init__(handler, predicates, debounce, low_priority)
         self._informer = informer
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
@@ -157,7 +166,7 @@ class Kind(_InformerBacked):
         low_priority: int = LOW_PRIORITY,
         debounce: Debounce | Debouncer | None = None,
     ) -> None:
-        super().__init__(handler, predicates, low_priority, debounce)
+        super().__init__(handler, predicates, debounce, low_priority)
         self.kind = kind
         self.cache = cache
         self._gvk = forms.gvk_of(self.kind)
@@ -225,7 +234,7 @@ class Kind(_InformerBacked):
         return f"kind source: *{self._gvk.version}.{self._gvk.kind}"
 
 
-class Channel(Source):
+class Channel(_EventSource):
     """Generic events from the program itself: from an `asyncio.Queue`, or anything that can be iterated over.
 
     Its items are Events, or objects, for which a generic event is made. Items that were added before the controller
@@ -242,27 +251,15 @@ class Channel(Source):
     ) -> None:
         if not isinstance(events, asyncio.Queue | AsyncIterable):
             raise InvalidDefinition(f"a Channel reads from an asyncio.Queue or an async iterable, not from {events!r}")
+        super().__init__(handler, predicates, debounce)
         self._events = events
-        self._handler = handler
-        self._predicates = predicates
-        self._debouncer = Debouncer(debounce) if debounce is not None else None
-        self._pipeline: EventPipeline | None = None
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
-        self._pipeline = EventPipeline(queue, self._handler, self._predicates, debouncer=self._debouncer)
-        tasks.create_task(self._pipeline.run(), name=f"handlers of {self}")
-        tasks.create_task(self._read(self._pipeline), name=str(self))
-
-    def stop(self) -> None:
-        if self._pipeline is not None:
-            self._pipeline.close()
+        tasks.create_task(self._read(self._start_pipeline(queue, tasks)), name=str(self))
 
     def idle(self, horizon: float) -> bool:
         waiting = isinstance(self._events, asyncio.Queue) and not self._events.empty()
-        return not waiting and (self._pipeline is None or self._pipeline.idle(horizon))
-
-    def busy(self, horizon: float) -> str:
-        return (self._pipeline.busy() if self._pipeline is not None else "") or super().busy(horizon)
+        return not waiting and super().idle(horizon)
 
     async def _read(self, pipeline: EventPipeline) -> None:
         async for found in _iterated(self._events):

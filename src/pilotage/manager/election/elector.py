@@ -18,7 +18,6 @@ import socket
 import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ from pilotage.manager.errors import LeaderElectionLost
 from pilotage.meta.scalars.times import Clock, MicroTime, system_clock
 from pilotage.rest import Fence
 from pilotage.rest.refusal import MissingPermission
-from pilotage.tasks import cancel_all, loop_time
+from pilotage.tasks import cancel_all, is_set_within, loop_time
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import REGISTRY
 
@@ -178,6 +177,7 @@ class LeaderElector:
         try:
             await asyncio.wait([renewing, leading], return_when=asyncio.FIRST_COMPLETED)
         finally:
+            # In this order: the lease is renewed until the work under it has ended.
             interrupted = await _cancel(leading)
             lost = renewing.done()
             interrupted = await _cancel(renewing) or interrupted
@@ -202,7 +202,7 @@ class LeaderElector:
         if self._candidacy is not None:
             self._published = asyncio.ensure_future(self._candidacy.run())
         try:
-            while not (await self._try() is _Try.HELD and not self._tenure.is_over):
+            while not await self._try() or self._tenure.is_over:
                 await self._pause()
         except BaseException:
             await self._withdraw()
@@ -230,10 +230,8 @@ class LeaderElector:
                 return
             end = min(until, expiry) if expiry > begun else until  # expired: the last attempt has failed
             self._changed.clear()
-            try:
-                async with asyncio.timeout(end - now if end > now else period / 20):
-                    changed = await self._changed.wait()
-            except TimeoutError:
+            changed = await is_set_within(self._changed, end - now if end > now else period / 20)
+            if not changed:
                 return
 
     async def _watch(self) -> None:
@@ -255,6 +253,7 @@ class LeaderElector:
         """Renew the lease; raises LeaderElectionLost when it is lost or could not be renewed in time."""
         try:
             while True:
+                # A new timeout for each renewal: the deadline moves with every success.
                 async with self._tenure.remaining():
                     await self._renew_once()
         except TimeoutError:
@@ -270,6 +269,7 @@ class LeaderElector:
         released."""
         try:
             async with asyncio.timeout(self._timings.renew_deadline):
+                # A late renewal of our own may arrive between the read and the write.
                 return await retry_on_conflict(self._release)
         except (PilotageError, OSError, TimeoutError) as error:
             log.warning(
@@ -279,6 +279,7 @@ class LeaderElector:
             return False
 
     async def _release(self) -> bool:
+        # Read first, as client-go does: another replica may hold the lease by now.
         record = await self._lock.get()
         if record is None or record.holder_identity != self.identity:
             return False
@@ -318,27 +319,21 @@ class LeaderElector:
             await asyncio.sleep(self._timings.retry_period)
             if hindrance := self._tenure.hindrance():
                 raise self._end_leadership(hindrance)
-            outcome = await self._try()
-            if outcome is _Try.HELD:
+            held = await self._try()
+            if held:
                 return
-            if outcome is _Try.TAKEN:
+            if held is False:
                 preferred = self._observed.preferred_holder if self._observed is not None else ""
                 raise self._end_leadership(
                     f"the API server prefers {preferred}" if preferred else f"it is held by {self.leader}"
                 )
 
-    async def _try(self) -> _Try:
-        """One attempt to acquire or renew the lease."""
-        held = False
-
-        async def acquire_or_renew() -> None:
-            nonlocal held
-            held = await self._acquire_or_renew()
-
-        if not await self._tenure.attempt(acquire_or_renew()):
+    async def _try(self) -> bool | None:
+        """One attempt to acquire or renew the lease: whether it is held; None if it cannot be read or written."""
+        held = await self._tenure.attempt(self._acquire_or_renew())
+        if held is None:
             self._current = False
-            return _Try.FAILED
-        return _Try.HELD if held else _Try.TAKEN
+        return held
 
     async def _renew_assigned(self) -> bool:
         """Renew a lease that the API server has assigned to this candidate, unless it prefers another one."""
@@ -368,6 +363,7 @@ class LeaderElector:
         if found != self._observed:
             self._see(found)
         self._current = True
+        # `_valid` counts from when this replica saw the record change, as in client-go: clocks of hosts may differ.
         if found.holder_identity and not self._is_ours(found) and self._valid():
             return False
         await self._write(self._record(found))
@@ -407,6 +403,7 @@ class LeaderElector:
     def _record(self, old: LeaderElectionRecord | None) -> LeaderElectionRecord:
         """What to write over `old`: a renewal if it is ours, else a change of the holder."""
         now = MicroTime.of(self._clock())
+        # The API has whole seconds, and refuses 0. Rounded up, so that no replica takes the lease too early.
         seconds = max(1, math.ceil(self._timings.lease_duration))
         if old is None:
             return LeaderElectionRecord(self.identity, seconds, now, now)
@@ -423,6 +420,8 @@ class LeaderElector:
 
     def _released(self, record: LeaderElectionRecord) -> LeaderElectionRecord:
         now = MicroTime.of(self._clock())
+        # client-go's values. The count of transitions stays, because the fence of the next leader must differ from
+        # ours.
         return replace(record, holder_identity="", lease_duration_seconds=1, acquire_time=now, renew_time=now)
 
     def _end_leadership(self, why: str) -> LeaderElectionLost:
@@ -444,12 +443,6 @@ async def _cancel(task: asyncio.Future[Any]) -> bool:
     if not task.cancelled():
         task.exception()  # else asyncio would log it when the caller has an error of its own
     return interrupted
-
-
-class _Try(Enum):
-    HELD = "held"
-    TAKEN = "taken"
-    FAILED = "failed"
 
 
 def new_identity() -> str:

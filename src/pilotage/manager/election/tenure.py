@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 from pilotage.errors import PilotageError
 from pilotage.manager.election.reachability import Reachability
 from pilotage.manager.election.resourcelock import LeaseTimings
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.rest.refusal import MissingPermission
+
+T = TypeVar("T")
 
 
 class Tenure:
@@ -50,6 +52,8 @@ class Tenure:
 
     def extend(self, sent: float) -> None:
         """A renewal that was sent at this time has succeeded."""
+        # `renew_deadline` is shorter than `lease_duration`, which others count from the write: this process stops
+        # first.
         self.deadline = sent + self._timings.renew_deadline
 
     def end(self) -> None:
@@ -80,18 +84,19 @@ class Tenure:
         obstacle = self._obstacle()
         return f"it is not renewed: {obstacle}" if obstacle else ""
 
-    async def attempt(self, work: Coroutine[Any, Any, object], *, final: tuple[type[Exception], ...] = ()) -> bool:
-        """Read or write the lease, in the time of one attempt. Returns whether it succeeded; a failure is logged.
+    async def attempt(self, work: Coroutine[Any, Any, T], *, final: tuple[type[Exception], ...] = ()) -> T | None:
+        """Read or write the lease, in the time of one attempt. Returns the result; None after a failure, which is
+        logged.
 
         Errors of the classes `final` are raised: another attempt cannot succeed.
         """
         try:
             async with asyncio.timeout(self._timings.request_timeout):
-                await work
+                found = await work
         except final:
             raise
         except (PilotageError, OSError, TimeoutError) as error:
             self._reachability.note_failure(error)
-            return False
+            return None
         self._reachability.note_success()
-        return True
+        return found

@@ -20,7 +20,7 @@ from pilotage.manager.supervision.supervisor import Supervisor
 from pilotage.net.sockets import address_text, parse_bind_address
 from pilotage.telemetry import process
 from pilotage.telemetry.logs import logger
-from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY, Registry
+from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY
 
 if TYPE_CHECKING:
     from pilotage.webhook.certificates.source import CertificateSource
@@ -156,13 +156,13 @@ class Routes:
         return await handler(request)
 
 
-def metrics_handler(registry: Registry = REGISTRY) -> Handler:
+def metrics_handler() -> Handler:
     """Serves all metrics in Prometheus' text format, with those of the process and of Python."""
-    process.register(registry)
+    process.register()
 
     async def answer(request: HTTPRequest) -> HTTPResponse:
         if request.method not in ("GET", "HEAD"):
             return text_response(405, "method not allowed", ("Allow", "GET, HEAD"))
-        return HTTPResponse(200, (("Content-Type", CONTENT_TYPE),), registry.render().encode())
+        return HTTPResponse(200, (("Content-Type", CONTENT_TYPE),), REGISTRY.render().encode())
 
     return answer

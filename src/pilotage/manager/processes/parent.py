@@ -10,6 +10,7 @@ import socket
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from pilotage.errors import InvalidDefinition, PilotageError
 from pilotage.http.health import text_response
@@ -129,7 +130,8 @@ class _Parent:
                     routes = Routes({METRICS_PATH: self._metrics})
                     await self._serve(stack, Server("metrics server", routes, metrics_bind_address))
                 if parse_bind_address(health_probe_bind_address) is not None:
-                    routes = Routes({"/healthz": self._healthz, "/readyz": self._readyz})
+                    questions = {"/healthz": child.HEALTHZ, "/readyz": child.READYZ}
+                    routes = Routes({path: partial(self._probe, asked) for path, asked in questions.items()})
                     await self._serve(stack, Server("health probe server", routes, health_probe_bind_address))
                 await self._ended.wait()
         finally:
@@ -175,13 +177,7 @@ class _Parent:
         }
         return HTTPResponse(200, [("content-type", CONTENT_TYPE)], aggregation.aggregate(collected).encode())
 
-    async def _healthz(self, _: HTTPRequest) -> HTTPResponse:
-        return await self._probe(child.HEALTHZ)
-
-    async def _readyz(self, _: HTTPRequest) -> HTTPResponse:
-        return await self._probe(child.READYZ)
-
-    async def _probe(self, question: bytes) -> HTTPResponse:
+    async def _probe(self, question: bytes, _: HTTPRequest) -> HTTPResponse:
         answers = await asyncio.gather(*(one.ask(question) for one in self._children))
         bad = [one.number for one, answer in zip(self._children, answers, strict=True) if answer != child.YES]
         if not bad:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pilotage.cluster.cluster import Cluster
 from pilotage.cluster.writes import PendingWrite
@@ -66,7 +66,7 @@ class Idleness:
         found: list[tuple[str, str]] = []
         for entry in self._lifecycle.groups.running() if self._is_quiet() else ():
             if not _is_idle(entry, horizon):
-                requests = _failing(entry, horizon)
+                requests = _ask(entry, "failing", horizon)
                 if not requests:
                     return ()
                 found += [(entry.name, request) for request in requests]
@@ -90,7 +90,7 @@ class Idleness:
         if not self._lifecycle.elected.is_set():
             return (self._lifecycle.electing,)
         entries = {id(entry.runnable): entry for entry in self._lifecycle.groups.running()}.values()
-        again = [one for entry in entries for one in _repeated(entry)]
+        again: list[Repeated] = [one for entry in entries for one in _ask(entry, "repeated")]
         repeated = [self._repeated(one) for one in again]
         found = [*repeated, *(reason for entry in entries for reason in _reasons(entry, horizon))]
         reported = {f"{one.controller} {_key(one)}" for one in again}
@@ -153,7 +153,7 @@ class Idleness:
         """Count reconciles and keep the last write of each request, to find one that triggers itself."""
         if not self._waits:
             self._stalled = False
-            _count(self._runnables(), self._on_stalled)
+            self._count_reconciles(self._on_stalled)
             self._stop_observing = self._writes.observe(self._note)
         self._waits += 1
         try:
@@ -163,10 +163,11 @@ class Idleness:
             if not self._waits:
                 self._stop_observing()
                 self._last_writes.clear()
-                _count(self._runnables(), None)
+                self._count_reconciles(None)
 
-    def _runnables(self) -> list[object]:
-        return [entry.runnable for entry in self._lifecycle.groups.entries()]
+    def _count_reconciles(self, stalled: Callable[[], None] | None) -> None:
+        for entry in self._lifecycle.groups.entries():
+            _ask(entry, "count_reconciles", stalled)
 
     def _note(self, resource: GroupResource, write: PendingWrite) -> None:
         fields = logged_fields()
@@ -196,31 +197,19 @@ def _key(named: Repeated | PendingWrite) -> str:
     return f"{named.namespace}/{named.name}" if named.namespace else named.name
 
 
-def _count(runnables: list[object], stalled: Callable[[], None] | None) -> None:
-    for runnable in runnables:
-        count = getattr(runnable, "count_reconciles", None)
-        if callable(count):
-            count(stalled)
-
-
-def _repeated(entry: GroupMember) -> list[Repeated]:
-    repeated = getattr(entry.runnable, "repeated", None)
-    return list(repeated()) if callable(repeated) else []
+def _ask(entry: GroupMember, method: str, *arguments: object, default: Any = ()) -> Any:
+    """What an optional method of a runnable returns; `default` for a runnable without it."""
+    function = getattr(entry.runnable, method, None)
+    return function(*arguments) if callable(function) else default
 
 
 def _is_idle(entry: GroupMember, horizon: float) -> bool:
-    idle = getattr(entry.runnable, "idle", None)
-    return bool(idle(horizon)) if callable(idle) else True
+    return bool(_ask(entry, "idle", horizon, default=True))
 
 
-def _failing(entry: GroupMember, horizon: float) -> list[str]:
-    failing = getattr(entry.runnable, "failing", None)
-    return list(failing(horizon)) if callable(failing) else []
-
-
-def _reasons(entry: GroupMember, horizon: float) -> list[str]:
-    """Why a runnable is not idle: what its `busy` returns, if it has one."""
+def _reasons(entry: GroupMember, horizon: float) -> Sequence[str]:
+    """Why a runnable is not idle."""
     if _is_idle(entry, horizon):
-        return []
-    busy = getattr(entry.runnable, "busy", None)
-    return list(busy(horizon)) if callable(busy) else [f"{entry.name} has work to do"]
+        return ()
+    found: Sequence[str] = _ask(entry, "busy", horizon, default=(f"{entry.name} has work to do",))
+    return found

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 from pilotage.errors import InvalidDefinition
 from pilotage.manager import signals
 from pilotage.manager.errors import ManagerStopped, NotIdle
+from pilotage.tasks import is_set_within
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.manager")
@@ -35,6 +35,4 @@ async def every(seconds: float, run: Callable[[], Awaitable[object]]) -> None:
                     raise
                 return
             passed = loop.time() - began
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds - passed % seconds):
-                    await stopped.wait()
+            await is_set_within(stopped, seconds - passed % seconds)

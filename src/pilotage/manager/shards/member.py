@@ -162,11 +162,15 @@ class ShardMember:
     async def _join(self) -> None:
         while True:
             sent = self._now()
-            if await self._tenure.attempt(self._store.join()):
+            if await self._tenure.attempt(self._join_once()):
                 self._tenure.extend(sent)
                 log.info("Joined the shards", group=self.group, lease=self._store.name)
                 return
             await asyncio.sleep(self._timings.retry_period)
+
+    async def _join_once(self) -> bool:
+        await self._store.join()
+        return True
 
     async def _pause(self, woken: asyncio.Event) -> None:
         """Until the next renewal; shorter if a view waits for the last work on keys that move."""
@@ -192,13 +196,14 @@ class ShardMember:
         if hindrance := self._tenure.hindrance():
             raise self._lost(hindrance)
         try:
-            return await self._tenure.attempt(self._renew_and_read(), final=(LeaderElectionLost,))
+            return bool(await self._tenure.attempt(self._renew_and_read(), final=(LeaderElectionLost,)))
         except LeaderElectionLost as error:
             raise self._lost(str(error)) from None
 
-    async def _renew_and_read(self) -> None:
+    async def _renew_and_read(self) -> bool:
         await self._renew()
         await self._read()
+        return True
 
     async def _renew(self) -> None:
         with self._lock:

@@ -43,6 +43,7 @@ class SupervisedHealth:
             return text_response(503, "the program is ending")
         while not answer.done():
             if (seconds := self._blocked_seconds()) >= BLOCKED_SECONDS:
+                # Else the checks of all probes that arrive meanwhile would run when the loop is free again.
                 answer.cancel()
                 return self._handler.last_answer(request, {EVENT_LOOP: self._holds(seconds)})
             await asyncio.wait([answer], timeout=_LOOK_SECONDS)

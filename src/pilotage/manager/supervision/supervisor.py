@@ -38,6 +38,7 @@ class Supervisor:
     """One thread, from `start` to `stop`. Both are called on the program's loop."""
 
     def __init__(self) -> None:
+        # A daemon: a lookup that hangs in it must not keep the interpreter from ending.
         self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
         self._begun = threading.Event()
         self._loop: asyncio.AbstractEventLoop
@@ -45,6 +46,7 @@ class Supervisor:
 
     def start(self) -> None:
         self._thread.start()
+        # The loop exists only once the thread runs, and callers submit to it at once.
         self._begun.wait()
 
     def stop(self) -> None:

@@ -38,13 +38,14 @@ def supervise(
         return None
     watchdog = Watchdog(options.blocked_loop_threshold, is_active=is_active, on_blocked=on_blocked)
     supervision = Supervision(options, work, watchdog)
-    supervision.start()
-    exits.callback(supervision.stop)
+    supervision.supervisor.start()
+    exits.callback(supervision.supervisor.stop)
+    supervision.supervisor.spawn(watchdog.run())
     return supervision
 
 
 class Supervision:
-    """The supervisor of one manager. Created on the program's loop; the thread runs from `start` to `stop`."""
+    """The supervisor of one manager. Created on the program's loop."""
 
     def __init__(self, options: ManagerOptions, work: WorkTracker, watchdog: Watchdog) -> None:
         self.supervisor = Supervisor()
@@ -52,13 +53,6 @@ class Supervision:
         self._deadline = options.blocked_loop_deadline
         self._work = work
         self._watchdog = watchdog
-
-    def start(self) -> None:
-        self.supervisor.start()
-        self.supervisor.spawn(self._watchdog.run())
-
-    def stop(self) -> None:
-        self.supervisor.stop()
 
     def obstacle(self) -> str:
         """Why a leader must not renew its lease: a leader that hangs must not prevent other replicas from leading."""

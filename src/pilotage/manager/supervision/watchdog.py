@@ -117,6 +117,7 @@ class Watchdog:
 
     def _ask(self) -> bool:
         if not self._waiting:
+            # One question at a time: a blocked loop would otherwise collect them, and run all of them afterwards.
             self._sent, self._waited_before, self._waiting = self._clock(), self._cpu_wait(), True
             try:
                 self._loop.call_soon_threadsafe(self._answer)
@@ -138,6 +139,7 @@ class Watchdog:
             seconds = round(overslept - waited, 1)
             log.warning("Process did not run, it was stopped or C code held the GIL", seconds=seconds)
         if self._waiting:
+            # The loop could not answer while the whole process did not run: that time is not a block of the loop.
             self._sent, self._waited_before = self._sent + overslept, self._cpu_wait()
 
     def _look(self) -> None:
