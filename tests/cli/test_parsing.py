@@ -9,8 +9,9 @@ import pytest
 
 from pilotage.cli import main
 from pilotage.cli.flags import places
+from pilotage.cli.help import add_command
 from pilotage.cli.kit.arguments.flags import namespace
-from pilotage.cli.parsing import CommandParser, add_command, command_first
+from pilotage.cli.parsing import command_first
 from tests.cli.kit.tools import captured, todo_tool
 
 
@@ -77,7 +78,7 @@ def test_every_option_for_the_place_may_stand_before_the_command() -> None:
     command = argparse.ArgumentParser(add_help=False)
     places.add_storage(command, "")
     for name, add in vars(places).items():
-        if name.startswith("add_") and name != "add_storage":
+        if name.startswith("add_") and add.__module__ == places.__name__ and name != "add_storage":
             add(command)
     namespace(command)
     assert {flag for action in command._actions for flag in action.option_strings} == set(places.FLAGS)
@@ -90,7 +91,7 @@ class Application(argparse.ArgumentParser):
         raise ValueError(f"{self.prog}: {message}")
 
 
-class Reversed(CommandParser):
+class Reversed(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         return super().parse_known_args(list(reversed(args)), namespace)
 
@@ -98,7 +99,7 @@ class Reversed(CommandParser):
 def test_a_command_has_a_parser_of_its_own_and_the_errors_of_the_application() -> None:
     root = Application(prog="app")
     commands = root.add_subparsers()
-    command = add_command(commands, Reversed, "swap")
+    command = add_command(commands, "swap", "swap two words", "Swap two words.", parser_class=Reversed)
     command.add_argument("first")
     command.add_argument("second")
     other = commands.add_parser("other")

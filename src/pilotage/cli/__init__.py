@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 OBJECT_COMMANDS = (
-    *("get", "describe", "apply", "diff", "edit", "patch", "delete", "label", "annotate"),
+    *("get", "describe", "apply", "diff", "replace", "edit", "patch", "scale", "delete", "label", "annotate"),
     *("wait", "explain", "api-resources", "events", "logs"),
 )
 """The subcommands that work on objects: kubectl's, from `cli.kit`."""

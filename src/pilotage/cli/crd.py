@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pilotage.cli.definitions import read_definitions
 from pilotage.cli.errors import CommandError
 from pilotage.cli.files import write_files
-from pilotage.cli.help import examples
+from pilotage.cli.flags import add_path, add_switch
+from pilotage.cli.help import add_command
 
 if TYPE_CHECKING:
     from pilotage.meta.documents import Document
@@ -21,16 +22,16 @@ if TYPE_CHECKING:
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         "crd",
-        help="generate CustomResourceDefinitions from Resource classes",
-        description="Generate the CustomResourceDefinitions of the Resource classes that a module defines, as YAML on "
+        "generate CustomResourceDefinitions from Resource classes",
+        "Generate the CustomResourceDefinitions of the Resource classes that a module defines, as YAML on "
         "standard output. The module is imported: code that runs it as a program belongs under "
         "`if __name__ == '__main__':`.",
-        epilog=examples(
-            "pilotage crd myoperator/api.py > crds.yaml",
-            "pilotage crd myoperator.api --against deploy/crds.yaml",
-        ),
+        "pilotage crd myoperator/api.py > crds.yaml",
+        "pilotage crd myoperator.api --against deploy/crds.yaml",
+        run=run,
     )
     parser.add_argument(
         "modules",
@@ -38,22 +39,16 @@ def register(subparsers: Any) -> None:
         metavar="MODULE[:CLASS]",
         help="a module by name (myoperator.api) or by file (myoperator/api.py); with :CLASS, one class of it",
     )
-    parser.add_argument(
-        "--output-dir",
-        type=Path,
-        metavar="DIR",
-        help="write one file per kind into DIR instead of standard output",
-    )
+    add_path(parser, "--output-dir", "DIR", "write one file per kind into DIR instead of standard output")
     mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--docs", action="store_true", help="write an API reference page in Markdown instead of CRDs")
-    mode.add_argument(
+    add_switch(mode, "--docs", "write an API reference page in Markdown instead of CRDs")
+    add_path(
+        mode,
         "--against",
-        type=Path,
-        metavar="OLD.yaml",
-        help="compare with OLD.yaml and list every change that breaks stored objects or clients; exit code 1 if there "
+        "OLD.yaml",
+        "compare with OLD.yaml and list every change that breaks stored objects or clients; exit code 1 if there "
         "is one",
     )
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -95,13 +90,9 @@ def _class_name(name: str) -> str:
 
 
 def _all(module: ModuleType) -> list[type[Resource]]:
-    from pilotage.cli.program.modules import is_resource
+    from pilotage.cli.program.modules import is_of, is_resource
 
-    def own(cls: type) -> bool:
-        inside = cls.__module__.startswith(f"{module.__name__}.") and hasattr(module, "__path__")
-        return cls.__module__ == module.__name__ or inside
-
-    found = [value for value in vars(module).values() if is_resource(value) and own(value)]
+    found = [value for value in vars(module).values() if is_resource(value) and is_of(value, module)]
     if not found:
         raise CommandError(
             f"{module.__name__} does not define a kind: it has no subclass of pt.Resource with @pt.resource(…)"

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.help import examples
+from pilotage.cli.flags import add_switch, add_value
+from pilotage.cli.help import add_command
 
 if TYPE_CHECKING:
     from pilotage.cli.scaffold.changes import ProjectChanges
@@ -21,11 +22,13 @@ _KEEPS = "Files that you have changed are extended, never overwritten; what is t
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
-    command: argparse.ArgumentParser = subparsers.add_parser(
+    command = add_command(
+        subparsers,
         "create",
-        help="add a kind, a controller or webhooks to a project",
-        description="Add to a project. " + _KEEPS,
-        epilog=examples("pilotage create api Guestbook", "pilotage create webhook Guestbook --defaulting"),
+        "add a kind, a controller or webhooks to a project",
+        "Add to a project. " + _KEEPS,
+        "pilotage create api Guestbook",
+        "pilotage create webhook Guestbook --defaulting",
     )
     parts = command.add_subparsers(title="what", required=True, metavar="WHAT")
     _register_api(parts)
@@ -34,45 +37,49 @@ def register(subparsers: Any) -> None:
 
 
 def _register_api(parts: Any) -> None:
-    command: argparse.ArgumentParser = parts.add_parser(
+    command = add_command(
+        parts,
         "api",
-        help="a kind, with its controller and a test",
-        description="Add a kind to the project: its classes, a controller and a test. A second version of a kind is a "
+        "a kind, with its controller and a test",
+        "Add a kind to the project: its classes, a controller and a test. A second version of a kind is a "
         "copy at first, with conversions. " + _KEEPS,
-        epilog=examples("pilotage create api Guestbook --short-names gb"),
+        "pilotage create api Guestbook --short-names gb",
     )
     command.add_argument("kind", metavar="KIND", help="the kind in CamelCase, such as Guestbook")
     command.add_argument("--version", default="v1", help="the version (default: %(default)s)")
     command.add_argument("--group", default="", help="the API group (default: group in [tool.pilotage])")
     command.add_argument("--plural", default="", help="the plural in lower case (default: derived from the kind)")
-    command.add_argument("--short-names", default="", metavar="NAMES", help="short names for kubectl, by commas")
-    command.add_argument("--cluster-scoped", action="store_true", help="the kind is cluster-scoped")
-    command.add_argument("--no-controller", action="store_true", help="add no controller")
+    add_value(command, "--short-names", "NAMES", "short names for kubectl, by commas")
+    add_switch(command, "--cluster-scoped", "the kind is cluster-scoped")
+    add_switch(command, "--no-controller", "add no controller")
     _finish_parser(command, _api)
 
 
 def _register_controller(parts: Any) -> None:
-    command: argparse.ArgumentParser = parts.add_parser(
+    command = add_command(
+        parts,
         "controller",
-        help="a controller, also for a kind of Kubernetes",
-        description="Add a controller with a test, for a kind of the project or of Kubernetes. " + _KEEPS,
-        epilog=examples("pilotage create controller Guestbook", "pilotage create controller apps/v1 Deployment"),
+        "a controller, also for a kind of Kubernetes",
+        "Add a controller with a test, for a kind of the project or of Kubernetes. " + _KEEPS,
+        "pilotage create controller Guestbook",
+        "pilotage create controller apps/v1 Deployment",
     )
     _add_kind_arguments(command)
     _finish_parser(command, _controller)
 
 
 def _register_webhook(parts: Any) -> None:
-    command: argparse.ArgumentParser = parts.add_parser(
+    command = add_command(
+        parts,
         "webhook",
-        help="webhooks: defaulting, validating, conversion",
-        description="Add webhooks with a test, for a kind of the project or of Kubernetes. " + _KEEPS,
-        epilog=examples("pilotage create webhook Guestbook --defaulting --validating"),
+        "webhooks: defaulting, validating, conversion",
+        "Add webhooks with a test, for a kind of the project or of Kubernetes. " + _KEEPS,
+        "pilotage create webhook Guestbook --defaulting --validating",
     )
     _add_kind_arguments(command)
-    command.add_argument("--defaulting", action="store_true", help="fill in fields before an object is stored")
-    command.add_argument("--validating", action="store_true", help="accept or reject an object before it is stored")
-    command.add_argument("--conversion", action="store_true", help="convert between the versions of the kind")
+    add_switch(command, "--defaulting", "fill in fields before an object is stored")
+    add_switch(command, "--validating", "accept or reject an object before it is stored")
+    add_switch(command, "--conversion", "convert between the versions of the kind")
     _finish_parser(command, _webhook)
 
 
@@ -85,16 +92,18 @@ def _add_kind_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _finish_parser(command: argparse.ArgumentParser, add: Callable[..., list[str]]) -> None:
-    command.add_argument("--dry-run", action="store_true", help="print the changes as a diff, and write nothing")
+    add_switch(command, "--dry-run", "print the changes as a diff, and write nothing")
     command.set_defaults(run=run, add=add)
 
 
 def run(options: argparse.Namespace) -> int:
     """Collect the changes, write them and return the exit code."""
-    from pilotage.cli.scaffold.changes import finish
-    from pilotage.cli.scaffold.create import ByHand, project_changes
+    from pilotage.cli.scaffold.changes import ProjectChanges, finish
+    from pilotage.cli.scaffold.create import ByHand
+    from pilotage.cli.scaffold.layout import Layout
 
-    changes, layout = project_changes(Path.cwd())
+    layout = Layout.find(Path.cwd())
+    changes = ProjectChanges(layout.project.root)
     try:
         steps = options.add(changes, layout, options)
     except ByHand as error:

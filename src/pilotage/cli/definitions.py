@@ -19,12 +19,8 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 def read_definitions(path: Path) -> list[Document]:
     """The CRDs of a file, or of the files in a folder and the folders below it. Other documents are ignored."""
-    if path.is_dir():
-        files = files_in(path, recursive=True)
-        found = [document for file in files for document in _definitions(content_of(file), str(file))]
-    else:
-        found = _definitions(content_of(path), str(path))
-    return checked(found, str(path))
+    files = files_in(path, recursive=True) if path.is_dir() else [path]
+    return checked([each for file in files for each in _definitions(content_of(file), str(file))], str(path))
 
 
 def parse_definitions(data: bytes, source: str) -> list[Document]:

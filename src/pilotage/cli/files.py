@@ -20,7 +20,7 @@ def reported(failure: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CommandError(f"{failure}: {error.strerror}") from error
+        raise CommandError(f"{failure}: {error.strerror or error}") from error
 
 
 def files_in(folder: Path, *, recursive: bool = False) -> list[Path]:
@@ -64,6 +64,11 @@ def write_files(directory: Path, texts: Mapping[str, str]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
             (directory / name).write_text(text, encoding="utf-8")
+
+
+def shown(path: Path) -> Path:
+    """A path as it is printed: relative to the current folder if it is in it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _remedy(path: str, error: OSError) -> str:

@@ -8,12 +8,44 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
 def examples(*lines: str) -> str:
     """The end of a help text: command lines that a user can copy."""
     return "\n".join(["example:" if len(lines) == 1 else "examples:", *(f"  {line}" for line in lines)])
+
+
+def add_command(
+    subparsers: Any,
+    name: str,
+    summary: str,
+    description: str,
+    *lines: str,
+    run: Callable[[argparse.Namespace], int] | None = None,
+    parser_class: type[argparse.ArgumentParser] | None = None,
+    **options: Any,
+) -> argparse.ArgumentParser:
+    """Add a command to a command tree, with examples of it. `options.run` of the parsed arguments is `run`.
+
+    argparse makes all parsers of a tree with one class, that of the application. A command that reads its words in a
+    way of its own has a `parser_class`, which overrides `parse_known_args`; that of the application is its base, so
+    that help and errors are the application's.
+    """
+    theirs = subparsers._parser_class
+    if parser_class is not None:
+        subparsers._parser_class = type(parser_class.__name__, (parser_class, theirs), {})
+    try:
+        epilog = examples(*lines)
+        command: argparse.ArgumentParser = subparsers.add_parser(
+            name, help=summary, description=description, epilog=epilog, **options
+        )
+    finally:
+        subparsers._parser_class = theirs
+    if run is not None:
+        command.set_defaults(run=run)
+    return command
 
 
 def terminal_columns() -> int:

@@ -7,19 +7,20 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli.help import examples
+from pilotage.cli.flags import add_switch
+from pilotage.cli.help import add_command
 
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
-    command: argparse.ArgumentParser = subparsers.add_parser(
+    command = add_command(
+        subparsers,
         "init",
-        help="start a project",
-        description="Write the files of a new operator: pyproject.toml, package, tests, Makefile, Dockerfile, CI. "
+        "start a project",
+        "Write the files of a new operator: pyproject.toml, package, tests, Makefile, Dockerfile, CI. "
         "Existing files stay as they are.",
-        epilog=examples(
-            "pilotage init guestbook --domain example.com && cd guestbook && pilotage create api Guestbook"
-        ),
+        "pilotage init guestbook --domain example.com && cd guestbook && pilotage create api Guestbook",
+        run=run,
     )
     command.add_argument("folder", nargs="?", default=Path(), type=Path, metavar="FOLDER", help="where (default: here)")
     command.add_argument("--name", default="", help="the name of the project (default: the name of the folder)")
@@ -27,8 +28,7 @@ def register(subparsers: Any) -> None:
     group = command.add_mutually_exclusive_group()
     group.add_argument("--group", default="", help="the API group of its kinds (default: NAME.DOMAIN)")
     group.add_argument("--domain", default="", help="the domain in the API group (default: example.com)")
-    command.add_argument("--dry-run", action="store_true", help="print the changes as a diff, and write nothing")
-    command.set_defaults(run=run)
+    add_switch(command, "--dry-run", "print the changes as a diff, and write nothing")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -24,15 +24,20 @@ class Manifest:
 
 
 def read_manifests(
-    paths: Sequence[str | Path], *, recursive: bool = False, named: bool = True, required: bool = True
+    paths: Sequence[str | Path],
+    *,
+    recursive: bool = False,
+    named: bool = True,
+    required: bool = True,
+    command: str = "apply",
 ) -> list[Manifest]:
     """All objects of the files, in their order. Raises CommandError, also if there are none and one is `required`.
 
-    `named` objects have a name; others may have the prefix of one.
+    `named` objects have a name; others may have the prefix of one. `command` is what the error names.
     """
     found = [one for path in paths for file in _files(str(path), recursive) for one in _objects(file, named)]
     if required and not found:
-        raise CommandError("no objects passed to apply" if named else "no objects passed to create")
+        raise CommandError(f"no objects passed to {command}")
     return found
 
 

@@ -77,25 +77,6 @@ class Parser(argparse.ArgumentParser):
         super()._check_value(action, value)
 
 
-class CommandParser(argparse.ArgumentParser):
-    """The base of parsers of commands that read their words in a way of their own: they override `parse_known_args`,
-    which argparse calls for a command. See `add_command`."""
-
-
-def add_command(subparsers: Any, parser_class: type[CommandParser], name: str, **options: Any) -> Any:
-    """Add a command with a parser of this class to a command tree.
-
-    argparse makes all parsers of a tree with one class, that of the application; the parser of the command has it as a
-    base, so that help and errors are the application's.
-    """
-    theirs = subparsers._parser_class
-    subparsers._parser_class = type(parser_class.__name__, (parser_class, theirs), {})
-    try:
-        return subparsers.add_parser(name, **options)
-    finally:
-        subparsers._parser_class = theirs
-
-
 def unrecognized(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
     """The error for words that no argument of a parser takes."""
     flags = [word for word in words if word.startswith("-")]

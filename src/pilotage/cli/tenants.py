@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.flags import places
-from pilotage.cli.help import examples
+from pilotage.cli.help import add_command
 
 if TYPE_CHECKING:
     from pilotage.storage.interface import Storage
@@ -18,34 +18,36 @@ T = TypeVar("T")
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         "tenants",
-        help="list or delete the tenants of a storage",
-        description="List the tenants of a storage, or delete one with all of its objects. Tenants share a storage and "
+        "list or delete the tenants of a storage",
+        "List the tenants of a storage, or delete one with all of its objects. Tenants share a storage and "
         "are isolated from each other. A tenant is created when a program opens it.",
-        epilog=examples(
-            "pilotage tenants list --storage sqlite:demo.db",
-            "pilotage tenants delete team-a --storage sqlite:demo.db",
-        ),
+        "pilotage tenants list --storage sqlite:demo.db",
+        "pilotage tenants delete team-a --storage sqlite:demo.db",
     )
     actions = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    listing: argparse.ArgumentParser = actions.add_parser(
+    listing = add_command(
+        actions,
         "list",
-        help="print the names of the tenants",
-        description="Print the names of the tenants of a storage, one on a line.",
-        epilog=examples("pilotage tenants list --storage sqlite:demo.db"),
+        "print the names of the tenants",
+        "Print the names of the tenants of a storage, one on a line.",
+        "pilotage tenants list --storage sqlite:demo.db",
+        run=list_tenants,
     )
-    deletion: argparse.ArgumentParser = actions.add_parser(
+    deletion = add_command(
+        actions,
         "delete",
-        help="delete a tenant with all of its objects",
-        description="Delete a tenant with all of its objects. No program may use the tenant meanwhile. Finalizers are "
+        "delete a tenant with all of its objects",
+        "Delete a tenant with all of its objects. No program may use the tenant meanwhile. Finalizers are "
         "not waited for.",
-        epilog=examples("pilotage tenants delete team-a --storage sqlite:demo.db"),
+        "pilotage tenants delete team-a --storage sqlite:demo.db",
+        run=delete,
     )
     deletion.add_argument("tenant", metavar="TENANT", help="the name of the tenant")
-    for action, run in ((listing, list_tenants), (deletion, delete)):
+    for action in (listing, deletion):
         places.add_storage(action, f"the storage: {places.STORAGES}", required=True)
-        action.set_defaults(run=run)
 
 
 def list_tenants(options: argparse.Namespace) -> int:
@@ -80,16 +82,12 @@ def _on_storage(url: str, action: Callable[[Storage], Awaitable[T]]) -> T:
     """Run an action on the storage, which must exist: a misspelt path must not create a file."""
     import asyncio
 
-    from pilotage.cli.kit.tenancy import check_exists
-    from pilotage.storage import open_storage
+    from pilotage.cli.kit.tenancy import check_exists, opened
 
     check_exists(url)
 
     async def run() -> T:
-        storage = await open_storage(url)
-        try:
+        async with opened(url) as storage:
             return await action(storage)
-        finally:
-            await storage.close()
 
     return asyncio.run(run())

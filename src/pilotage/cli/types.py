@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.definitions import checked, parse_definitions, read_definitions
 from pilotage.cli.errors import CommandError
-from pilotage.cli.flags import places
-from pilotage.cli.help import examples
+from pilotage.cli.flags import add_path, add_switch, places
+from pilotage.cli.help import add_command
 from pilotage.errors import InvalidDefinition, NotFound
 
 if TYPE_CHECKING:
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
-    command: argparse.ArgumentParser = subparsers.add_parser(
+    command = add_command(
+        subparsers,
         "types",
-        help="convert CustomResourceDefinitions into Python classes",
-        description="Write a module of Python classes for existing CustomResourceDefinitions. The definitions that the "
+        "convert CustomResourceDefinitions into Python classes",
+        "Write a module of Python classes for existing CustomResourceDefinitions. The definitions that the "
         "module gives accept and reject the same objects, which the command checks.",
-        epilog=examples(
-            "pilotage types crds/ > api.py", "pilotage types certificates.cert-manager.io --output-dir api"
-        ),
+        "pilotage types crds/ > api.py",
+        "pilotage types certificates.cert-manager.io --output-dir api",
+        run=run,
     )
     command.add_argument(
         "definitions",
@@ -40,16 +41,11 @@ def register(subparsers: Any) -> None:
     )
     command.add_argument("--version", default="", help="one version of each kind (default: all)")
     where = command.add_mutually_exclusive_group()
-    where.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to FILE instead of standard output")
-    where.add_argument("--output-dir", type=Path, metavar="DIR", help="write a module for each version into DIR")
-    command.add_argument(
-        "--external",
-        action="store_true",
-        help="the kinds belong to another program: leave them out of the CRDs of this one",
-    )
-    command.add_argument("--force", action="store_true", help="overwrite files that exist")
+    add_path(where, "-o --output", "FILE", "write to FILE instead of standard output")
+    add_path(where, "--output-dir", "DIR", "write a module for each version into DIR")
+    add_switch(command, "--external", "the kinds belong to another program: leave them out of the CRDs of this one")
+    add_switch(command, "--force", "overwrite files that exist")
     places.add_kubeconfig(command)
-    command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

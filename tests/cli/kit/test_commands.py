@@ -5,12 +5,20 @@ from __future__ import annotations
 import base64
 import json
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pilotage.cli import kit
-from pilotage.types.core.v1 import Secret
+from pilotage.cli.kit.session import CommandSession
+from pilotage.errors import Conflict, Forbidden
+from pilotage.meta.documents import Document
+from pilotage.meta.mapping.mapper import RESTMapping
+from pilotage.rest.request import PatchType
+from pilotage.types.apps.v1 import Deployment
+from pilotage.types.core.v1 import Secret, Service
 from tests.cli.kit.tools import Console
 
 OBJECTS = """
@@ -347,3 +355,211 @@ def test_logs_in_an_unknown_format_or_that_cannot_be_read_are_errors(todo: Conso
     log.mkdir()
     refused = todo.run("logs", "todo/milk")
     assert (refused.code, refused.errors) == (1, f"error: cannot read the log {log}: Is a directory\n")
+
+
+UNKNOWN = "{apiVersion: nothing.example.com/v1, kind: Nothing, metadata: {name: bad}}\n---\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "output"),
+    [
+        (("get", "-o", "name"), "todo.todo.example.com/milk\ntodo.todo.example.com/eggs\n"),
+        (("label", "a=b"), "todo.todo.example.com/milk labeled\ntodo.todo.example.com/eggs labeled\n"),
+        (
+            ("delete",),
+            'todo.todo.example.com "milk" deleted from default namespace\n'
+            'todo.todo.example.com "eggs" deleted from default namespace\n',
+        ),
+    ],
+)
+def test_a_command_goes_on_after_an_object_of_an_unknown_kind(
+    filled: Console, words: tuple[str, ...], output: str
+) -> None:
+    ran = filled.run(*words, "-f", "-", stdin=UNKNOWN + OBJECTS)
+    assert (ran.code, ran.output) == (1, output)
+    assert ran.errors.startswith('error: resource mapping not found for name: "bad"')
+    both = filled.run(*words, "-f", "-", stdin=UNKNOWN + UNKNOWN.replace("bad", "worse") + OBJECTS)
+    assert both.errors.count("error: resource mapping not found") == 2
+
+
+MILK = "{apiVersion: todo.example.com/v1, kind: Todo, metadata: {name: milk%s}, spec: {text: %s}}"
+
+
+def test_replace_removes_what_the_file_does_not_have(filled: Console) -> None:
+    assert filled.output("replace", "-f", "-", stdin=MILK % ("", "new")) == "todo.todo.example.com/milk replaced\n"
+    assert (
+        filled.output("get", "todo", "milk", "-o", "jsonpath={.metadata.labels}{.spec.text}{.spec.priority}") == "new0"
+    )
+    stale = filled.run("replace", "-f", "-", stdin=MILK % (', resourceVersion: "1"', "newer"))
+    assert stale.code == 4
+    missing = filled.run("replace", "-f", "-", stdin=(MILK % ("", "new")).replace("milk", "none"))
+    assert (missing.code, missing.output) == (3, "")
+    assert filled.run("replace", "-f", "-", "--timeout=1s", stdin=MILK % ("", "new")).code == 2
+
+
+def test_replace_by_force_makes_another_object_and_keeps_one_that_has_no_valid_replacement(filled: Console) -> None:
+    uid = filled.output("get", "todo", "milk", "-o", "jsonpath={.metadata.uid}")
+    refused = filled.run("replace", "--force", "-f", "-", stdin=MILK % ("", "[]"))
+    assert (refused.code, refused.output) == (1, "")
+    assert filled.output("get", "todo", "milk", "-o", "jsonpath={.metadata.uid}") == uid
+    assert filled.output("replace", "--force", "-f", "-", stdin=MILK % ("", "new")) == (
+        'todo.todo.example.com "milk" deleted from default namespace\ntodo.todo.example.com/milk replaced\n'
+    )
+    assert filled.output("get", "todo", "milk", "-o", "jsonpath={.metadata.uid}") != uid
+    assert "none replaced" in filled.output(
+        "replace", "--force", "-f", "-", stdin=(MILK % ("", "new")).replace("milk", "none")
+    )
+
+
+def test_replace_by_force_creates_the_object_also_for_a_user_that_may_not_list(
+    filled: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def forbidden(*arguments: object) -> None:
+        raise Forbidden("you may not list todos")
+
+    monkeypatch.setattr(CommandSession, "list", forbidden)
+    assert "milk replaced\n" in filled.output("replace", "--force", "-f", "-", stdin=MILK % ("", "new"))
+
+
+SERVICE = """
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {type: NodePort, selector: {a: %s}, ports: [{port: 80, nodePort: %s}]}
+"""
+
+
+def test_replace_by_force_takes_over_the_addresses_and_ports_of_the_service(tmp_path: Path) -> None:
+    tool = Console(kit.Tool("net", kinds=[Service], storage=f"sqlite:{tmp_path}/net.db"))
+    tool.output("create", "-f", "-", stdin=SERVICE % ("b", 30080))
+    stored = tool.output("get", "service", "web", "-o", "yaml")
+    address = tool.output("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}")
+    assert "service/web replaced\n" in tool.output("replace", "--force", "-f", "-", stdin=stored)
+    assert tool.output("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}") == address
+    assert "service/web replaced\n" in tool.output("replace", "--force", "-f", "-", stdin=SERVICE % ("c", 30080))
+    tool.output("patch", "service", "web", "--set", "metadata.finalizers=[example.com/wait]")
+    waited = tool.run("replace", "--force", "-f", "-", "--timeout=100ms", stdin=SERVICE % ("c", 30080))
+    assert (waited.code, waited.errors) == (1, "error: timed out waiting for the condition on services/web\n")
+    tool.output("patch", "service", "web", "--unset", "metadata.finalizers")
+    assert "service/web replaced\n" in tool.output("replace", "--force", "-f", "-", stdin=SERVICE % ("c", 30080))
+    other = (SERVICE % ("b", 30081)).replace("name: web", "name: other")
+    tool.output("create", "-f", "-", stdin=other)
+    taken = tool.run("replace", "--force", "-f", "-", stdin=SERVICE % ("d", 30081))
+    assert (taken.code, taken.output) == (1, "")
+    assert "provided port is already allocated" in taken.errors
+    wrong = "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {clusterIP: [], ports: [1, {nodePort: {}}]}}"
+    assert (refused := tool.run("replace", "--force", "-f", "-", stdin=wrong)).code == 1, refused.errors
+    assert tool.output("get", "service", "web", "-o", "jsonpath={.spec.selector.a}") == "c"
+
+
+def test_scale_sets_the_replicas_of_a_type_that_has_them(filled: Console, tmp_path: Path) -> None:
+    fleet = Console(kit.Tool("fleet", kinds=[Deployment], storage=f"sqlite:{tmp_path}/fleet.db"))
+    template = "{metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: d}]}}"
+    pods = f"selector: {{matchLabels: {{a: b}}}}, template: {template}"
+    web = f"{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: web}}, spec: {{{pods}}}}}"
+    fleet.output("apply", "-f", "-", stdin=web)
+    assert fleet.output("scale", "deployment", "web", "--replicas=3") == "deployment.apps/web scaled\n"
+    assert fleet.run("scale", "deploy/web", "--replicas=5", "--current-replicas=1").errors == (
+        "error: Expected replicas to be 1, was 3\n"
+    )
+    assert (
+        "Expected resource version" in fleet.run("scale", "deploy/web", "--replicas=5", "--resource-version=1").errors
+    )
+    assert fleet.output("scale", "-f", "-", "--replicas=4", "--dry-run=client", stdin=web).endswith("(dry run)\n")
+    assert (
+        fleet.output(
+            "scale", "deploy", "--all", "--replicas=5", "--current-replicas=3", "-o", "jsonpath={.spec.replicas}"
+        )
+        == "5"
+    )
+    refused = filled.run("scale", "todo", "milk", "--replicas=2")
+    assert refused.code == 1
+    assert 'todo.todo.example.com "milk" cannot be scaled: its type has no scale subresource' in refused.errors
+    assert filled.run("scale", "todo", "none", "--replicas=2").code == 3
+
+
+def test_scale_checks_its_conditions_again_after_a_write_of_another_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = Console(kit.Tool("fleet", kinds=[Deployment], storage=f"sqlite:{tmp_path}/fleet.db"))
+    template = "{metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: d}]}}"
+    pods = f"selector: {{matchLabels: {{a: b}}}}, template: {template}"
+    web = f"{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: web}}, spec: {{{pods}}}}}"
+    fleet.output("apply", "-f", "-", stdin=web)
+    patch, tries = CommandSession.patch, []
+
+    async def raced(session: CommandSession, mapping: RESTMapping, *more: Any) -> tuple[Document, int]:
+        tries.append(more)
+        if len(tries) == 1:
+            await patch(session, mapping, ("", "web"), {"metadata": {"labels": {"a": "b"}}}, PatchType.MERGE, more[3])
+        return await patch(session, mapping, *more)
+
+    async def refused(*arguments: object) -> None:
+        tries.append(())
+        assert len(tries) < 5
+        raise Conflict("a webhook refuses this")
+
+    monkeypatch.setattr(CommandSession, "patch", raced)
+    assert fleet.output("scale", "deploy/web", "--replicas=3", "--current-replicas=1") == "deployment.apps/web scaled\n"
+    assert len(tries) == 2
+    monkeypatch.setattr(CommandSession, "patch", refused)
+    tries.clear()
+    ran = fleet.run("scale", "deploy/web", "--replicas=1", "--current-replicas=3")
+    assert (ran.code, len(tries)) == (4, 1)
+    assert "a webhook refuses this" in ran.errors
+
+
+def test_label_lists_what_a_change_would_leave_and_writes_nothing(filled: Console) -> None:
+    assert filled.output("label", "todo", "milk", "--list", "a=1", "shop-") == "a=1\n"
+    assert (
+        filled.output("label", "todo", "milk", "a=1", "--dry-run=client", "-o", "jsonpath={.metadata.labels.a}") == "1"
+    )
+    assert filled.output("label", "todo", "milk", "--list") == "shop=corner\n"
+
+
+def test_wait_for_create_with_a_selector_waits_for_the_first_object(filled: Console) -> None:
+    words = ("wait", "todos", "-l", "shop=new", "--for=create")
+    assert filled.run(*words, "--timeout=0").errors == "error: condition not met for todos\n"
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(filled.tool.run, (*words, "--timeout=60s"))
+        filled.tool.run(("create", "todo", "late", "--set", "spec.text=a", "--set", "metadata.labels.shop=new"))
+        assert waiting.result() == 0
+
+
+def test_wait_for_a_value_refuses_a_path_that_has_none(filled: Console) -> None:
+    assert "nested object or list" in filled.run("wait", "todo/eggs", "--for=jsonpath={.spec.tags}=a").errors
+    assert "more than one value" in filled.run("wait", "todo/eggs", "--for=jsonpath={.spec.tags[*]}=a").errors
+
+
+def test_delete_reports_errors_also_if_the_wait_for_another_object_times_out(filled: Console) -> None:
+    filled.output("patch", "todo", "milk", "--set", "metadata.finalizers=[example.com/wait]")
+    ran = filled.run("delete", "todo", "none", "milk", "--timeout=100ms")
+    assert (ran.code, ran.output) == (1, 'todo.todo.example.com "milk" deleted from default namespace\n')
+    assert 'todos.todo.example.com "none" not found' in ran.errors
+    assert "error: timed out waiting for the condition on todos/milk" in ran.errors
+
+
+@pytest.mark.parametrize(
+    "words", [("create",), ("apply",), ("diff",), ("replace",), ("scale", "--replicas=1"), ("get",)]
+)
+def test_an_empty_file_is_an_error_of_the_command(filled: Console, words: tuple[str, ...]) -> None:
+    ran = filled.run(*words, "-f", "-", stdin="")
+    assert (ran.output, ran.errors) == ("", f"error: no objects passed to {words[0]}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("todo", "milk", "-f", "-"), "when paths, URLs, or stdin is provided as input, you may not specify resource"),
+        (("todo", "milk", "-l", "shop=market"), "name cannot be provided when a selector is specified"),
+        (("todo", "milk", "--all"), "name cannot be provided when a selector is specified"),
+        (("todo", "milk", "-A"), "a resource cannot be retrieved by name across all namespaces"),
+    ],
+)
+def test_label_refuses_names_beside_what_selects_other_objects(
+    filled: Console, words: tuple[str, ...], error: str
+) -> None:
+    ran = filled.run("label", *words, "a=1", stdin=OBJECTS)
+    assert (ran.code, ran.output) == (2, "")
+    assert error in ran.errors
+    assert filled.output("get", "todos", "-l", "a", "-o", "name") == ""

@@ -245,6 +245,25 @@ def test_the_namespace_of_a_tool_exists_from_the_first_write_on(tmp_path: Path, 
     assert prod.output("get", "ns", "prod", "-o", "name") == "namespace/prod\n"
 
 
+def test_a_dry_run_works_before_the_namespace_of_a_tool_exists_and_creates_nothing(tmp_path: Path) -> None:
+    storage = f"sqlite:{tmp_path}/prod.db"
+    Console(kit.Tool("other", kinds=[Todo], storage=storage)).output("create", "todo", "old", "--set", "spec.text=old")
+    prod = Console(kit.Tool("prod", kinds=[Todo], setup=todo_tool(tmp_path).setup, storage=storage, namespace="prod"))
+    todo = "{apiVersion: todo.example.com/v1, kind: Todo, metadata: {name: %s}, spec: {text: buy milk}}"
+    before = prod.output("get", "todos,ns", "-A", "-o", "yaml")
+    shown = prod.run("diff", "-f", "-", stdin=todo % "milk")
+    assert (shown.code, shown.errors) == (1, "")
+    assert shown.output.startswith("--- LIVE/todo.example.com.v1.Todo.prod.milk\n")
+    assert "\n+  text: buy milk\n" in shown.output
+    assert "\n-" not in shown.output
+    existing = prod.run("diff", "-f", "-", "--force-conflicts", stdin=todo % "old, namespace: default")
+    assert "\n-  text: old\n+  text: buy milk\n" in existing.output
+    assert prod.output("apply", "-f", "-", "--dry-run=server", stdin=todo % "milk").endswith(
+        "created (server dry run)\n"
+    )
+    assert prod.output("get", "todos,ns", "-A", "-o", "yaml") == before
+
+
 def test_an_error_of_several_lines_is_one_line_of_the_report(tmp_path: Path) -> None:
     async def reconcile(request: pt.Request) -> None:
         raise pt.TerminalError("first\n  second\nthird")
@@ -411,3 +430,19 @@ def test_a_tool_logs_its_requests_if_it_has_an_audit_log(tmp_path: Path) -> None
         console.output(*words.split())
         found = [json.loads(line) for line in path.read_text().splitlines()]
         assert verb in {each["verb"] for each in found if each["objectRef"]["resource"] == "todos"}
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_the_audit_log_of_a_dry_run_has_no_namespace_that_is_not_stored(tmp_path: Path, before: bool) -> None:
+    path, storage = tmp_path / "audit.log", f"sqlite:{tmp_path}/prod.db"
+    if before:
+        Console(kit.Tool("other", kinds=[Todo], storage=storage)).output("create", "ns", "other")
+    prod = Console(kit.Tool("prod", kinds=[Todo], storage=storage, namespace="prod", audit_log_path=str(path)))
+    todo = "{apiVersion: todo.example.com/v1, kind: Todo, metadata: {name: milk}, spec: {text: a}}"
+    assert prod.run("diff", "-f", "-", stdin=todo).code == 1
+    prod.output("apply", "-f", "-", "--dry-run=server", stdin=todo)
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    assert "patch" in {each["verb"] for each in found if each["objectRef"]["resource"] == "todos"}
+    assert {each["verb"] for each in found if each["objectRef"]["resource"] == "namespaces"} <= {"get"}
+    prod.output("apply", "-f", "-", stdin=todo)
+    assert '"verb":"create"' in path.read_text()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pilotage as pt
-from pilotage.cli import kit
+from pilotage.cli import kit, terminal
 
 
 class TodoSpec(pt.Model):
@@ -116,11 +116,13 @@ class Console:
 def _streams(stdin: str) -> Iterator[tuple[io.StringIO, io.StringIO]]:
     output, errors = io.StringIO(), io.StringIO()
     own, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin.encode()))
+    # On busy cores a command may take longer than a second, and would print that it is working.
+    shown, terminal.SHOW_AFTER_SECONDS = terminal.SHOW_AFTER_SECONDS, 3600.0
     try:
         with redirect_stdout(output), redirect_stderr(errors):
             yield output, errors
     finally:
-        sys.stdin = own
+        sys.stdin, terminal.SHOW_AFTER_SECONDS = own, shown
 
 
 def todo_tool(folder: Path) -> kit.Tool:

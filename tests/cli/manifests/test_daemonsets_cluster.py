@@ -16,8 +16,8 @@ from hack.cluster.running import RealCluster
 from pilotage.cli.manifests.daemonsets import DeviceManifests
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.models import ObjectMeta
-from pilotage.meta.objects import document_of
 from pilotage.meta.text import yamltext
+from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import APIRequest, Verb
 from pilotage.types.core.v1 import Node
 
@@ -38,10 +38,10 @@ async def test_the_agent_taints_its_node_with_the_rights_it_is_given(
     async with over_there(real_control_plane) as environment:
         for objects in manifests.files().values():
             for obj in objects:
-                await environment.client.create(obj)
+                await environment.client.create(Unstructured(obj))
         await environment.client.create(Node(metadata=ObjectMeta(name=node)))
         user = f"system:serviceaccount:{manifests.namespace}:{manifests.name}-agent"
-        roles = [document_of(obj) for objects in manifests.files().values() for obj in objects]
+        roles = [obj for objects in manifests.files().values() for obj in objects]
         await wait_granted(environment.client, user, roles)
         token = await token_of(environment, manifests)
         kubeconfig = kubeconfig_with(real_control_plane, token, tmp_path)

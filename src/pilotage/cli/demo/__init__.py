@@ -5,24 +5,24 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from pilotage.cli.help import examples
+from pilotage.cli.flags import add_switch
+from pilotage.cli.help import add_command
 
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
-    command: argparse.ArgumentParser = subparsers.add_parser(
+    command = add_command(
+        subparsers,
         "demo",
-        help="run an example operator on the embedded API server",
-        description="Run an example operator on an API server in this process. It waits for a Secret, creates a "
+        "run an example operator on the embedded API server",
+        "Run an example operator on an API server in this process. It waits for a Secret, creates a "
         "StatefulSet, reverts a change by another client, applies a change of its Database and cleans up when the "
         "Database is deleted. Then a fake GPU fails, and the operator taints the Node until the GPU is reset. Nothing "
         "is left on disk.",
-        epilog=examples("pilotage demo --once"),
+        "pilotage demo --once",
+        run=run,
     )
-    command.add_argument(
-        "--once", action="store_true", help="exit after the demonstration instead of waiting for Ctrl-C"
-    )
-    command.set_defaults(run=run)
+    add_switch(command, "--once", "exit after the demonstration instead of waiting for Ctrl-C")
 
 
 def run(options: argparse.Namespace) -> int:

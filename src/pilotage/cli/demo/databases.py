@@ -136,7 +136,7 @@ async def run_demo(*, once: bool) -> None:
     print_line("An API server starts in this process, on memory: no cluster, no socket. An operator runs on it.")
     print_line("Indented lines are the operator's: `because` is an event that it received, `reconcile` is what it did.")
     cluster = Cluster.embedded("memory:")
-    async with DemoGPUs(changing=not once) as gpus, Manager(cluster) as manager:
+    async with DemoGPUs.serving(changing=not once) as gpus, Manager(cluster) as manager:
         await _install(cluster)
         DatabaseReconciler(manager).setup_with_manager(manager)
         gpus.add_to(manager)

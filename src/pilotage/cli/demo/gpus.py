@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from pilotage import device
@@ -62,31 +63,29 @@ class NodeReconciler:
 class DemoGPUs:
     """A Device API server with eight fake GPUs on its own socket. Without the extra `device` it does nothing."""
 
-    def __init__(self, *, changing: bool) -> None:
-        self._period = CHANGE_SECONDS if changing else 0.0
-        self._exits = AsyncExitStack()
+    def __init__(self) -> None:
         self._target = ""
 
-    async def __aenter__(self) -> DemoGPUs:
+    @classmethod
+    @asynccontextmanager
+    async def serving(cls, *, changing: bool) -> AsyncIterator[DemoGPUs]:
+        """The server runs inside the block."""
+        gpus = cls()
         async with AsyncExitStack() as exits:
             try:
-                await self._open(exits)
+                await gpus._open(exits, CHANGE_SECONDS if changing else 0.0)
             except MissingExtra as error:
                 print_line(f"  (skipping the GPUs: {error})")
-            self._exits = exits.pop_all()
-        return self
+            yield gpus
 
-    async def __aexit__(self, *error: object) -> None:
-        await self._exits.aclose()
-
-    async def _open(self, exits: AsyncExitStack) -> None:
+    async def _open(self, exits: AsyncExitStack, period: float) -> None:
         from pilotage.device.client.target import Target
         from pilotage.device.providers.fake import FakeOptions, FakeProvider
         from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
 
         folder = exits.enter_context(tempfile.TemporaryDirectory(prefix="pilotage-demo-"))
         target = Target(path=str(Path(folder) / "device-api" / "device-api.sock"))
-        providers = [FakeProvider(FakeOptions(period=self._period))]
+        providers = [FakeProvider(FakeOptions(period=period))]
         await exits.enter_async_context(DeviceServer(DeviceServerOptions(targets=[target], providers=providers)))
         self._target = str(target)
         print_line("A Device API server starts beside it: eight fake GPUs, gRPC over a Unix socket.")

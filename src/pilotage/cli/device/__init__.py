@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
-from pilotage.cli.flags import places
+from pilotage.cli.flags import add_path, add_switch, add_value, add_values, places
 from pilotage.cli.flags.types import gid, mode, number, seconds, uid
-from pilotage.cli.help import examples
+from pilotage.cli.help import add_command
 
 PROVIDERS = ("fake", "nvml", "replay")
 PROFILES = ("v6", "v1", "v8")
@@ -22,11 +21,13 @@ _TARGET_HELP = (
 
 def register(subparsers: Any) -> None:
     """Add the commands to the command line."""
-    command: argparse.ArgumentParser = subparsers.add_parser(
+    command = add_command(
+        subparsers,
         "device",
-        help="serve or show the GPUs of this node",
-        description="The Device API: the GPUs of this node and their health, over gRPC on a Unix socket.",
-        epilog=examples("pilotage device serve --provider fake", "pilotage device get"),
+        "serve or show the GPUs of this node",
+        "The Device API: the GPUs of this node and their health, over gRPC on a Unix socket.",
+        "pilotage device serve --provider fake",
+        "pilotage device get",
     )
     subparsers = command.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_serve(subparsers)
@@ -36,60 +37,36 @@ def register(subparsers: Any) -> None:
 
 
 def _add_serve(subparsers: Any) -> None:
-    command: argparse.ArgumentParser = subparsers.add_parser(
+    command = add_command(
+        subparsers,
         "serve",
-        help="serve the Device API",
-        description="Serve the Device API until Ctrl-C or SIGTERM. Without a provider the server discovers no GPUs and "
+        "serve the Device API",
+        "Serve the Device API until Ctrl-C or SIGTERM. Without a provider the server discovers no GPUs and "
         "serves the objects that clients write.",
-        epilog=examples("pilotage device serve --provider fake --target unix:///tmp/device-api.sock"),
+        "pilotage device serve --provider fake --target unix:///tmp/device-api.sock",
+        run=run_serve,
     )
-    command.add_argument(
-        "--target", default="", metavar="URI", help=_TARGET_HELP.replace("of the server", "to listen on")
-    )
-    command.add_argument(
-        "--provider",
-        action="append",
-        choices=PROVIDERS,
-        default=[],
-        help="source of GPUs: fake simulates them, nvml reads the driver, replay plays a recording; may be repeated",
-    )
+    add_value(command, "--target", "URI", _TARGET_HELP.replace("of the server", "to listen on"))
+    about = "source of GPUs: fake simulates them, nvml reads the driver, replay plays a recording; may be repeated"
+    add_values(command, "--provider", None, about, choices=PROVIDERS)
     places.add_storage(
         command, f"where to store objects: {places.ALL_STORAGES} (default: %(default)s)", default="memory:"
     )
-    command.add_argument(
-        "--profile",
-        choices=PROFILES,
-        default="v6",
-        help="the generation of the wire protocol; v6 also serves clients of v2 and v3 (default: %(default)s)",
-    )
-    command.add_argument(
-        "--metrics-bind-address", default="", metavar="ADDR", help="HOST:PORT for /metrics (default: not served)"
-    )
-    command.add_argument(
-        "--health-probe-bind-address",
-        default="",
-        metavar="ADDR",
-        help="HOST:PORT for /healthz, /livez and /readyz (default: not served)",
-    )
+    about = "the generation of the wire protocol; v6 also serves clients of v2 and v3 (default: %(default)s)"
+    add_value(command, "--profile", None, about, "v6", choices=PROFILES)
+    add_value(command, "--metrics-bind-address", "ADDR", "HOST:PORT for /metrics (default: not served)")
+    about = "HOST:PORT for /healthz, /livez and /readyz (default: not served)"
+    add_value(command, "--health-probe-bind-address", "ADDR", about)
     _add_seconds(command, "--gate-seconds", 30, "how long reads fail with UNAVAILABLE while no GPU is known")
-    _add_seconds(
-        command,
-        "--heartbeat-timeout",
-        30,
-        "the time without a heartbeat after which a provider's conditions become Unknown",
-    )
+    about = "the time without a heartbeat after which a provider's conditions become Unknown"
+    _add_seconds(command, "--heartbeat-timeout", 30, about)
     _add_seconds(command, "--shutdown-grace-period", 25, "how long running calls may take when the server stops")
-    command.add_argument(
-        "--log-level",
-        choices=("debug", "info", "warning", "error"),
-        default="info",
-        help="the log level; logs go to standard error (default: %(default)s)",
-    )
+    about = "the log level; logs go to standard error (default: %(default)s)"
+    add_value(command, "--log-level", None, about, "info", choices=("debug", "info", "warning", "error"))
     _add_access_options(command)
     _add_tcp_options(command)
     _add_limits_options(command)
     _add_providers_options(command)
-    command.set_defaults(run=run_serve)
 
 
 def _add_access_options(command: argparse.ArgumentParser) -> None:
@@ -97,19 +74,15 @@ def _add_access_options(command: argparse.ArgumentParser) -> None:
         "access",
         "The server's own user and root may read and write. Members of the socket's group may read.",
     )
-    group.add_argument(
+    add_value(
+        group,
         "--group",
+        "GROUP",
+        "the group of the socket, by name or number (default: the server's group)",
+        None,
         type=gid,
-        metavar="GROUP",
-        help="the group of the socket, by name or number (default: the server's group)",
     )
-    group.add_argument(
-        "--socket-mode",
-        type=mode,
-        default="0660",
-        metavar="MODE",
-        help="the file mode of the socket (default: %(default)s)",
-    )
+    add_value(group, "--socket-mode", "MODE", "the file mode of the socket (default: %(default)s)", "0660", type=mode)
     for role in ("read", "write"):
         for kind, subject, parse in (("uid", "user", uid), ("gid", "group", gid)):
             group.add_argument(
@@ -126,19 +99,11 @@ def _add_tcp_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group(
         "TCP target (HOST:PORT)", "Needs TLS, or a loopback address and --insecure-loopback."
     )
-    group.add_argument("--tls-cert", type=Path, metavar="FILE", help="the server's certificate")
-    group.add_argument("--tls-key", type=Path, metavar="FILE", help="the key of the server's certificate")
-    group.add_argument(
-        "--tls-client-ca", type=Path, metavar="FILE", help="accept only clients with a certificate of this authority"
-    )
-    group.add_argument(
-        "--insecure-loopback",
-        action="store_true",
-        help="no TLS, on a loopback address: every user of this machine may connect",
-    )
-    group.add_argument(
-        "--allow-remote-write", action="store_true", help="clients at HOST:PORT may write, not only read"
-    )
+    add_path(group, "--tls-cert", "FILE", "the server's certificate")
+    add_path(group, "--tls-key", "FILE", "the key of the server's certificate")
+    add_path(group, "--tls-client-ca", "FILE", "accept only clients with a certificate of this authority")
+    add_switch(group, "--insecure-loopback", "no TLS, on a loopback address: every user of this machine may connect")
+    add_switch(group, "--allow-remote-write", "clients at HOST:PORT may write, not only read")
 
 
 def _add_limits_options(command: argparse.ArgumentParser) -> None:
@@ -158,27 +123,23 @@ def _add_limits_options(command: argparse.ArgumentParser) -> None:
 
 def _add_providers_options(command: argparse.ArgumentParser) -> None:
     fake = command.add_argument_group("provider fake")
-    fake.add_argument("--count", type=int, default=8, metavar="N", help="number of GPUs (default: %(default)s)")
+    add_value(fake, "--count", "N", "number of GPUs (default: %(default)s)", 8, type=int)
     _add_seconds(fake, "--period", 2, "time between two changes; 0: no changes")
-    fake.add_argument("--seed", type=int, metavar="N", help="the same seed gives the same UUIDs and changes")
+    add_value(fake, "--seed", "N", "the same seed gives the same UUIDs and changes", None, type=int)
     for option, action in (("--failures", "fails or repairs a GPU"), ("--removals", "removes a GPU or adds it again")):
         fake.add_argument(
             option, type=float, default=0.0, metavar="P", help=f"the probability that a change {action} (default: 0)"
         )
     nvml = command.add_argument_group("provider nvml")
-    nvml.add_argument(
-        "--driver-root", default="", metavar="DIR", help="the root directory of the driver installation (default: /)"
-    )
-    nvml.add_argument(
-        "--ignored-xids", default="", metavar="LIST", help="XIDs that do not change the health of a GPU, such as 13,31"
-    )
+    add_value(nvml, "--driver-root", "DIR", "the root directory of the driver installation (default: /)")
+    add_value(nvml, "--ignored-xids", "LIST", "XIDs that do not change the health of a GPU, such as 13,31")
     _add_seconds(nvml, "--poll-seconds", 10, "time between two reads of the counters")
     replay = command.add_argument_group("provider replay")
-    replay.add_argument(
+    add_path(
+        replay,
         "--recording",
-        type=Path,
-        metavar="FILE",
-        help="the recording to play once (default: the included recording of an H200, in a loop)",
+        "FILE",
+        "the recording to play once (default: the included recording of an H200, in a loop)",
     )
 
 
@@ -189,15 +150,8 @@ def _add_get(subparsers: Any) -> None:
     command.add_argument(
         "-o", "--output", choices=OUTPUTS, default="table", help="the output format (default: %(default)s)"
     )
-    command.add_argument(
-        "-l", "--selector", default="", metavar="SELECTOR", help="show only GPUs with these labels, such as rack=a"
-    )
-    command.add_argument(
-        "--field-selector",
-        default="",
-        metavar="SELECTOR",
-        help="show only GPUs with these fields: metadata.name, spec.uuid",
-    )
+    add_value(command, "-l --selector", "SELECTOR", "show only GPUs with these labels, such as rack=a")
+    add_value(command, "--field-selector", "SELECTOR", "show only GPUs with these fields: metadata.name, spec.uuid")
     _add_client_options(command)
 
 
@@ -217,32 +171,21 @@ def _add_watch(subparsers: Any) -> None:
 
 
 def _add_show(subparsers: Any, name: str, summary: str, description: str, *lines: str) -> argparse.ArgumentParser:
-    command: argparse.ArgumentParser = subparsers.add_parser(
-        name, help=summary, description=description, epilog=examples(*lines)
-    )
+    command = add_command(subparsers, name, summary, description, *lines, run=lambda options: _run_show(name, options))
     command.add_argument("name", nargs="?", default="", metavar="NAME", help="show only this GPU")
-    command.set_defaults(run=lambda options: _run_show(name, options))
     return command
 
 
 def _add_client_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--target", default="", metavar="URI", help=_TARGET_HELP)
-    command.add_argument(
-        "--profile",
-        choices=("v6", "v1", "v2", "v3", "v8"),
-        default="",
-        help="the generation of the wire protocol of the server (default: $PILOTAGE_DEVICE_WIRE, else v6)",
-    )
-    command.add_argument(
-        "--tls-ca", default="", metavar="FILE", help="the certificate authorities to trust for a server at HOST:PORT"
-    )
-    command.add_argument("--insecure-loopback", action="store_true", help="no TLS for a server on a loopback address")
+    add_value(command, "--target", "URI", _TARGET_HELP)
+    about = "the generation of the wire protocol of the server (default: $PILOTAGE_DEVICE_WIRE, else v6)"
+    add_value(command, "--profile", None, about, choices=("v6", "v1", "v2", "v3", "v8"))
+    add_value(command, "--tls-ca", "FILE", "the certificate authorities to trust for a server at HOST:PORT")
+    add_switch(command, "--insecure-loopback", "no TLS for a server on a loopback address")
 
 
 def _add_seconds(command: Any, option: str, default: float, meaning: str) -> None:
-    command.add_argument(
-        option, type=seconds, default=default, metavar="SECONDS", help=f"{meaning} (default: %(default)s s)"
-    )
+    add_value(command, option, "SECONDS", f"{meaning} (default: %(default)s s)", default, type=seconds)
 
 
 def run_serve(options: argparse.Namespace) -> int:
@@ -264,7 +207,7 @@ def _run_show(name: str, options: argparse.Namespace) -> int:
 
     where = display.connection(options)
     if name == "get":
-        asyncio.run(display.get(where, display.selection(options), options.output))
+        asyncio.run(display.get(where, options))
     elif name == "describe":
         asyncio.run(display.describe(where, options.name))
     else:

@@ -13,7 +13,7 @@ from pilotage.meta.scalars import times
 
 NONE = "<none>"
 UNKNOWN = "<unknown>"
-_GIBIBYTE = 1024**3
+GIBIBYTE = 1024**3
 _WIDTH = 26
 
 
@@ -83,7 +83,7 @@ def _values(telemetry: Telemetry) -> Iterator[tuple[str, str]]:
 
 def gibibytes(value: int | None) -> str:
     """A number of bytes in GiB."""
-    return f"{value / _GIBIBYTE:.1f} GiB" if value is not None else UNKNOWN
+    return f"{value / GIBIBYTE:.1f} GiB" if value is not None else UNKNOWN
 
 
 def _xids(telemetry: Telemetry) -> str:

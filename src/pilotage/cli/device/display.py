@@ -8,10 +8,9 @@ import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pilotage.cli.device.description import description
+from pilotage.cli.device.description import GIBIBYTE, description
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.printers.ages import age
 from pilotage.cli.table import Table
@@ -36,7 +35,6 @@ TELEMETRY_HEADINGS = ("TEMP", "POWER", "UTIL", "MEMORY", "ECC", "XIDS")
 """In degrees Celsius, watts used/limit, per cent, GiB used/total, ECC errors corrected/uncorrected since the last
 reset, and the count of each XID."""
 WIDE_HEADINGS = (*HEADINGS, *TELEMETRY_HEADINGS, "VERSION", "MESSAGE")
-_GIBIBYTE = 1024**3
 _FAULTS = frozenset({"Degraded", "ResetRequired", "HardwareFailure"})
 """Conditions that are good when they are False; all others are good when they are True."""
 CHANGE_HEADINGS = ("TIME", "EVENT", *HEADINGS[:-1])
@@ -62,41 +60,27 @@ def connection(options: argparse.Namespace) -> Config:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedGPUs:
-    """The GPUs that a command shows."""
-
-    name: str = ""
-    """One GPU; selectors are empty then."""
-    labels: str = ""
-    fields: str = ""
-
-
-def selection(options: argparse.Namespace) -> SelectedGPUs:
-    """The selection of the command's options."""
-    if options.name and (options.selector or options.field_selector):
+async def get(config: Config, options: argparse.Namespace) -> None:
+    """Print the GPUs that the command's options select, in their output format."""
+    labels, fields, output = options.selector, options.field_selector, options.output
+    if options.name and (labels or fields):
         raise CommandError("a name cannot be combined with selectors; give one of them")
-    return SelectedGPUs(options.name, options.selector, options.field_selector)
-
-
-async def get(config: Config, selected: SelectedGPUs, output: str) -> None:
-    """Print the selected GPUs in the output format."""
     async with Devices(config) as devices:
         gpus = devices.v1alpha1.gpus
-        found = await _selected(gpus, selected)
+        found = await _selected(gpus, options.name, labels, fields)
         if not found and output in ("table", "wide"):
-            chosen = " that match the selectors" if selected != SelectedGPUs() else ""
+            chosen = " that match the selectors" if labels or fields else ""
             print(f"no GPUs{chosen} found at {config.target}", file=sys.stderr)
             return
         readings = await _telemetry(gpus) if output == "wide" else {}
-        sys.stdout.write(_text(found, output, readings, single=bool(selected.name)))
+        sys.stdout.write(_text(found, output, readings, single=bool(options.name)))
 
 
 async def describe(config: Config, name: str) -> None:
     """Print the details of one GPU, or of all GPUs if the name is empty."""
     async with Devices(config) as devices:
         gpus = devices.v1alpha1.gpus
-        found = await _selected(gpus, SelectedGPUs(name))
+        found = await _selected(gpus, name)
         if not found:
             print(f"no GPUs found at {config.target}", file=sys.stderr)
             return
@@ -115,10 +99,8 @@ async def _telemetry(gpus: GPUs) -> Mapping[str, Telemetry]:
         return {}
 
 
-async def _selected(gpus: GPUs, selected: SelectedGPUs) -> Sequence[GPU]:
-    if selected.name:
-        return [await gpus.get(selected.name)]
-    return await gpus.list(labels=selected.labels, fields=selected.fields)
+async def _selected(gpus: GPUs, name: str, labels: str = "", fields: str = "") -> Sequence[GPU]:
+    return [await gpus.get(name)] if name else await gpus.list(labels=labels, fields=fields)
 
 
 async def watch(config: Config, name: str, *, clock: _Clock = lambda: datetime.now(UTC)) -> None:
@@ -209,7 +191,7 @@ def telemetry_cells(telemetry: Telemetry) -> tuple[str, ...]:
         _joined(telemetry.temperature_celsius, unit="C"),
         _joined(telemetry.power_usage_watts, telemetry.power_limit_watts, unit="W"),
         _joined(telemetry.gpu_utilization_percent, unit="%"),
-        _joined(*(value / _GIBIBYTE if value is not None else None for value in (used, total)), unit="GiB"),
+        _joined(*(value / GIBIBYTE if value is not None else None for value in (used, total)), unit="GiB"),
         _joined(ecc.corrected_volatile, ecc.uncorrected_volatile),
         "" if xids is None else ",".join(f"{xid}x{count}" for xid, count in sorted(xids.items())) or "0",
     )

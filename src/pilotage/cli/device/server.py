@@ -14,32 +14,15 @@ async def serve(options: DeviceServerOptions, *, log_level: str = "info") -> Non
     A second signal stops the server at once, without the grace period.
     """
     configure_logging(log_level)
-    server, address = DeviceServer(options), _address(options)
-    _print_line("Starting server...")
-    _print_line(f"{'socketPath' if address.startswith('/') else 'address'}: {address}")
+    server, target = DeviceServer(options), options.targets[0]
+    address = target.path or str(target).removeprefix("dns:///")
+    title = "Fake Device API" if any(provider.name == "fake" for provider in options.providers) else "Device API"
+    print(f"Starting server...\n{'socketPath' if target.path else 'address'}: {address}", flush=True)
     with Stop.on_signals() as stop:
         try:
-            await _run(server, f"{_title(options)} listening on {address}", stop)
+            async with server:
+                print(f"{title} listening on {address}", flush=True)
+                await stop.requested.wait()
+                print("\nStopping server...", flush=True)
         except OSError as error:
             raise CommandError(f"cannot listen on {address}: {error.strerror or error}") from error
-
-
-async def _run(server: DeviceServer, line: str, stop: Stop) -> None:
-    async with server:
-        _print_line(line)
-        await stop.requested.wait()
-        _print_line("\nStopping server...")
-
-
-def _title(options: DeviceServerOptions) -> str:
-    fake = any(provider.name == "fake" for provider in options.providers)
-    return "Fake Device API" if fake else "Device API"
-
-
-def _address(options: DeviceServerOptions) -> str:
-    target = options.targets[0]
-    return target.path or str(target).removeprefix("dns:///")
-
-
-def _print_line(line: str) -> None:
-    print(line, flush=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import argparse
 
+from pilotage.cli.flags import add_value
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,36 +25,37 @@ def suggest(action: argparse.Action, words: Sequence[str] | None) -> None:
 def add_storage(
     group: argparse._ActionsContainer, about: str, *, default: str | None = None, required: bool = False
 ) -> None:
-    group.add_argument("--storage", default=default, required=required, metavar="URL", help=about)
+    add_value(group, "--storage", "URL", about, default, required=required)
 
 
 def add_tenant(group: argparse._ActionsContainer, *, default: str | None = None) -> None:
-    tenant = group.add_argument(
+    tenant = add_value(
+        group,
         "--tenant",
-        default=default,
-        metavar="NAME",
-        help="the tenant of the storage; tenants are isolated from each other (default: default)",
+        "NAME",
+        "the tenant of the storage; tenants are isolated from each other (default: default)",
+        default,
     )
     suggest(tenant, None)
 
 
 def add_encryption_keys(group: argparse._ActionsContainer, *, required: bool = False) -> None:
-    group.add_argument(
+    add_value(
+        group,
         "--encryption-keys",
-        default=None,
+        "FILE",
+        "the keys that Secrets are encrypted with: a file, or exec:COMMAND that prints them",
+        None,
         required=required,
-        metavar="FILE",
-        help="the keys that Secrets are encrypted with: a file, or exec:COMMAND that prints them",
     )
 
 
 def add_kubeconfig(group: argparse._ActionsContainer) -> None:
-    group.add_argument(
+    add_value(
+        group,
         "--kubeconfig",
-        default=None,
-        metavar="FILE",
-        help="the server of a kubeconfig (default: $KUBECONFIG, the cluster of the Pod, ~/.kube/config)",
+        "FILE",
+        "the server of a kubeconfig (default: $KUBECONFIG, the cluster of the Pod, ~/.kube/config)",
+        None,
     )
-    group.add_argument(
-        "--context", default=None, metavar="NAME", help="a context of the kubeconfig (default: its current context)"
-    )
+    add_value(group, "--context", "NAME", "a context of the kubeconfig (default: its current context)", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Callable
 
@@ -14,15 +15,11 @@ def names(text: str) -> tuple[str, ...]:
 
 def count(text: str) -> int:
     """A number that is not negative."""
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
-    return int(text)
+    return _whole(text, 0, math.inf, "of 0 or more")
 
 
 def positive(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
-    return int(text)
+    return _whole(text, 1, math.inf, "of 1 or more")
 
 
 def seconds(text: str) -> float:
@@ -88,8 +85,12 @@ def log_level(text: str) -> str:
 
 def number(text: str) -> int:
     """A count, zero or more."""
-    if not (text.isascii() and text.isdecimal() and int(text) < 10**6):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 999999")
+    return _whole(text, 0, 999999, "from 0 to 999999")
+
+
+def _whole(text: str, least: int, most: float, which: str) -> int:
+    if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number {which}")
     return int(text)
 
 

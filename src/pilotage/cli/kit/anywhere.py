@@ -27,13 +27,8 @@ def register(subparsers: Any, name: str) -> None:
     """Add a command to the command line of `pilotage`."""
     command = COMMANDS[name]
     parser = command.add_parser(subparsers)
-    add_place(parser)
     parser.set_defaults(run=partial(execute, Anywhere(), command))
-
-
-def add_place(parser: argparse.ArgumentParser) -> None:
-    """The flags that choose the server or the storage, as those of `pilotage run`."""
-    group = parser.add_argument_group("where it works")
+    group = parser.add_argument_group("where it works")  # as the flags of `pilotage run`
     places.add_storage(group, f"a storage: {places.STORAGES}")
     places.add_tenant(group)
     places.add_encryption_keys(group)
@@ -61,9 +56,9 @@ class Anywhere:
         from pilotage.types.names import builtin_names
 
         tenant = _chosen(options, "tenant") or "default"
-        source = direct.StorageLocation(storage, tenant, options.namespace or "default")
+        visible = Visible(None, builtin_names())
         with uncollected():
-            return direct.get(source, Visible(None, builtin_names()), options)
+            return direct.get(storage, tenant, options.namespace or "default", visible, options)
 
     async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         run = checked_function(command, options)
@@ -132,15 +127,6 @@ async def _served(kubeconfig: str, context: str) -> AsyncIterator[tuple[Transpor
 async def _open(transport: Transport, options: argparse.Namespace, namespace: str, storage: str) -> CommandSession:
     from pilotage.cli.kit.logfile import log_file_of
     from pilotage.cli.kit.session import CommandSession
-    from pilotage.cli.terminal import standard_error, standard_output
-    from pilotage.meta.mapping.mapper import RESTMapper
 
-    return CommandSession(
-        transport,
-        RESTMapper(await transport.resources()),
-        getattr(options, "namespace", "") or namespace,
-        standard_output(),
-        standard_error(),
-        field_manager=getattr(options, "field_manager", "") or "pilotage",
-        log_file=log_file_of(storage, _chosen(options, "tenant") or "default"),
-    )
+    log_file = log_file_of(storage, _chosen(options, "tenant") or "default")
+    return await CommandSession.open(transport, options, namespace, "pilotage", log_file)

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from pilotage.cli.flags import places
-from pilotage.cli.help import examples
-from pilotage.cli.kit.arguments.flags import Command, add_nothing
+from pilotage.cli.kit.arguments.flags import Command
 from pilotage.cli.kit.execution import CommandBackend, execute
 from pilotage.cli.parsing import command_first, place_and_rest
-from pilotage.cli.shells import OBJECTS, add_shell, print_script
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pilotage.cli.kit.tool import Tool
-
-NAMES = Command("names", "", "", (), add_nothing)
+NAMES = Command("names", "", "", (), lambda parser: None, writes=False, least_failure=1)
 _WHERE = tuple(flag[2:].replace("-", "_") for flag in places.FLAGS if flag.startswith("--"))
 
 
@@ -61,7 +56,7 @@ def _joined(words: Sequence[str]) -> Iterator[str]:
     whole = ""
     for number, word in enumerate(words):
         before = words[number - 1] if number else ""
-        if whole and (_divides(word) or _divides(before)):
+        if whole and not {word, before}.isdisjoint(("=", ":")):
             whole += word
             continue
         if number:
@@ -69,10 +64,6 @@ def _joined(words: Sequence[str]) -> Iterator[str]:
         whole = word
     if words:
         yield whole
-
-
-def _divides(word: str) -> bool:
-    return word in ("=", ":")
 
 
 def _read(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
@@ -113,21 +104,3 @@ def _option_and_value(word: str) -> tuple[str, bool, str]:
         flag, equals, value = word.partition("=")
         return flag, bool(equals), value
     return word[:2], len(word) > 2, word[2:].removeprefix("=")
-
-
-def register(subparsers: Any, tool: Tool) -> None:
-    """Add `completion` to the command line of a tool."""
-    command: argparse.ArgumentParser = subparsers.add_parser(
-        "completion",
-        help="print a script for the completion of command lines",
-        description=f"Print a script that completes the commands, options, types and names of {tool.name} in a shell.",
-        epilog=examples(f'eval "$({tool.name} completion bash)"', f"{tool.name} completion fish | source"),
-    )
-    add_shell(command)
-    command.set_defaults(run=partial(_run, tool))
-
-
-def _run(tool: Tool, options: argparse.Namespace) -> int:
-    if options.shell == OBJECTS:
-        return print_objects(tool, tool.parser(), options.words)
-    return print_script(options.shell, tool.parser(), tool.name)

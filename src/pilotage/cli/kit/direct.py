@@ -17,7 +17,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.printers.documents import kind_of
 from pilotage.cli.kit.printers.output import is_table, printer_of
 from pilotage.cli.kit.printers.table import KindTables, printed
-from pilotage.errors import BadRequest, Record
+from pilotage.errors import BadRequest
 from pilotage.meta.scalars import times
 from pilotage.server.definitions import NeedsServer
 from pilotage.server.stored.plain import PlainReader, PlainResource
@@ -31,42 +31,23 @@ if TYPE_CHECKING:
     from pilotage.meta.documents import Document
 
 
-class StorageLocation(Record):
-    """Where a command reads: a URL of a storage, a tenant, and the namespace of objects that name none."""
-
-    __slots__ = __match_args__ = ("storage", "tenant", "namespace")
-
-    storage: str
-    tenant: str
-    namespace: str
-
-    def __init__(self, storage: str, tenant: str, namespace: str) -> None:
-        self._set(storage, tenant, namespace)
-
-    @property
-    def path(self) -> str:
-        """The SQLite file; empty if it is another storage, or there is none."""
-        scheme, _, path = self.storage.partition(":")
-        return path if scheme == "sqlite" and path and os.path.isfile(os.path.expanduser(path)) else ""
-
-
-def get(source: StorageLocation, visible: Visible, options: Namespace) -> int | None:
-    """Print what the arguments of `get` select; the exit code. None, and nothing is printed, if a server is needed."""
-    if not (_is_simple(options) and _is_plain(source.tenant) and _is_plain(source.namespace) and source.path):
+def get(storage: str, tenant: str, namespace: str, visible: Visible, options: Namespace) -> int | None:
+    """Print what the arguments of `get` select in a tenant of a storage, of which the URL is given; the exit code.
+    `namespace` is that of objects that name none. None, and nothing is printed, if a server is needed."""
+    path = storage.removeprefix("sqlite:")
+    if path == storage or not path or not os.path.isfile(os.path.expanduser(path)):
+        return None
+    others = (options.filename, options.field_selector, options.sort_by, options.watch, options.watch_only)
+    if any(others) or not (_is_plain(tenant) and _is_plain(namespace)):
         return None
     try:
-        with _reader(source) as reader:
-            text = _text(reader, source, visible, options)
+        with _reader(path, tenant) as reader:
+            text = _text(reader, "" if options.all_namespaces else namespace, visible, options)
     except (NeedsServer, CommandError, BadRequest):  # an error may be another one than that of the server
         return None
     sys.stdout.write(text)
     sys.stdout.flush()
     return 0
-
-
-def _is_simple(options: Namespace) -> bool:
-    others = (options.filename, options.field_selector, options.sort_by, options.watch, options.watch_only)
-    return not any(others)
 
 
 def _is_plain(name: str) -> bool:
@@ -75,9 +56,9 @@ def _is_plain(name: str) -> bool:
 
 
 @contextmanager
-def _reader(source: StorageLocation) -> Iterator[PlainReader]:
+def _reader(path: str, tenant: str) -> Iterator[PlainReader]:
     """The file in one read transaction, checked as every storage is when it is opened. Raises StorageError."""
-    file = OpenFile(source.path)
+    file = OpenFile(path)
     try:
         file.verify()
     except BaseException:
@@ -85,15 +66,14 @@ def _reader(source: StorageLocation) -> Iterator[PlainReader]:
         raise
     try:
         with file.log.transaction(write=False):
-            yield PlainReader(file.log, source.tenant)
+            yield PlainReader(file.log, tenant)
     finally:
         file.close()
 
 
-def _text(reader: PlainReader, source: StorageLocation, visible: Visible, options: Namespace) -> str:
+def _text(reader: PlainReader, namespace: str, visible: Visible, options: Namespace) -> str:
     """What is printed. Raises NeedsServer."""
     chosen = _chosen(_resources(reader, visible), visible.taken, options)
-    namespace = "" if options.all_namespaces else source.namespace
     found = [
         (kind, _selected(reader.documents(kind, namespace if kind.namespaced else "", names), options.selector))
         for kind, names in chosen

@@ -12,10 +12,11 @@ from pilotage.rest.response import Response, WatchEvent
 from pilotage.rest.transport import Transport, TransportWrapper
 
 if TYPE_CHECKING:
-    from pilotage.cluster import Cluster
+    from pilotage.client import Client
     from pilotage.meta.models import Resource
     from pilotage.server.registry import Registry
     from pilotage.server.tables.table import TableWriter
+    from pilotage.storage.interface import Storage
 
 
 class PrintingTransport(TransportWrapper):
@@ -48,17 +49,42 @@ class PrintingTransport(TransportWrapper):
         return TableWriter(await self._registry.describe(request), request.options.include_object)
 
 
-async def ensure_namespace(cluster: Cluster, name: str) -> None:
+async def ensure_namespace(client: Client, name: str) -> None:
     """Create the namespace of a tool if it does not exist, as a server does with `default`."""
-    from pilotage.errors import AlreadyExists, NotFound
+    from pilotage.errors import AlreadyExists
     from pilotage.meta.models import ObjectMeta
     from pilotage.types.core.v1 import Namespace
 
-    try:
-        await cluster.client.get(Namespace, name)
-    except NotFound:
+    if not await has_namespace(client, name):
         with suppress(AlreadyExists):  # another command creates it at the same time
-            await cluster.client.create(Namespace(metadata=ObjectMeta(name=name)))
+            await client.create(Namespace(metadata=ObjectMeta(name=name)))
+
+
+async def has_namespace(client: Client, name: str) -> bool:
+    from pilotage.errors import NotFound
+    from pilotage.types.core.v1 import Namespace
+
+    try:
+        await client.get(Namespace, name)
+    except NotFound:
+        return False
+    return True
+
+
+async def copied(url: str, tenant: str) -> Storage:
+    """What a tenant has now, in memory, where a dry run may create what it needs."""
+    from pilotage.server.tenants import prefix_of
+    from pilotage.storage import open_storage
+    from pilotage.storage.interface import Put
+    from pilotage.storage.memory import MemoryStorage
+
+    storage, copy = await open_storage(url), MemoryStorage()
+    try:
+        for entry in (await storage.list(prefix_of(tenant))).entries:
+            await copy.commit(Put(entry.key, entry.value))
+    finally:
+        await storage.close()
+    return copy
 
 
 @asynccontextmanager

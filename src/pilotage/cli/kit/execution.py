@@ -88,9 +88,13 @@ def _without_storage_log() -> Iterator[None]:
         log.removeHandler(handler)
 
 
+_SHARED = {"annotate": "label"}
+"""Commands that are in the module of another one."""
+
+
 def command_function(name: str) -> Callable[[CommandSession, argparse.Namespace], Awaitable[int]]:
     """The coroutine function of a command, loaded now."""
-    module: Any = import_module(f"pilotage.cli.kit.commands.{name.replace('-', '')}")
+    module: Any = import_module(f"pilotage.cli.kit.commands.{_SHARED.get(name) or name.replace('-', '')}")
     run: Callable[[CommandSession, argparse.Namespace], Awaitable[int]] = module.run
     return run
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pilotage.cli.errors import (
     FAILED,
     INTERRUPTED,
@@ -12,7 +15,13 @@ from pilotage.cli.errors import (
     NotReconciled,
     UsageError,
 )
-from pilotage.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound, PilotageError, Unauthorized
+from pilotage.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound, PilotageError, Status, Unauthorized
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    E = TypeVar("E", bound=ApiError)
 
 NOT_FOUND = 3
 CONFLICT = 4
@@ -20,6 +29,15 @@ CONFLICT = 4
 
 class NoTenant(CommandError):
     """A storage has no tenant of this name."""
+
+
+_CODES: dict[int, tuple[type[PilotageError], ...]] = {
+    NOT_FOUND: (NotFound, NoTenant),
+    CONFLICT: (AlreadyExists, Conflict),
+    WRONG_USAGE: (UsageError,),
+    INTERRUPTED: (Interrupted,),
+    NOT_RECONCILED: (NotReconciled,),
+}
 
 
 class SeveralErrors(PilotageError):
@@ -30,10 +48,31 @@ class SeveralErrors(PilotageError):
         super().__init__("; ".join(map(str, errors)))
 
 
+@contextmanager
+def collected(errors: list[PilotageError], doing: str = "", source: str = "") -> Iterator[None]:
+    """Keep the error of one object, so that the command goes on with the others: `raise_all` reports it at the end. If
+    the server has refused the object, the error has its file, and what was done (`applying`). If the server or the
+    storage cannot be reached, raises all errors."""
+    try:
+        yield
+    except (ApiError, CommandError) as error:
+        if source and isinstance(error, ApiError):
+            error = reworded(error, f'error when {doing} "{source}": {error.status.message}')
+        errors.append(error)
+    except PilotageError as error:
+        raise_all([*errors, error])
+
+
 def raise_all(errors: list[PilotageError]) -> None:
     """Raise the errors of a command that went on after the first one."""
     if errors:
         raise errors[0] if len(errors) == 1 else SeveralErrors(errors)
+
+
+def reworded(error: E, message: str) -> E:
+    """The same error of a server with another message."""
+    status = error.status
+    return type(error)(status=Status(status.code, status.reason, message, status.details))
 
 
 def code_of(error: PilotageError) -> int:
@@ -41,15 +80,7 @@ def code_of(error: PilotageError) -> int:
     if isinstance(error, SeveralErrors):
         codes = {code_of(each) for each in error.errors}
         return codes.pop() if len(codes) == 1 else FAILED
-    if isinstance(error, NotFound | NoTenant):
-        return NOT_FOUND
-    if isinstance(error, AlreadyExists | Conflict):
-        return CONFLICT
-    if isinstance(error, UsageError):
-        return WRONG_USAGE
-    if isinstance(error, Interrupted):
-        return INTERRUPTED
-    return NOT_RECONCILED if isinstance(error, NotReconciled) else FAILED
+    return next((code for code, kinds in _CODES.items() if isinstance(error, kinds)), FAILED)
 
 
 def print_error(error: PilotageError) -> None:

@@ -56,7 +56,7 @@ async def _contents(tenant: str, kinds: Sequence[type[Resource]], namespace: str
     async with Cluster.embedded(memory, tenant=tenant) as cluster:
         await cluster.install(*kinds)
         if namespace != "default":
-            await ensure_namespace(cluster, namespace)
+            await ensure_namespace(cluster.client, namespace)
     found = (await memory.list(prefix_of(tenant))).entries
     await memory.close()
     return found

@@ -74,7 +74,7 @@ async def with_reconcilers(
     are idle. An error of the command is printed at once, and nothing is waited for unless it has written something.
     Raises NotReconciled, and Interrupted after a signal."""
     work = _Work(command)
-    interruption = Interruption(deadline, how.terminal.line, _print_report)
+    interruption = Interruption(deadline, how.terminal.line, lambda message: print_error(Interrupted(message)))
     try:
         left = await _run_managed(cluster, how, work, interruption)
     except ManagerStopped:
@@ -98,10 +98,6 @@ async def with_reconcilers(
 
 def _not_reconciled(left: Sequence[str]) -> NotReconciled:
     return NotReconciled(f"the changes are stored, but not reconciled: {listed(left)}")
-
-
-def _print_report(message: str) -> None:
-    print_error(Interrupted(message))
 
 
 async def _run_managed(cluster: Cluster, how: Reconciling, work: _Work, interruption: Interruption) -> tuple[str, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from argparse import Namespace
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 
 from pilotage.cli.kit.printers.documents import kind_of
-from pilotage.cli.terminal import Terminal
+from pilotage.cli.terminal import Terminal, standard_error, standard_output
 from pilotage.errors import NoMatch, NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersionKind
@@ -41,6 +42,30 @@ class CommandSession(msgspec.Struct):
     has_written: bool = False
     """Whether the server has accepted a write."""
 
+    @classmethod
+    async def open(
+        cls,
+        transport: Transport,
+        options: Namespace,
+        namespace: str,
+        program: str,
+        log_file: str,
+        kinds: frozenset[GroupKind] | None = None,
+    ) -> CommandSession:
+        """A session over a transport. `namespace` and `program`, the field manager, are those that no flag sets."""
+        session = cls(
+            transport,
+            RESTMapper([]),
+            getattr(options, "namespace", "") or namespace,
+            standard_output(),
+            standard_error(),
+            kinds,
+            getattr(options, "field_manager", "") or program,
+            log_file,
+        )
+        session.mapper.replace(await session.resources())
+        return session
+
     async def mapping(self, gvk: GroupVersionKind) -> RESTMapping:
         """The resource of a kind, which may have become served in this command. Raises NoMatch."""
         try:
@@ -54,10 +79,10 @@ class CommandSession(msgspec.Struct):
         found = await self.transport.resources()
         return [each for each in found if self.kinds is None or each.gvk.group_kind in self.kinds]
 
-    async def get(self, mapping: RESTMapping, name: str, namespace: str = "") -> Document:
-        """One object. Raises NotFound."""
+    async def get(self, mapping: RESTMapping, name: str, namespace: str = "", subresource: str = "") -> Document:
+        """One object, or a subresource of it. Raises NotFound."""
         response = await self.transport.call(
-            APIRequest(Verb.GET, mapping.resource, self.place(mapping, namespace), name)
+            APIRequest(Verb.GET, mapping.resource, self.place(mapping, namespace), name, subresource)
         )
         document: Document = decode(response.body)
         return document
@@ -97,6 +122,12 @@ class CommandSession(msgspec.Struct):
     async def create(self, mapping: RESTMapping, document: Document, options: WriteOptions) -> Document:
         namespace = self.place(mapping, (document.get("metadata") or {}).get("namespace") or "")
         request = APIRequest(Verb.CREATE, mapping.resource, namespace, write=options, body=encode(document))
+        return self._written(await self.transport.call(request))
+
+    async def update(self, mapping: RESTMapping, document: Document, options: WriteOptions) -> Document:
+        metadata = document["metadata"]
+        namespace, body = self.place(mapping, metadata.get("namespace") or ""), encode(document)
+        request = APIRequest(Verb.UPDATE, mapping.resource, namespace, metadata["name"], write=options, body=body)
         return self._written(await self.transport.call(request))
 
     async def patch(
@@ -155,7 +186,3 @@ class CommandSession(msgspec.Struct):
 def name_of(mapping: RESTMapping, name: str) -> str:
     """An object as messages name it: `todo.todo.example.com/milk`."""
     return f"{kind_of(mapping.gvk)}/{name}"
-
-
-def gvk_of(document: Mapping[str, Any]) -> GroupVersionKind:
-    return GroupVersionKind.of(document.get("apiVersion") or "", document.get("kind") or "")

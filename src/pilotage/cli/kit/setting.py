@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -143,7 +143,7 @@ def _property(schema: Document, steps: tuple[Step, ...], number: int, flag: str)
 
 
 def _typed(text: str, schema: Document | None, path: str) -> Any:
-    kinds = _types(schema)
+    kinds = (schema or {}).get("type")
     if schema and schema.get("nullable") and text == "null":
         return None
     if schema and schema.get("x-kubernetes-int-or-string"):
@@ -163,11 +163,6 @@ def _typed(text: str, schema: Document | None, path: str) -> Any:
     if kinds == "array" and not isinstance(value, list):
         raise CommandError(f'--set {path}={text}: must be a list, such as ["a", "b"]')
     return value
-
-
-def _types(schema: Document | None) -> str:
-    found = (schema or {}).get("type")
-    return found if isinstance(found, str) else ""
 
 
 def _number(text: str, path: str, kind: str) -> int | float:
@@ -191,9 +186,5 @@ def _parsed(text: str, path: str) -> Any:
 
 
 def _shown(steps: tuple[Step, ...]) -> str:
-    return "".join(_written(steps)).removeprefix(".")
-
-
-def _written(steps: tuple[Step, ...]) -> Iterator[str]:
-    for step in steps:
-        yield f"[{step}]" if isinstance(step, int) else "." + step.replace(".", "\\.")
+    texts = [f"[{step}]" if isinstance(step, int) else "." + step.replace(".", "\\.") for step in steps]
+    return "".join(texts).removeprefix(".")

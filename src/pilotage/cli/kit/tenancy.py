@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.exits import NoTenant
@@ -34,20 +36,24 @@ async def check_tenant(url: str, tenant: str) -> bool:
     """Whether the tenant has objects. Raises NoTenant for any tenant but the default one, which is empty at first."""
     if is_missing_file(url):
         return _is_default(tenant, [])
-    storage = await open_storage(url)
-    try:
+    async with opened(url) as storage:
         return await has_tenant(storage, tenant)
-    finally:
-        await storage.close()
 
 
 async def tenants_of(url: str) -> list[str]:
     """The names of the tenants of a storage; none if it is a file that does not exist."""
     if is_missing_file(url):
         return []
+    async with opened(url) as storage:
+        return await tenants(storage)
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Storage]:
+    """The storage of a URL, open inside the block."""
     storage = await open_storage(url)
     try:
-        return await tenants(storage)
+        yield storage
     finally:
         await storage.close()
 

@@ -11,8 +11,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, null
 from functools import partial
 
 from pilotage.cli.errors import INTERRUPTED, NOT_RECONCILED
-from pilotage.cli.flags import places
-from pilotage.cli.help import HelpFormatter, examples
+from pilotage.cli.flags import add_switch, add_value, places
+from pilotage.cli.help import examples
 from pilotage.cli.kit.arguments import COMMANDS, RECONCILE, Command
 from pilotage.cli.kit.execution import checked_function, command_function, execute, uncollected
 from pilotage.cli.kit.kinds import ToolKinds
@@ -123,22 +123,26 @@ class Tool:
         """The parser of its command line, or of the commands with these names: to make all takes a while."""
         from pilotage.cli.parsing import Parser
 
-        root = Parser(
-            prog=program or self.name,
-            description=self.description or None,
-            epilog=None if names else self._examples(),  # what needs the kinds is only in the help of all commands
-            formatter_class=HelpFormatter,
-        )
+        epilog = None
+        if not names:  # what needs the kinds is only in the help of all commands
+            epilog = examples(f"{self.name} get {self._plural()}", f"{self.name} apply -f objects.yaml")
+        root = Parser(prog=program or self.name, description=self.description or None, epilog=epilog)
         commands = root.add_subparsers(title="commands", metavar="COMMAND", prog=root.prog)
         self.add_commands(commands, names or None)
         if not names:
-            from pilotage.cli.kit.completing import register
+            from pilotage.cli.kit.completing import print_objects
+            from pilotage.cli.shells import add_completion
 
-            register(commands, self)
+            add_completion(
+                commands,
+                self.name,
+                self.parser,
+                lambda words: print_objects(self, self.parser(), words),
+                f"Print a script that completes the commands, options, types and names of {self.name} in a shell.",
+                f'eval "$({self.name} completion bash)"',
+                f"{self.name} completion fish | source",
+            )
         return root
-
-    def _examples(self) -> str:
-        return examples(f"{self.name} get {self._plural()}", f"{self.name} apply -f objects.yaml")
 
     def _plural(self) -> str:
         return next((kind.__resource__.plural for kind in self.kinds), "namespaces")
@@ -165,17 +169,16 @@ class Tool:
         if command.writes and self.setup is not None:
             work = parser.add_argument_group("reconcilers")
             if command is not RECONCILE:
-                work.add_argument("--no-reconcile", action="store_true", help="write only, and run no reconciler")
-            work.add_argument(
+                add_switch(work, "--no-reconcile", "write only, and run no reconciler")
+            add_value(
+                work,
                 "--reconcile-timeout",
+                "SECONDS",
+                "how long reconcilers may take (default: 60; 0: no limit)",
+                TIMEOUT,
                 type=float,
-                default=TIMEOUT,
-                metavar="SECONDS",
-                help="how long reconcilers may take (default: 60; 0: no limit)",
             )
-            level = work.add_argument(
-                "--log-level", default="", metavar="LEVEL", help="show their log: debug, info, error"
-            )
+            level = add_value(work, "--log-level", "LEVEL", "show their log: debug, info, error")
             places.suggest(level, ("debug", "info", "error"))
 
     def _variable(self, what: str) -> str:
@@ -191,7 +194,7 @@ class Tool:
 
     async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         """Run a command on the storage; after one that writes, the reconcilers until they are idle."""
-        from pilotage.cli.kit.commands.written import is_dry_run, only_reads
+        from pilotage.cli.kit.printers.written import is_dry_run, only_reads
 
         run, url = checked_function(command, options), self.storage_of(options)
         writes = command.writes and not only_reads(options)
@@ -200,7 +203,7 @@ class Tool:
             if storage is url and not writes:
                 return await run(await exits.enter_async_context(self._reading(url, options)), options)
             cluster = await exits.enter_async_context(self._open(storage, options))
-            await self._ensure_namespace(cluster, storage, command, options)
+            cluster = await self._with_namespace(cluster, storage, command, options, exits)
             session = await self._embedded_session(cluster, options)
 
             async def written() -> int:
@@ -246,18 +249,33 @@ class Tool:
 
         return await exits.enter_async_context(new_tenant(url, options.tenant, self._own_kinds, self.namespace))
 
-    async def _ensure_namespace(
-        self, cluster: Cluster, storage: str | NewTenantStorage, command: Command, options: argparse.Namespace
-    ) -> None:
-        """Create the tool's own namespace for a command that may create objects in it. A new tenant has it already."""
+    async def _with_namespace(
+        self,
+        cluster: Cluster,
+        storage: str | NewTenantStorage,
+        command: Command,
+        options: argparse.Namespace,
+        exits: AsyncExitStack,
+    ) -> Cluster:
+        """The storage with the tool's own namespace, created for a command that may create objects in it: for a dry run
+        in a copy of the storage. A new tenant has it already."""
         from pilotage.cli.kit.tenancy import CREATORS
 
         if self.namespace == "default" or command.name not in (*CREATORS, "diff") or not isinstance(storage, str):
-            return
-        if storage is _EMPTY or options.dry_run == "none":
-            from pilotage.cli.kit.embedded import ensure_namespace
+            return cluster
+        from pilotage.cli.kit.embedded import copied, ensure_namespace, has_namespace
 
-            await ensure_namespace(cluster, self.namespace)
+        if options.dry_run == "none":
+            await ensure_namespace(cluster.client, self.namespace)
+            return cluster
+        from pilotage.client import Client
+
+        if storage is not _EMPTY:
+            if await has_namespace(cluster.client, self.namespace):
+                return cluster
+            cluster = await exits.enter_async_context(self._open(await copied(storage, options.tenant), options))
+        await ensure_namespace(Client(cluster.registry), self.namespace)  # not stored, so not in the audit log
+        return cluster
 
     def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
         """Run a command that reads a SQLite file and does not watch, without an event loop."""
@@ -300,9 +318,9 @@ class Tool:
             return None
         from pilotage.cli.kit import direct
 
-        source = direct.StorageLocation(self.storage_of(options), options.tenant, options.namespace or self.namespace)
+        namespace = options.namespace or self.namespace
         with uncollected():
-            return direct.get(source, visible, options)
+            return direct.get(self.storage_of(options), options.tenant, namespace, visible, options)
 
     @asynccontextmanager
     async def _reading(self, url: str, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
@@ -345,24 +363,12 @@ class Tool:
     async def _session(self, transport: Transport, options: argparse.Namespace) -> CommandSession:
         from pilotage.cli.kit.logfile import log_file_of
         from pilotage.cli.kit.session import CommandSession
-        from pilotage.cli.terminal import standard_error, standard_output
         from pilotage.meta.kinds import GroupKind
-        from pilotage.meta.mapping.mapper import RESTMapper
 
         shown = {kind.__resource__.gvk.group_kind for kind in self.kinds}
         shown |= {GroupKind("", "Namespace"), GroupKind("", "Event")}
-        session = CommandSession(
-            transport,
-            RESTMapper([]),
-            getattr(options, "namespace", "") or self.namespace,
-            standard_output(),
-            standard_error(),
-            frozenset(shown),
-            field_manager=getattr(options, "field_manager", "") or self.name,
-            log_file=log_file_of(self.storage_of(options), options.tenant),
-        )
-        session.mapper.replace(await session.resources())
-        return session
+        log_file = log_file_of(self.storage_of(options), options.tenant)
+        return await CommandSession.open(transport, options, self.namespace, self.name, log_file, frozenset(shown))
 
 
 def _watches(options: argparse.Namespace) -> bool:

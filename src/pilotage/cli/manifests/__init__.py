@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.help import examples
+from pilotage.cli.files import shown
+from pilotage.cli.flags import add_path, add_switch
+from pilotage.cli.help import add_command
 from pilotage.cli.manifests import device
 from pilotage.cli.rbac import add_installation_arguments, read_program
 from pilotage.cli.terminal import GREEN, standard_output
@@ -20,38 +22,26 @@ if TYPE_CHECKING:
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
-    command: argparse.ArgumentParser = subparsers.add_parser(
+    command = add_command(
+        subparsers,
         "manifests",
-        help="generate what a program needs on a cluster: CRDs, roles, Deployment, webhooks",
-        description="Generate the manifests of a program: CRDs, roles, ServiceAccount, Deployment, Services, "
+        "generate what a program needs on a cluster: CRDs, roles, Deployment, webhooks",
+        "Generate the manifests of a program: CRDs, roles, ServiceAccount, Deployment, Services, "
         "NetworkPolicy and webhooks, as plain YAML, as a kustomize base with overlays, and as a Helm chart. In a "
         "project they are written to its deploy folder, elsewhere the plain YAML goes to standard output.",
-        epilog=examples(
-            "pilotage manifests greetings.py --output deploy",
-            "pilotage manifests --check",
-            "pilotage manifests --device --image registry.example/pilotage:1 | kubectl apply -f -",
-        ),
+        "pilotage manifests greetings.py --output deploy",
+        "pilotage manifests --check",
+        "pilotage manifests --device --image registry.example/pilotage:1 | kubectl apply -f -",
+        run=run,
     )
     command.add_argument("target", nargs="?", metavar="TARGET", help="the program, as for pilotage run")
-    command.add_argument(
-        "-o",
-        "--output",
-        "--output-dir",
-        type=Path,
-        metavar="DIR",
-        help="the folder to write to, instead of standard output",
-    )
-    command.add_argument(
-        "--check", action="store_true", help="write nothing; exit with 1 and the difference if the folder is outdated"
-    )
-    command.add_argument("--force", action="store_true", help="overwrite generated files that were changed by hand")
+    add_path(command, "-o --output --output-dir", "DIR", "the folder to write to, instead of standard output")
+    add_switch(command, "--check", "write nothing; exit with 1 and the difference if the folder is outdated")
+    add_switch(command, "--force", "overwrite generated files that were changed by hand")
     command.add_argument("--image", help="the image of the program (default: that of the project, or NAME:latest)")
-    command.add_argument(
-        "--seen", type=Path, metavar="FILE", help="add the permissions that pilotage rbac --record wrote to FILE"
-    )
+    add_path(command, "--seen", "FILE", "add the permissions that pilotage rbac --record wrote to FILE")
     add_installation_arguments(command)
     device.add_arguments(command.add_argument_group("device agents"))
-    command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -105,12 +95,11 @@ def _write(folder: Path, settings: InstallationSettings, *, force: bool) -> int:
     from pilotage.cli.manifests.folder import write
 
     changed = write(folder, _files(settings), force=force)
-    shown = _shown(folder)
     output = standard_output()
     for name in changed:
-        output.line(output.styled(str(shown / name), GREEN))
+        output.line(output.styled(str(shown(folder) / name), GREEN))
     if not changed:
-        output.line(f"{shown} is up to date")
+        output.line(f"{shown(folder)} is up to date")
     return 0
 
 
@@ -122,10 +111,5 @@ def _compare(folder: Path, settings: InstallationSettings) -> int:
         return 0
     output = standard_output()
     output.write(output.difference("".join(f"{line}\n" for line in lines)))
-    print(f"pilotage: {_shown(folder)} is outdated; write it with pilotage manifests", file=sys.stderr)
+    print(f"pilotage: {shown(folder)} is outdated; write it with pilotage manifests", file=sys.stderr)
     return 1
-
-
-def _shown(folder: Path) -> Path:
-    """The folder as it is printed: relative to the current one if it is in it."""
-    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder

@@ -203,9 +203,7 @@ class _Chart:
         granted = [each for each in self._plain.grants if each.reason != "leader election"]
         if self._plain.installation.leader_election or not self._plain.has_own_manager:
             granted += lease_grants(installation.lease_name)
-        found = role_objects(granted, installation)
-        labels = dict(self._plain.labels)
-        return [{**each, "metadata": {**each["metadata"], "labels": labels}} for each in found]
+        return [objects.labelled(each, self._plain) for each in role_objects(granted, installation)]
 
     def _arguments(self) -> list[str]:
         new = self._templates

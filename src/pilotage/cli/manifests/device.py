@@ -8,6 +8,7 @@ import sys
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.files import write_files
+from pilotage.cli.flags import add_switch, add_value
 
 DEFAULT = "device-api"
 """The default name, and the default namespace."""
@@ -16,24 +17,26 @@ IMAGE = "pilotage:latest"
 
 def add_arguments(group: argparse._ArgumentGroup) -> None:
     """Add the options of device agents."""
-    group.add_argument(
+    add_switch(
+        group,
         "--device",
-        action="store_true",
-        help="generate a DaemonSet of the Device API server with the NVML provider, a DaemonSet of an agent that uses "
+        "generate a DaemonSet of the Device API server with the NVML provider, a DaemonSet of an agent that uses "
         "it, and the agent's RBAC, instead of the manifests of a program",
     )
-    group.add_argument("--agent-image", default="", metavar="IMAGE", help="the image of the agent (default: --image)")
-    group.add_argument(
+    add_value(group, "--agent-image", "IMAGE", "the image of the agent (default: --image)")
+    add_value(
+        group,
         "--agent-command",
-        default="python /agent/gpu_agent.py",
-        metavar="COMMAND",
-        help="the command of the agent container (default: %(default)s)",
+        "COMMAND",
+        "the command of the agent container (default: %(default)s)",
+        "python /agent/gpu_agent.py",
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the manifests and return the exit code."""
-    from pilotage.cli.manifests.daemonsets import DeviceManifests, documents
+    from pilotage.cli.manifests.daemonsets import DeviceManifests
+    from pilotage.meta.text import yamltext
 
     manifests = DeviceManifests(
         name=_short(options.name or DEFAULT),
@@ -44,9 +47,9 @@ def run(options: argparse.Namespace) -> int:
     )
     files = manifests.files()
     if options.output is None:
-        sys.stdout.write(documents([obj for objects in files.values() for obj in objects]))
+        sys.stdout.write(yamltext.write_all([each for documents in files.values() for each in documents]))
     else:
-        write_files(options.output, {name: documents(objects) for name, objects in files.items()})
+        write_files(options.output, {name: yamltext.write_all(documents) for name, documents in files.items()})
     return 0
 
 

@@ -10,6 +10,7 @@ import difflib
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -94,9 +95,7 @@ def _digest(text: str) -> str:
 
 
 def _read(path: Path) -> str | None:
-    try:
+    missing = (FileNotFoundError, IsADirectoryError, NotADirectoryError, UnicodeDecodeError)
+    with reported(f"cannot read {path}"), suppress(*missing):
         return path.read_text(encoding="utf-8")
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, UnicodeDecodeError):
-        return None
-    except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror}") from error
+    return None

@@ -45,7 +45,8 @@ def overlays(settings: InstallationSettings) -> dict[str, str]:
         images=[{"name": image, "newTag": tag}],
         replicas=[{"name": settings.name, "count": 2}],
     )
-    components = [name for name, present in _components(settings) if present]
+    present = {"monitoring": bool(settings.metrics_port), "cert-manager": settings.has_webhooks}
+    components = [name for name in present if present[name]]
     if components:
         lines = [f"#   - ../../components/{name}\n" for name in components]
         production += "# Components need other programs on the cluster: the Prometheus operator, cert-manager.\n"
@@ -55,10 +56,6 @@ def overlays(settings: InstallationSettings) -> dict[str, str]:
         "overlays/production/kustomization.yaml": production,
         "overlays/production/pod-disruption-budget.yaml": yamltext.write(objects.disruption_budget(settings)),
     }
-
-
-def _components(settings: InstallationSettings) -> list[tuple[str, bool]]:
-    return [("monitoring", bool(settings.metrics_port)), ("cert-manager", settings.has_webhooks)]
 
 
 def _cert_manager(settings: InstallationSettings) -> str:

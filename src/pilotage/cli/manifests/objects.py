@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.manifests.settings import CERTIFICATES, EXISTING_NAMESPACES, InstallationSettings
 from pilotage.meta.documents import Document, copied
@@ -67,14 +67,13 @@ def definitions(settings: InstallationSettings) -> list[Document]:
 
 
 def service_account(settings: InstallationSettings) -> Document:
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(settings, settings.name)}
+    return _object(settings, "v1", "ServiceAccount")
 
 
 def roles(settings: InstallationSettings) -> list[Document]:
     from pilotage.cli.rbac.roles import role_objects
 
-    found = role_objects(settings.grants, settings.installation)
-    return [{**document, "metadata": {**document["metadata"], "labels": dict(settings.labels)}} for document in found]
+    return [labelled(document, settings) for document in role_objects(settings.grants, settings.installation)]
 
 
 def deployment(settings: InstallationSettings) -> Document:
@@ -109,16 +108,9 @@ def deployment(settings: InstallationSettings) -> Document:
         "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {}}],
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": _metadata(settings, settings.name),
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": dict(settings.selector)},
-            "template": {"metadata": {"labels": dict(settings.selector)}, "spec": pod},
-        },
-    }
+    template = {"metadata": {"labels": dict(settings.selector)}, "spec": pod}
+    spec = {"replicas": 1, "selector": {"matchLabels": dict(settings.selector)}, "template": template}
+    return _object(settings, "apps/v1", "Deployment", spec=spec)
 
 
 def certificate_mount(settings: InstallationSettings) -> tuple[Document, Document, str]:
@@ -137,18 +129,12 @@ def services(settings: InstallationSettings) -> list[Document]:
     found: list[Document] = []
     if settings.metrics_port:
         port = {"name": "metrics", "port": settings.metrics_port, "protocol": "TCP", "targetPort": "metrics"}
-        found.append(
-            {
-                "apiVersion": "v1",
-                "kind": "Service",
-                "metadata": _metadata(settings, f"{settings.name}-metrics"),
-                "spec": {"ports": [port], "selector": dict(settings.selector)},
-            }
-        )
+        spec = {"ports": [port], "selector": dict(settings.selector)}
+        found.append(_object(settings, "v1", "Service", f"{settings.name}-metrics", spec=spec))
     if settings.has_webhooks:
         from pilotage.webhook.manifests import service
 
-        found.append(_labelled(service(webhook_options(settings)), settings))
+        found.append(labelled(service(webhook_options(settings)), settings))
     return found
 
 
@@ -161,55 +147,39 @@ def network_policy(settings: InstallationSettings) -> Document:
         ingress.append({"from": peers, "ports": [{"port": settings.metrics_port, "protocol": "TCP"}]})
     if settings.has_webhooks:
         ingress.append({"ports": [{"port": settings.webhook_port, "protocol": "TCP"}]})
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": _metadata(settings, settings.name),
-        "spec": {
-            "podSelector": {"matchLabels": dict(settings.selector)},
-            "policyTypes": ["Ingress"],
-            **({"ingress": ingress} if ingress else {}),
-        },
-    }
+    spec = {"podSelector": {"matchLabels": dict(settings.selector)}, "policyTypes": ["Ingress"]}
+    return _object(
+        settings, "networking.k8s.io/v1", "NetworkPolicy", spec=spec | ({"ingress": ingress} if ingress else {})
+    )
 
 
-def webhooks(settings: InstallationSettings, *, cert_manager: bool = False) -> list[Document]:
+def webhooks(settings: InstallationSettings) -> list[Document]:
     """The webhook configurations."""
-    found = _registrations(settings, cert_manager=cert_manager)
-    return [_labelled(each, settings) for each in found if each["kind"] != "CustomResourceDefinition"]
+    found = _registrations(settings)
+    return [labelled(each, settings) for each in found if each["kind"] != "CustomResourceDefinition"]
 
 
 def certificates(settings: InstallationSettings) -> list[Document]:
     """What cert-manager needs: an Issuer and a Certificate."""
     from pilotage.webhook.manifests import cert_manager
 
-    return [_labelled(each, settings) for each in cert_manager(webhook_options(settings))]
+    return [labelled(each, settings) for each in cert_manager(webhook_options(settings))]
 
 
 def service_monitor(settings: InstallationSettings) -> Document:
     """For the Prometheus operator."""
-    return {
-        "apiVersion": "monitoring.coreos.com/v1",
-        "kind": "ServiceMonitor",
-        "metadata": _metadata(settings, settings.name),
-        "spec": {
-            "endpoints": [{"port": "metrics", "path": "/metrics"}],
-            "selector": {"matchLabels": dict(settings.labels)},
-        },
-    }
+    endpoints = [{"port": "metrics", "path": "/metrics"}]
+    spec = {"endpoints": endpoints, "selector": {"matchLabels": dict(settings.labels)}}
+    return _object(settings, "monitoring.coreos.com/v1", "ServiceMonitor", spec=spec)
 
 
 def disruption_budget(settings: InstallationSettings) -> Document:
     """For two replicas and more: one of them stays."""
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": _metadata(settings, settings.name),
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(settings.selector)}},
-    }
+    spec = {"maxUnavailable": 1, "selector": {"matchLabels": dict(settings.selector)}}
+    return _object(settings, "policy/v1", "PodDisruptionBudget", spec=spec)
 
 
-def webhook_options(settings: InstallationSettings, *, cert_manager: bool = False) -> ManifestOptions:
+def webhook_options(settings: InstallationSettings) -> ManifestOptions:
     """What the manifests of webhooks refer to."""
     from pilotage.webhook.addresses import DEFAULT_SERVICE
     from pilotage.webhook.manifests import ManifestOptions
@@ -222,16 +192,15 @@ def webhook_options(settings: InstallationSettings, *, cert_manager: bool = Fals
         service_port=own.port if own is not None else 443,
         port=settings.webhook_port,
         selector=settings.selector,
-        cert_manager=cert_manager,
     )
 
 
-def _registrations(settings: InstallationSettings, *, cert_manager: bool = False) -> Iterable[Document]:
+def _registrations(settings: InstallationSettings) -> Iterable[Document]:
     from pilotage.webhook.manifests import configuration
 
     if not settings.has_webhooks:
         return []
-    options = webhook_options(settings, cert_manager=cert_manager)
+    options = webhook_options(settings)
     return [configuration(each, options) for each in settings.declared.webhooks]
 
 
@@ -251,9 +220,12 @@ def _probes(settings: InstallationSettings) -> Document:
     }
 
 
-def _metadata(settings: InstallationSettings, name: str) -> Document:
-    return {"name": name, "namespace": settings.namespace, "labels": dict(settings.labels)}
+def _object(settings: InstallationSettings, version: str, kind: str, name: str = "", **content: Any) -> Document:
+    """An object with the name of the program, unless it has another one."""
+    metadata = {"name": name or settings.name, "namespace": settings.namespace, "labels": dict(settings.labels)}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **content}
 
 
-def _labelled(document: Document, settings: InstallationSettings) -> Document:
+def labelled(document: Document, settings: InstallationSettings) -> Document:
+    """The object with the labels of all objects of the program."""
     return {**document, "metadata": {**document["metadata"], "labels": dict(settings.labels)}}

@@ -80,6 +80,12 @@ def is_resource(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, Resource) and "__resource__" in vars(value)
 
 
+def is_of(cls: type, module: ModuleType) -> bool:
+    """Whether a class is defined in the module, or in one of its package."""
+    inside = hasattr(module, "__path__") and cls.__module__.startswith(f"{module.__name__}.")
+    return cls.__module__ == module.__name__ or inside
+
+
 def user_places(error: BaseException) -> list[str]:
     """The lines of an error's traceback that are the user's, outermost first: not those of Pilotage."""
     own = f"{Path(pilotage.__file__).parent}{os.sep}"

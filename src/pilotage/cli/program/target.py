@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.program.modules import is_resource, load, user_places
+from pilotage.cli.program.modules import is_of, is_resource, load, user_places
 
 if TYPE_CHECKING:
     from pilotage.manager.manager import Manager
@@ -114,7 +114,7 @@ def _unnamed(text: str, module: ModuleType) -> tuple[Any, ...]:
     setup = vars(module).get(SETUP)
     if callable(setup):
         return _parts(f"{text}:{SETUP}", setup)
-    found = tuple(value for value in vars(module).values() if _is_reconciler_class(value) and _own(value, module))
+    found = tuple(value for value in vars(module).values() if _is_reconciler_class(value) and is_of(value, module))
     if not found:
         raise CommandError(
             f"{text} has neither a function {SETUP}(manager) nor a reconciler class (one with reconcile and "
@@ -204,12 +204,6 @@ def _is_manager(value: object) -> bool:
     from pilotage.manager.manager import Manager
 
     return isinstance(value, Manager)
-
-
-def _own(cls: type, module: ModuleType) -> bool:
-    """Whether the class is defined in the module, or in one of its package."""
-    inside = hasattr(module, "__path__") and cls.__module__.startswith(f"{module.__name__}.")
-    return cls.__module__ == module.__name__ or inside
 
 
 def _description(value: object) -> str:

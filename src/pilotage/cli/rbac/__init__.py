@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.help import examples
-from pilotage.cli.parsing import CommandParser, add_command
+from pilotage.cli.files import reported, write_files
+from pilotage.cli.flags import add_path, add_switch, add_value, add_values
+from pilotage.cli.help import add_command
 from pilotage.cli.terminal import standard_error, standard_output
 
 if TYPE_CHECKING:
@@ -21,40 +23,32 @@ if TYPE_CHECKING:
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
-    command: argparse.ArgumentParser = add_command(
+    command = add_command(
         subparsers,
-        _RecordingParser,
         "rbac",
-        help="generate the least roles that a program needs",
-        description="Generate the least Roles and ClusterRoles of a program, as YAML on standard output: from what it "
+        "generate the least roles that a program needs",
+        "Generate the least Roles and ClusterRoles of a program, as YAML on standard output: from what it "
         "declares (for_, owns, watches, events, leader election, webhooks), from the calls of its client that name a "
         "kind, and from the requests of a recorded run.",
-        epilog=examples(
-            "pilotage rbac guestbook.operator",
-            "pilotage rbac --explain",
-            "pilotage rbac --record rules.json -- pytest",
-        ),
+        "pilotage rbac guestbook.operator",
+        "pilotage rbac --explain",
+        "pilotage rbac --record rules.json -- pytest",
+        parser_class=_RecordingParser,
         usage="pilotage rbac [-h] [OPTIONS] [TARGET] [-- COMMAND …]",
+        run=run,
     )
     command.add_argument("target", nargs="?", metavar="TARGET", help="the program, as for pilotage run")
     add_installation_arguments(command)
-    command.add_argument("--record", type=Path, metavar="FILE", help="run COMMAND, and record its requests in FILE")
-    command.add_argument(
-        "--seen", type=Path, metavar="FILE", help="use the requests that an earlier --record wrote to FILE"
-    )
-    command.add_argument("--cluster", default="", metavar="NAME", help="the role for a further cluster of the manager")
+    add_path(command, "--record", "FILE", "run COMMAND, and record its requests in FILE")
+    add_path(command, "--seen", "FILE", "use the requests that an earlier --record wrote to FILE")
+    add_value(command, "--cluster", "NAME", "the role for a further cluster of the manager")
     output = command.add_mutually_exclusive_group()
-    output.add_argument(
-        "--explain", action="store_true", help="print each permission with the line that needs it instead of YAML"
-    )
-    output.add_argument("--output", type=Path, metavar="FILE", help="write to FILE instead of standard output")
-    output.add_argument(
-        "--check", type=Path, metavar="FILE", help="compare with FILE, and exit with 1 and the difference if it differs"
-    )
-    command.set_defaults(run=run)
+    add_switch(output, "--explain", "print each permission with the line that needs it instead of YAML")
+    add_path(output, "--output", "FILE", "write to FILE instead of standard output")
+    add_path(output, "--check", "FILE", "compare with FILE, and exit with 1 and the difference if it differs")
 
 
-class _RecordingParser(CommandParser):
+class _RecordingParser(argparse.ArgumentParser):
     """Parses the words after `--` as the command to record. argparse would parse the first one as the target."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -71,13 +65,12 @@ def add_installation_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--namespace", type=_name, help="the namespace that the program runs in (default: that of the project)"
     )
-    command.add_argument(
+    add_values(
+        command,
         "--watch-namespace",
-        action="append",
-        default=[],
+        "NAME",
+        "a namespace that the program works in, with a Role there; may be repeated (default: all namespaces)",
         type=_name,
-        metavar="NAME",
-        help="a namespace that the program works in, with a Role there; may be repeated (default: all namespaces)",
     )
     command.add_argument(
         "--leader-elect",
@@ -160,8 +153,6 @@ def _deliver(text: str, options: argparse.Namespace) -> int:
     if options.check is not None:
         return _check(options.check, text)
     if options.output is not None:
-        from pilotage.cli.files import write_files
-
         write_files(options.output.parent, {options.output.name: text})
     else:
         sys.stdout.write(text)
@@ -169,12 +160,9 @@ def _deliver(text: str, options: argparse.Namespace) -> int:
 
 
 def _check(path: Path, text: str) -> int:
-    try:
+    found = ""
+    with reported(f"cannot read {path}"), suppress(FileNotFoundError):
         found = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        found = ""
-    except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror}") from error
     if found == text:
         return 0
     import difflib  # this module is loaded for the help of all commands

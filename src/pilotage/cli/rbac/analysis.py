@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pilotage.cli.files import shown
 from pilotage.cli.program.declarations import Declarations
 from pilotage.cli.rbac.calls import find_calls
 from pilotage.cli.rbac.grants import Installation, RequiredPermission, Resources, grants
@@ -58,7 +58,8 @@ def analyse(
     notes += [
         f"the resource of {gvk} is not known, and was guessed as {plural}" for gvk, plural in resources.guessed.items()
     ]
-    notes += [f"the cluster {name} needs a role, too: pilotage rbac --cluster {name}" for name in _clusters(found)]
+    clusters = sorted({grant.cluster for grant in found if grant.cluster})
+    notes += [f"the cluster {name} needs a role, too: pilotage rbac --cluster {name}" for name in clusters]
     return Analysis(found, notes, own)
 
 
@@ -66,10 +67,6 @@ def _order(grant: RequiredPermission) -> tuple[str, str, str, str, int]:
     permission = grant.permission
     verb = VERBS.index(permission.verb) if permission.verb in VERBS else len(VERBS)
     return grant.cluster, permission.group, permission.resource, permission.name, verb
-
-
-def _clusters(found: Iterable[RequiredPermission]) -> list[str]:
-    return sorted({grant.cluster for grant in found if grant.cluster})
 
 
 def _reasons(found: list[RequiredPermission]) -> str:
@@ -81,5 +78,4 @@ def _reasons(found: list[RequiredPermission]) -> str:
 def shown_place(place: str) -> str:
     """A place with a path below the current folder where possible."""
     file, colon, rest = place.partition(":")
-    path = Path(file)
-    return f"{path.relative_to(Path.cwd())}{colon}{rest}" if path.is_relative_to(Path.cwd()) and file else place
+    return f"{shown(Path(file))}{colon}{rest}" if file else place

@@ -11,7 +11,7 @@ from pilotage.cli.rbac.inference import Inference
 from pilotage.cli.rbac.program import Function, ProgramDefinition, ProgramSource
 from pilotage.cli.rbac.values import ClientValue, Kinds, Names, ObjectsOf, Python, SubresourceValue, Value
 from pilotage.cli.rbac.walk import Walk
-from pilotage.meta.forms import Kind
+from pilotage.meta.forms import Kind, gvk_of
 
 READ = ("get", "list", "watch")
 
@@ -107,14 +107,13 @@ class _Notes:
         if isinstance(receiver, SubresourceValue):
             self._collect_subresource(name, receiver.name, first, node)
         elif name == "event_recorder_for":
-            version = _text(next((each.value for each in node.keywords if each.arg == "api_version"), None))
+            version = _text(_keyword(node, "api_version"))
             self._found.recorders.append((version or "v1", self._place(node)))
         elif name == "run_while_leading":
             self._found.leases.append((_text(node.args[0] if node.args else None), self._place(node)))
         elif name == "install":
-            kinds = [self._value(each, names) for each in node.args]
-            for each in kinds:
-                self._found.definitions += self._calls(each, (), "install", node)
+            for each in node.args:
+                self._found.definitions += self._calls(self._value(each, names), (), "install", node)
         elif name == "finalize" and isinstance(first, ObjectsOf):
             self._collect_finalizers(first, "finalize", node)
         elif name in _CACHED or name in _WRITES or name in _STATUS:
@@ -123,15 +122,15 @@ class _Notes:
     def _collect_client(self, name: str, receiver: Value | None, first: Value | None, node: ast.Call) -> None:
         if not isinstance(first, Kinds | ObjectsOf):
             if isinstance(receiver, ClientValue) and (node.args or node.keywords):
-                self._found.unknown.append(f"{self._place(node)}: {ast.unparse(node.func)}({_first_text(node)}, …)")
+                first_text = ast.unparse(node.args[0]) if node.args else "…"
+                self._found.unknown.append(f"{self._place(node)}: {ast.unparse(node.func)}({first_text}, …)")
             return
         if name in _STATUS:
             self._found.calls += self._calls(first, (_STATUS[name],), name, node, "status")
             return
         live = isinstance(receiver, ClientValue) and receiver.live
         verbs = _WRITES.get(name) or (_LIVE.get(name) if live else None) or _CACHED[name]
-        keyword = next((each.value for each in node.keywords if each.arg == "subresource"), None)
-        subresource = _text(keyword)
+        subresource = _text(_keyword(node, "subresource"))
         if name == "apply" and subresource:
             verbs = ("patch",)
         self._found.calls += self._calls(first, verbs, name, node, subresource)
@@ -164,10 +163,10 @@ class _Notes:
         if not isinstance(value, Kinds | ObjectsOf):
             return []
         place = self._place(node)
-        return [APICall(kind, verbs, f"{name}({_kind_name(kind)})", place, subresource) for kind in value.kinds]
+        return [APICall(kind, verbs, f"{name}({gvk_of(kind).kind})", place, subresource) for kind in value.kinds]
 
     def _argument(self, node: ast.Call, index: int, name: str, names: Names) -> Value | None:
-        found = next((each.value for each in node.keywords if each.arg == name), None)
+        found = _keyword(node, name)
         if found is None and 0 <= index < len(node.args):
             found = node.args[index]
         return self._value(found, names)
@@ -176,15 +175,9 @@ class _Notes:
         return f"{self._definition.source.file}:{getattr(node, 'lineno', 0)}"
 
 
+def _keyword(node: ast.Call, name: str) -> ast.expr | None:
+    return next((each.value for each in node.keywords if each.arg == name), None)
+
+
 def _text(node: ast.expr | None) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
-def _first_text(node: ast.Call) -> str:
-    return ast.unparse(node.args[0]) if node.args else "…"
-
-
-def _kind_name(kind: Kind) -> str:
-    from pilotage.meta.forms import gvk_of
-
-    return gvk_of(kind).kind

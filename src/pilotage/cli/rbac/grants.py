@@ -64,8 +64,6 @@ class Installation:
     """The name of the Lease; by default the one that `pilotage run` is given in the manifests."""
     registers_webhooks: bool = False
     """Whether the program writes its webhook configurations, or injects only the bundle."""
-    managed_certificates: bool = True
-    """Whether the program makes the certificate of its webhooks."""
 
     @property
     def lease_name(self) -> str:
@@ -114,13 +112,12 @@ def _of_watches(declared: Declarations, resources: Resources) -> Iterator[Requir
         group, plural, scope = resources.of(watch.kind)
         method = "for_" if watch.relation == "for" else watch.relation
         reason = f"{method}({gvk_of(watch.kind).kind})"
-        for verb in READ:
-            yield RequiredPermission(Permission(group, plural, verb), scope, reason, watch.place, watch.cluster)
+        yield from _required(group, plural, READ, scope, reason, watch.place, cluster=watch.cluster)
         owner = owners.get(watch.controller)
         if watch.relation == "owns" and owner is not None:
             group, plural, scope = resources.of(owner)
-            needed = Permission(group, f"{plural}/finalizers", "update")
-            yield RequiredPermission(needed, scope, f"{reason}: owner references that block deletion", watch.place)
+            reason = f"{reason}: owner references that block deletion"
+            yield from _required(group, f"{plural}/finalizers", ("update",), scope, reason, watch.place)
 
 
 def _of_calls(calls: APICalls, resources: Resources) -> Iterator[RequiredPermission]:
@@ -128,9 +125,7 @@ def _of_calls(calls: APICalls, resources: Resources) -> Iterator[RequiredPermiss
         yield from _of_call(call, call.verbs, call.subresource, resources)
     for call in calls.definitions:
         yield from _of_definition(call, resources, ("get", "update"))
-        yield RequiredPermission(
-            Permission(EXTENSIONS, DEFINITIONS, "create"), PermissionScope.CLUSTER, call.text, call.place
-        )
+        yield from _required(EXTENSIONS, DEFINITIONS, ("create",), PermissionScope.CLUSTER, call.text, call.place)
         yield from _of_call(call, ("list",), "", resources)
     for call in calls.migrations:
         yield from _of_definition(call, resources, ("get",))
@@ -142,18 +137,15 @@ def _of_call(
     call: APICall, verbs: Iterable[str], subresource: str, resources: Resources
 ) -> Iterator[RequiredPermission]:
     group, plural, scope = resources.of(call.kind)
-    for verb in verbs:
-        needed = Permission(group, f"{plural}/{subresource}" if subresource else plural, verb)
-        yield RequiredPermission(needed, scope, call.text, call.place)
+    yield from _required(group, f"{plural}/{subresource}".rstrip("/"), verbs, scope, call.text, call.place)
 
 
 def _of_definition(
     call: APICall, resources: Resources, verbs: Iterable[str], subresource: str = ""
 ) -> Iterator[RequiredPermission]:
     group, plural, _ = resources.of(call.kind)
-    for verb in verbs:
-        needed = Permission(EXTENSIONS, f"{DEFINITIONS}{subresource}", verb, f"{plural}.{group}")
-        yield RequiredPermission(needed, PermissionScope.CLUSTER, call.text, call.place)
+    resource, name = f"{DEFINITIONS}{subresource}", f"{plural}.{group}"
+    yield from _required(EXTENSIONS, resource, verbs, PermissionScope.CLUSTER, call.text, call.place, name)
 
 
 def _of_events(declared: Declarations, calls: APICalls) -> Iterator[RequiredPermission]:
@@ -161,18 +153,16 @@ def _of_events(declared: Declarations, calls: APICalls) -> Iterator[RequiredPerm
     known = {place for _, place in found}
     found += [(version, place) for version, place in calls.recorders if place not in known]
     for version, place in found:
-        group = version.rpartition("/")[0]
-        for verb in ("create", "patch"):
-            yield RequiredPermission(
-                Permission(group, "events", verb), PermissionScope.WATCHED, "event_recorder_for(…)", place
-            )
+        group, verbs = version.rpartition("/")[0], ("create", "patch")
+        yield from _required(group, "events", verbs, PermissionScope.WATCHED, "event_recorder_for(…)", place)
 
 
 def lease_grants(name: str, reason: str = "leader election", place: str = "") -> Iterator[RequiredPermission]:
     """What an election by a Lease needs."""
-    needed = [Permission(COORDINATION, "leases", verb, name) for verb in ("get", "watch", "update")]
-    for each in (Permission(COORDINATION, "leases", "create"), *needed):
-        yield RequiredPermission(each, PermissionScope.OWN, reason, place, role=LEADER_ELECTION)
+    for verbs, named in ((("create",), ""), (("get", "watch", "update"), name)):
+        yield from _required(
+            COORDINATION, "leases", verbs, PermissionScope.OWN, reason, place, named, role=LEADER_ELECTION
+        )
 
 
 def _of_leases(calls: APICalls, installation: Installation) -> Iterator[RequiredPermission]:
@@ -186,49 +176,58 @@ def _of_webhooks(declared: Declarations, installation: Installation) -> Iterator
     options = declared.webhook_options
     if options is None:
         return
-    manages = installation.managed_certificates and options.certificates is None
+    manages = options.certificates is None
     if manages:
-        needed = [Permission("", "secrets", verb, options.secret_name) for verb in ("get", "update")]
-        for each in (Permission("", "secrets", "create"), *needed):
-            yield RequiredPermission(each, PermissionScope.OWN, "the certificate of webhooks", role=WEBHOOK)
+        for verbs, name in ((("create",), ""), (("get", "update"), options.secret_name)):
+            reason = "the certificate of webhooks"
+            yield from _required("", "secrets", verbs, PermissionScope.OWN, reason, name=name, role=WEBHOOK)
     for webhook in declared.webhooks:
-        for each in _of_configuration(webhook, installation, manages):
-            yield RequiredPermission(each, PermissionScope.CLUSTER, "webhooks", role=WEBHOOK)
+        yield from _of_configuration(webhook, installation, manages)
 
 
-def _of_configuration(webhook: Registrable, installation: Installation, manages: bool) -> Iterator[Permission]:
+def _of_configuration(webhook: Registrable, installation: Installation, manages: bool) -> Iterator[RequiredPermission]:
     """What is needed to register a webhook, or to inject the bundle of a certificate that the program manages."""
-    group, resource = webhook.kind.group, f"{webhook.kind.kind.lower()}s"
-    injection = ("get", "patch") if manages else ()
-    for verb in ("get", "create", "patch") if installation.registers_webhooks else injection:
-        yield Permission(group, resource, verb, webhook.name)
+    resource, injection = f"{webhook.kind.kind.lower()}s", ("get", "patch") if manages else ()
+    needed = {webhook.name: ("get", "create", "patch") if installation.registers_webhooks else injection}
     if installation.registers_webhooks and resource != DEFINITIONS:  # a configuration that `webhook/probe.py` writes
-        for verb in ("create", "patch", "delete"):
-            yield Permission(group, resource, verb, f"probe.{webhook.name}")
+        needed[f"probe.{webhook.name}"] = ("create", "patch", "delete")
+    for name, verbs in needed.items():
+        yield from _required(
+            webhook.kind.group, resource, verbs, PermissionScope.CLUSTER, "webhooks", name=name, role=WEBHOOK
+        )
 
 
 def _of_options(declared: Declarations) -> Iterator[RequiredPermission]:
     options = declared.options
     if options is None:
         return
+    own, cluster, role = PermissionScope.OWN, PermissionScope.CLUSTER, LEADER_ELECTION
+    writes = ("create", "update", "delete")
     if options.shards:
-        for verb in ("get", "list", "create", "update", "delete"):
-            yield RequiredPermission(
-                Permission(COORDINATION, "leases", verb), PermissionScope.OWN, "shards", role=LEADER_ELECTION
-            )
+        yield from _required(COORDINATION, "leases", ("get", "list", *writes), own, "shards", role=role)
     if options.leader_election and options.leader_election_candidate is not None:
-        for verb in ("get", "watch", "create", "update", "delete"):
-            candidates = Permission(COORDINATION, "leasecandidates", verb)
-            yield RequiredPermission(candidates, PermissionScope.OWN, "leader_election_candidate", role=LEADER_ELECTION)
+        verbs, reason = ("get", "watch", *writes), "leader_election_candidate"
+        yield from _required(COORDINATION, "leasecandidates", verbs, own, reason, role=role)
     if options.namespace_selector is not None:
-        for verb in ("list", "watch"):
-            yield RequiredPermission(Permission("", "namespaces", verb), PermissionScope.CLUSTER, "namespace_selector")
+        yield from _required("", "namespaces", ("list", "watch"), cluster, "namespace_selector")
     if options.metrics_filter is not None:
-        for group, resource in (("authentication.k8s.io", "tokenreviews"), ("authorization.k8s.io", _REVIEWS)):
-            yield RequiredPermission(Permission(group, resource, "create"), PermissionScope.CLUSTER, "metrics_filter")
+        yield from _required("authentication.k8s.io", "tokenreviews", ("create",), cluster, "metrics_filter")
+        yield from _required("authorization.k8s.io", "subjectaccessreviews", ("create",), cluster, "metrics_filter")
 
 
-_REVIEWS = "subjectaccessreviews"
+def _required(
+    group: str,
+    resource: str,
+    verbs: Iterable[str],
+    scope: PermissionScope,
+    reason: str,
+    place: str = "",
+    name: str = "",
+    **more: str,
+) -> Iterator[RequiredPermission]:
+    """What some verbs need, on a resource or on the object of it with a name."""
+    for verb in verbs:
+        yield RequiredPermission(Permission(group, resource, verb, name), scope, reason, place, **more)
 
 
 def _guessed_plural(kind: str) -> str:

@@ -7,6 +7,7 @@ import inspect
 import types
 import typing
 from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
 from pilotage.cli.program.modules import is_resource
@@ -100,10 +101,7 @@ class Inference:
                 names[target.id] = value
 
     def _any(self, nodes: Iterable[ast.expr], names: Names, definition: ProgramDefinition) -> Value | None:
-        found: Value | None = None
-        for node in nodes:
-            found = either(found, self.value(node, names, definition))
-        return found
+        return reduce(either, (self.value(node, names, definition) for node in nodes), None)
 
     def _comprehension(
         self, item: ast.expr, generators: list[ast.comprehension], names: Names, definition: ProgramDefinition
@@ -218,10 +216,7 @@ class Inference:
 
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if origin in (typing.Union, types.UnionType):
-            found: Value | None = None
-            for each in arguments:
-                found = either(found, self._of_hint(each))
-            return found
+            return reduce(either, map(self._of_hint, arguments), None)
         if origin is type and arguments:
             inner = self._of_hint(arguments[0])
             return Kinds(inner.kinds) if isinstance(inner, ObjectsOf) else None

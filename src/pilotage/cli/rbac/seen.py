@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.files import reported
+from pilotage.cli.files import reported, shown
 from pilotage.cli.rbac.grants import PermissionScope, RequiredPermission
 from pilotage.cli.rbac.program import ProgramDefinition
 from pilotage.cluster.recording import ENVIRONMENT, RecordedPermission
@@ -100,10 +100,7 @@ def _lines(file: Path) -> list[RecordedPermission]:
 def _shortened(seen: RecordedPermission) -> RecordedPermission:
     """With a path that is the same on every machine, where the file is below the current folder."""
     file, _, line = seen.place.rpartition(":")
-    path = Path(file)
-    if not seen.place or not path.is_relative_to(Path.cwd()):
-        return seen
-    return msgspec.structs.replace(seen, place=f"{path.relative_to(Path.cwd())}:{line}")
+    return msgspec.structs.replace(seen, place=f"{shown(Path(file))}:{line}") if seen.place else seen
 
 
 def _whole(place: str) -> str:

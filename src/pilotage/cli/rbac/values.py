@@ -66,10 +66,8 @@ def either(one: Value | None, other: Value | None) -> Value | None:
     """What a name is after a branch: the kinds of both ways."""
     if one is None or other is None or one == other:
         return one or other
-    if isinstance(one, Kinds) and isinstance(other, Kinds):
-        return Kinds(_both(one.kinds, other.kinds))
-    if isinstance(one, ObjectsOf) and isinstance(other, ObjectsOf):
-        return ObjectsOf(_both(one.kinds, other.kinds))
+    if isinstance(one, Kinds | ObjectsOf) and isinstance(other, Kinds | ObjectsOf) and type(one) is type(other):
+        return type(one)(tuple(dict.fromkeys((*one.kinds, *other.kinds))))
     if isinstance(one, Many) and isinstance(other, Many):
         item = either(one.item, other.item)
         return Many(item) if isinstance(item, Kinds | ObjectsOf) else one
@@ -82,7 +80,3 @@ def merged(names: Names, others: Names) -> Names:
     """The names after a branch."""
     found = {name: either(names.get(name), others.get(name)) for name in {**names, **others}}
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _both(one: tuple[Kind, ...], other: tuple[Kind, ...]) -> tuple[Kind, ...]:
-    return tuple(dict.fromkeys((*one, *other)))

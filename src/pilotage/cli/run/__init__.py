@@ -7,26 +7,25 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli.help import examples
+from pilotage.cli.help import add_command
 from pilotage.cli.run.arguments import add_arguments, variable
 
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
-    command: argparse.ArgumentParser = subparsers.add_parser(
+    command = add_command(
+        subparsers,
         "run",
-        help="run an operator, on an API server in this process or on a cluster",
-        description="Run an operator until Ctrl-C or SIGTERM. TARGET is a module (guestbook.operator) or a file "
+        "run an operator, on an API server in this process or on a cluster",
+        "Run an operator until Ctrl-C or SIGTERM. TARGET is a module (guestbook.operator) or a file "
         "(greetings.py), whose function setup(manager), or else all reconciler classes, are run; or a name in it "
         "(greetings.py:start): a function that is given a manager, reconciler classes, or a manager. Without "
         "TARGET it is that of the project, [tool.pilotage] in pyproject.toml. Each option can be set by an "
         "environment variable, PILOTAGE_ and its name (PILOTAGE_LOG_LEVEL); the option wins.",
-        epilog=examples(
-            "pilotage run greetings.py --storage memory: -f objects.yaml --until-idle",
-            "pilotage run greetings.py --storage sqlite:demo.db --serve 127.0.0.1:6443 --reload",
-            "pilotage run guestbook.operator --kubeconfig ~/.kube/config --install",
-            "pilotage run guestbook.operator --leader-elect --metrics-bind-address :8080 --log-format json",
-        ),
+        "pilotage run greetings.py --storage memory: -f objects.yaml --until-idle",
+        "pilotage run greetings.py --storage sqlite:demo.db --serve 127.0.0.1:6443 --reload",
+        "pilotage run guestbook.operator --kubeconfig ~/.kube/config --install",
+        "pilotage run guestbook.operator --leader-elect --metrics-bind-address :8080 --log-format json",
         usage="pilotage run [-h] [OPTION ...] [TARGET]",
     )
     command.add_argument(

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from pilotage.cli.files import shown
 from pilotage.cli.run.reloaded import VARIABLE
 from pilotage.cli.terminal import BOLD, GREEN, YELLOW, Terminal
 from pilotage.manager.signals import handled
@@ -106,7 +107,7 @@ class Reloader:
                 self._print(f"{problem}; the program is replaced when it is fixed", YELLOW)
                 broken = changed
                 continue
-            self._print(f"Restarting: {', '.join(map(_short, sorted(changed)))} changed", GREEN)
+            self._print(f"Restarting: {', '.join(str(shown(Path(file))) for file in sorted(changed))} changed", GREEN)
             return
 
     async def _pause(self, child: Child) -> None:
@@ -144,7 +145,7 @@ def syntax_problem(file: str) -> str | None:
     try:
         compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
     except SyntaxError as error:
-        return f"{_short(file)}, line {error.lineno}: {error.msg}"
+        return f"{shown(Path(file))}, line {error.lineno}: {error.msg}"
     except (OSError, ValueError):  # deleted, or not text: the import of the program reports it
         return None
     return None
@@ -153,11 +154,6 @@ def syntax_problem(file: str) -> str | None:
 def _folders(files: Iterable[str]) -> set[str]:
     """The folders of files, and the current one, from which modules are imported."""
     return {str(Path(file).parent) for file in files} | {str(Path.cwd())}
-
-
-def _short(file: str) -> str:
-    path = Path(file)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
 
 
 def _exit_code(code: int | None) -> int:

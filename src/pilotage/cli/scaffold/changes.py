@@ -6,7 +6,7 @@ import difflib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,7 +81,7 @@ class ProjectChanges:
             for made in _make_folders(folder):
                 undo.callback(_remove_folder, made)
             descriptor, name = tempfile.mkstemp(dir=folder, prefix=".pilotage-")
-            undo.callback(_remove, Path(name))
+            undo.callback(Path(name).unlink, missing_ok=True)
             with open(descriptor, "w", encoding="utf-8", newline="") as file:
                 file.write(text)
             staged.append((path, Path(name)))
@@ -95,7 +95,7 @@ class ProjectChanges:
                 os.link(temporary, place)  # unlike a rename, this fails if the file has been created meanwhile
             except FileExistsError as error:
                 raise CommandError(f"{place} has been created meanwhile; nothing was changed") from error
-            undo.callback(_remove, place)
+            undo.callback(place.unlink, missing_ok=True)
             temporary.unlink()
             return
         before = self.edits[path][0]
@@ -124,12 +124,7 @@ def _diff(before_name: str, after_name: str, before: str, after: str) -> str:
     lines = difflib.unified_diff(
         before.splitlines(keepends=True), after.splitlines(keepends=True), before_name, after_name
     )
-    return "".join(_whole_lines(lines))
-
-
-def _whole_lines(lines: Iterator[str]) -> Iterator[str]:
-    for line in lines:
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _make_folders(folder: Path) -> list[Path]:
@@ -143,10 +138,6 @@ def _make_folders(folder: Path) -> list[Path]:
 def _remove_folder(folder: Path) -> None:
     with suppress(OSError):
         folder.rmdir()
-
-
-def _remove(path: Path) -> None:
-    path.unlink(missing_ok=True)
 
 
 def _umask() -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.scaffold.changes import ProjectChanges
@@ -255,9 +254,3 @@ def _edit_operator(changes: ProjectChanges, layout: Layout, imported: Import, st
         changes.there.append(f"{path} has {imported.name}")
     else:
         changes.edit(path, made)
-
-
-def project_changes(folder: Path) -> tuple[ProjectChanges, Layout]:
-    """The project around a folder, and no changes yet."""
-    layout = Layout.find(folder)
-    return ProjectChanges(layout.project.root), layout

@@ -43,7 +43,7 @@ def import_block(statements: list[str], package: str) -> str:
     """Imports as isort writes them: in sections, and those of one module in one statement."""
     groups: dict[int, list[str]] = {}
     modules: dict[tuple[int, str], list[str]] = {}
-    for node in sorted(map(_parsed, statements), key=ast.unparse):
+    for node in sorted((ast.parse(each).body[0] for each in statements), key=ast.unparse):
         if isinstance(node, ast.Import):
             groups.setdefault(_section(node, package), []).append(ast.unparse(node))
         if isinstance(node, ast.ImportFrom):
@@ -56,10 +56,6 @@ def import_block(statements: list[str], package: str) -> str:
             groups[section].append(imports(module, direct))
     text = "\n\n".join("\n".join(groups[section]) for section in sorted(groups))
     return f"{text}\n"
-
-
-def _parsed(statement: str) -> ast.stmt:
-    return ast.parse(statement).body[0]
 
 
 def _imports(node: ast.ImportFrom, wanted: Import) -> bool:

@@ -75,8 +75,9 @@ def find_subject(layout: Layout, words: list[str], version: str = "", group: str
     builtin = _builtin(kind, group if group or not api_version else None, version)
     if builtin is not None:
         return builtin
+    known = ", ".join(dict.fromkeys(each.kind for each in layout.kinds)) or "it has none"
     raise CommandError(
-        f"{text!r} is neither a kind of this project ({_listed(layout)}) nor one of Kubernetes; add it with "
+        f"{text!r} is neither a kind of this project ({known}) nor one of Kubernetes; add it with "
         f"`pilotage create api {kind}`"
     )
 
@@ -92,10 +93,6 @@ def is_builtin(kind: str) -> bool:
     from pilotage.types import builtin
 
     return any(mapping.gvk.kind == kind for mapping in builtin.resources())
-
-
-def _listed(layout: Layout) -> str:
-    return ", ".join(dict.fromkeys(each.kind for each in layout.kinds)) or "it has none"
 
 
 def _builtin(kind: str, group: str | None, version: str) -> Subject | None:

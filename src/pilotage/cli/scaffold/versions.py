@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pilotage.cli.scaffold.layout import ProjectKind, resource_call
-from pilotage.cli.scaffold.source import CannotEdit, bound_names, parsed
+from pilotage.cli.scaffold.source import CannotEdit, bound_names, lines_of, parsed
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class _Undo(ast.NodeTransformer):
 def _new_version(node: ast.ClassDef, version: str, text: str) -> list[Edit]:
     call = resource_call(node)
     keywords = {each.arg: each for each in call.keywords} if call else {}
-    if call is None or None in keywords or ("storage" in keywords and not _is_true(keywords["storage"].value)):
+    if call is None or None in keywords or ("storage" in keywords and ast.unparse(keywords["storage"].value) != "True"):
         raise CannotEdit(f"the options of {node.name} cannot be read")
     value = keywords["version"].value
     line = _bytes_of(text)[value.lineno - 1]
@@ -137,10 +137,6 @@ def _new_version(node: ast.ClassDef, version: str, text: str) -> list[Edit]:
         old = keywords["storage"].value
         return [*edits, (old.lineno, old.col_offset, old.end_col_offset or 0, "False")]
     return [(*edits[0][:3], f'"{version}"{separator}storage=False')]
-
-
-def _is_true(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
 
 
 def _segment(text: str, node: ast.ClassDef, edits: list[Edit]) -> str:
@@ -156,7 +152,7 @@ def _segment(text: str, node: ast.ClassDef, edits: list[Edit]) -> str:
 
 
 def _bytes_of(text: str) -> list[bytes]:
-    return [line.encode() for line in re.split("\r\n|\r|\n", text)]
+    return [line.encode() for line in lines_of(text)]
 
 
 def _conversions(hub: ProjectKind, spec: ast.ClassDef | None, module: str) -> str:

@@ -6,25 +6,24 @@ import argparse
 from typing import Any
 
 from pilotage.cli.flags.fields import add_flags, options_of
-from pilotage.cli.help import examples
+from pilotage.cli.help import add_command
 from pilotage.cli.serve.options import ServeOptions
 
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
-    command: argparse.ArgumentParser = subparsers.add_parser(
+    command = add_command(
+        subparsers,
         "serve",
-        help="serve the embedded API server over HTTPS, for kubectl",
-        description="Serve the embedded API server over HTTPS until Ctrl-C or SIGTERM. The command writes a kubeconfig "
+        "serve the embedded API server over HTTPS, for kubectl",
+        "Serve the embedded API server over HTTPS until Ctrl-C or SIGTERM. The command writes a kubeconfig "
         "with its certificate authority and a token. It stores both beside the SQLite file, so that clients work after "
         "a restart.",
-        epilog=examples(
-            "pilotage serve --storage sqlite:demo.db",
-            "pilotage serve --bind 127.0.0.1:0 --kubeconfig /tmp/kubeconfig",
-        ),
+        "pilotage serve --storage sqlite:demo.db",
+        "pilotage serve --bind 127.0.0.1:0 --kubeconfig /tmp/kubeconfig",
+        run=run,
     )
     add_flags(command, ServeOptions)
-    command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

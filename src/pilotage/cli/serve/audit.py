@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.files import reported
 from pilotage.cli.serve.options import ServeOptions
 from pilotage.errors import DecodeError, InvalidDefinition
 from pilotage.server.audit.log import AuditLog, AuditLogOptions
@@ -33,27 +34,19 @@ def audited(options: ServeOptions) -> Iterator[Auditor | None]:
         yield None
         return
     with ExitStack() as exits:
-        try:
-            log = AuditLog(
-                AuditLogOptions(
-                    options.audit_log_path, options.audit_log_maxsize * MEGABYTE, options.audit_log_maxbackup
-                )
-            )
-            exits.enter_context(log)
-        except OSError as error:
-            raise CommandError(
-                f"cannot open the audit log {options.audit_log_path}: {error.strerror or error}"
-            ) from error
+        path, size = options.audit_log_path, options.audit_log_maxsize * MEGABYTE
+        with reported(f"cannot open the audit log {path}"):
+            log = exits.enter_context(AuditLog(AuditLogOptions(path, size, options.audit_log_maxbackup)))
         yield Auditor(policy, log.write)
 
 
 def _policy(path: Path) -> AuditPolicy:
     from pilotage.meta.text import yamltext
 
+    with reported(f"cannot read the audit policy {path}"):
+        text = path.read_bytes()
     try:
-        return AuditPolicy.of(yamltext.read(path.read_bytes()), str(path))
-    except OSError as error:
-        raise CommandError(f"cannot read the audit policy {path}: {error.strerror or error}") from error
+        return AuditPolicy.of(yamltext.read(text), str(path))
     except DecodeError as error:
         raise CommandError(f"cannot read the audit policy {path}: {error}") from error
     except InvalidDefinition as error:

@@ -1,17 +1,42 @@
-"""Completion in shells: the script of a program for bash, zsh or fish, and the arguments of the command."""
+"""Completion in shells: the command `completion` of a program, with a script for bash, zsh or fish."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
+from pilotage.cli.help import add_command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
 SHELLS = ("bash", "zsh", "fish")
-OBJECTS = "objects"
+_OBJECTS = "objects"
 
 
-def add_shell(command: argparse.ArgumentParser) -> None:
-    """The arguments of the command. The scripts call it with `objects --` and the words from the command to the cursor,
-    of which the last one may be empty."""
+def add_completion(
+    subparsers: Any,
+    program: str,
+    parser: Callable[[], argparse.ArgumentParser],
+    print_objects: Callable[[Sequence[str]], int],
+    description: str,
+    *lines: str,
+) -> None:
+    """Add `completion` to the command line of a program; `parser` returns that with all of its commands.
+
+    The scripts call the command with `objects --` and the words from the command to the cursor, of which the last one
+    may be empty: these are passed to `print_objects`.
+    """
+
+    def run(options: argparse.Namespace) -> int:
+        if options.shell == _OBJECTS:
+            return print_objects(options.words)
+        return _print_script(options.shell, parser(), program)
+
+    summary = "print a script for the completion of command lines"
+    command = add_command(subparsers, "completion", summary, description, *lines, run=run)
     command.add_argument("shell", choices=_Shells(SHELLS), metavar="SHELL", help=f"the shell: {', '.join(SHELLS)}")
     command.add_argument("words", nargs="*", default=[], help=argparse.SUPPRESS)  # a default: not required
 
@@ -20,11 +45,10 @@ class _Shells(tuple[str, ...]):
     """The shells, and `objects`, which is not shown."""
 
     def __contains__(self, word: object) -> bool:
-        return word == OBJECTS or super().__contains__(word)
+        return word == _OBJECTS or super().__contains__(word)
 
 
-def print_script(shell: str, parser: argparse.ArgumentParser, program: str) -> int:
-    """Print the script of a program for a shell."""
+def _print_script(shell: str, parser: argparse.ArgumentParser, program: str) -> int:
     from importlib import import_module
 
     from pilotage.cli.shells.commands import described

@@ -42,7 +42,7 @@ def _function(command: Command) -> str:
         elif command.arguments is not Values.TEXT:
             specifications.append(_quoted(f"*: :{_ACTIONS[command.arguments].format(function=command.function)}"))
         return f"{_name(command)}() {{\n    _arguments -S {_joined(specifications)}\n}}\n"
-    commands = "\n".join(f"                {_quoted(_described(each))}" for each in command.subcommands)
+    commands = "\n".join(f"                {_quoted(f'{each.words[-1]}:{each.help}')}" for each in command.subcommands)
     cases = "\n".join(f"                {each.words[-1]}) {_name(each)} ;;" for each in command.subcommands)
     return (
         f"{_name(command)}() {{\n"
@@ -62,10 +62,6 @@ def _function(command: Command) -> str:
 
 def _name(command: Command) -> str:
     return f"_{'_'.join([command.function, *command.words[1:]])}"
-
-
-def _described(command: Command) -> str:
-    return f"{command.words[-1]}:{command.help}"
 
 
 def _specification(option: Option, function: str) -> str:

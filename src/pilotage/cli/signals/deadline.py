@@ -107,13 +107,9 @@ def _exit_after(pool: ThreadPoolExecutor, worker: threading.Thread, code: int) -
     worker.join()
     time.sleep(EXIT_SECONDS)
     try:
-        _call(_nothing)  # flush what was printed
+        _call(lambda: None)  # flush what was printed
     finally:  # no thread can be started any more
         os._exit(code)
-
-
-def _nothing() -> None:
-    pass
 
 
 def _left(moment: float) -> float | None:

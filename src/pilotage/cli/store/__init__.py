@@ -6,46 +6,40 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli.flags import places
-from pilotage.cli.help import examples
+from pilotage.cli.flags import add_switch, add_value, places
+from pilotage.cli.help import add_command
 
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         "store",
-        help="back up, restore, check, export, import and shrink a storage",
-        description="Maintain the storage of an embedded API server. Other programs may use it at the same time.",
-        epilog=examples(
-            "pilotage store backup sqlite:demo.db demo.backup",
-            "pilotage store restore demo.backup sqlite:new.db",
-            "pilotage store check sqlite:demo.db",
-            "pilotage store export sqlite:demo.db > objects.yaml",
-        ),
+        "back up, restore, check, export, import and shrink a storage",
+        "Maintain the storage of an embedded API server. Other programs may use it at the same time.",
+        "pilotage store backup sqlite:demo.db demo.backup",
+        "pilotage store restore demo.backup sqlite:new.db",
+        "pilotage store check sqlite:demo.db",
+        "pilotage store export sqlite:demo.db > objects.yaml",
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    _add_backup(commands)
-    _add_restore(commands)
-    _add_check(commands)
-    _add_export(commands)
-    _add_import(commands)
-    _add_shrink(commands)
-    _add_rotate_keys(commands)
+    _add_copies(commands)
+    _add_objects(commands)
+    _add_maintenance(commands)
 
 
-def _add(commands: Any, name: str, summary: str, description: str, *lines: str) -> argparse.ArgumentParser:
-    command: argparse.ArgumentParser = commands.add_parser(
-        name, help=summary, description=description, epilog=examples(*lines)
-    )
-    command.set_defaults(run=lambda options: _run(name, options))
+def _add(
+    commands: Any, name: str, summary: str, description: str, *lines: str, backup: bool = False
+) -> argparse.ArgumentParser:
+    """Add a command for a storage; with `backup`, its first argument is the backup."""
+    command = add_command(commands, name, summary, description, *lines, run=lambda options: _run(name, options))
+    if backup:
+        command.add_argument("file", type=Path, metavar="FILE", help="the backup")
+    command.add_argument("storage", metavar="URL", help=places.STORAGES)
     return command
 
 
-def _add_storage(command: argparse.ArgumentParser) -> None:
-    command.add_argument("storage", metavar="URL", help=places.STORAGES)
-
-
-def _add_backup(commands: Any) -> None:
+def _add_copies(commands: Any) -> None:
     command = _add(
         commands,
         "backup",
@@ -54,24 +48,16 @@ def _add_backup(commands: Any) -> None:
         " Encrypted values stay encrypted.",
         "pilotage store backup sqlite:demo.db demo.backup",
     )
-    _add_storage(command)
     command.add_argument("file", type=Path, metavar="FILE", help="a new file; only its owner can read it")
-
-
-def _add_restore(commands: Any) -> None:
-    command = _add(
+    _add(
         commands,
         "restore",
         "restore a backup into a new storage",
         "Restore a backup into an empty storage. Revisions of a SQLite file continue after those of the backup, so that"
         " no resource version appears twice.",
         "pilotage store restore demo.backup sqlite:new.db",
+        backup=True,
     )
-    command.add_argument("file", type=Path, metavar="FILE", help="the backup")
-    _add_storage(command)
-
-
-def _add_check(commands: Any) -> None:
     command = _add(
         commands,
         "check",
@@ -79,11 +65,10 @@ def _add_check(commands: Any) -> None:
         "Check the file, its checksums and every object, and list what is wrong. Exit code 1 if something is.",
         "pilotage store check sqlite:demo.db",
     )
-    _add_storage(command)
     places.add_encryption_keys(command)
 
 
-def _add_export(commands: Any) -> None:
+def _add_objects(commands: Any) -> None:
     command = _add(
         commands,
         "export",
@@ -92,18 +77,14 @@ def _add_export(commands: Any) -> None:
         " first, without what the server sets, without owners, and without what every cluster has.",
         "pilotage store export sqlite:demo.db > objects.yaml",
     )
-    _add_storage(command)
     places.add_tenant(command, default="default")
     places.add_encryption_keys(command)
-    command.add_argument("-n", "--namespace", default="", metavar="NAME", help="only objects of this namespace")
-    command.add_argument(
+    add_value(command, "-n --namespace", "NAME", "only objects of this namespace")
+    add_switch(
+        command,
         "--skip-damaged",
-        action="store_true",
-        help="export what can be read of a damaged SQLite file; list the rest on standard error, and exit with code 1",
+        "export what can be read of a damaged SQLite file; list the rest on standard error, and exit with code 1",
     )
-
-
-def _add_import(commands: Any) -> None:
     command = _add(
         commands,
         "import",
@@ -112,14 +93,13 @@ def _add_import(commands: Any) -> None:
         "pilotage store import sqlite:demo.db objects.yaml",
         "pilotage store import sqlite:demo.db - < objects.yaml",
     )
-    _add_storage(command)
     command.add_argument("files", type=Path, nargs="+", metavar="FILE", help="files or folders; - is standard input")
     places.add_tenant(command, default="default")
     places.add_encryption_keys(command)
 
 
-def _add_shrink(commands: Any) -> None:
-    command = _add(
+def _add_maintenance(commands: Any) -> None:
+    _add(
         commands,
         "shrink",
         "give free space of a SQLite file back",
@@ -127,10 +107,6 @@ def _add_shrink(commands: Any) -> None:
         " watch from an older version have to list again.",
         "pilotage store shrink sqlite:demo.db",
     )
-    _add_storage(command)
-
-
-def _add_rotate_keys(commands: Any) -> None:
     command = _add(
         commands,
         "rotate-keys",
@@ -139,7 +115,6 @@ def _add_rotate_keys(commands: Any) -> None:
         " this key before. The other keys can be removed afterwards.",
         "pilotage store rotate-keys sqlite:demo.db --encryption-keys keys",
     )
-    _add_storage(command)
     places.add_encryption_keys(command, required=True)
 
 

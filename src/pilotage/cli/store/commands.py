@@ -180,12 +180,8 @@ async def _open(url: str, *, first_revision: int = 1) -> AsyncIterator[Storage]:
         await storage.close()
 
 
-@asynccontextmanager
-async def _cluster(options: argparse.Namespace) -> AsyncIterator[Cluster]:
-    async with Cluster.embedded(
-        options.storage, tenant=options.tenant, encryption_keys=options.encryption_keys or ""
-    ) as cluster:
-        yield cluster
+def _cluster(options: argparse.Namespace) -> Cluster:
+    return Cluster.embedded(options.storage, tenant=options.tenant, encryption_keys=options.encryption_keys or "")
 
 
 def _check_there(url: str) -> None:

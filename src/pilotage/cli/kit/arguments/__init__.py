@@ -1,27 +1,24 @@
 """The commands of the kit and their flags. Light: nothing that a command needs is loaded."""
 
 from pilotage.cli.kit.arguments.flags import Command
-from pilotage.cli.kit.arguments.reads import API_RESOURCES, DESCRIBE, EVENTS, EXPLAIN, GET, LOGS, WAIT
-from pilotage.cli.kit.arguments.writes import ANNOTATE, APPLY, CREATE, DELETE, DIFF, EDIT, LABEL, PATCH, RECONCILE
-
-_ALL = (
-    GET,
-    DESCRIBE,
-    CREATE,
-    APPLY,
-    DIFF,
-    EDIT,
-    PATCH,
-    DELETE,
-    LABEL,
-    ANNOTATE,
-    WAIT,
-    EXPLAIN,
-    API_RESOURCES,
-    EVENTS,
-    LOGS,
+from pilotage.cli.kit.arguments.reads import api_resources, describe, events, explain, get, logs, wait
+from pilotage.cli.kit.arguments.writes import (
+    annotate,
+    apply,
+    create,
+    delete,
+    diff,
+    edit,
+    label,
+    patch,
+    reconcile,
+    replace,
+    scale,
 )
-COMMANDS = {command.name: command for command in _ALL}
+
+_WRITES = (create, apply, diff, replace, edit, patch, scale, delete, label, annotate)
+COMMANDS = {each.name: each for each in (get, describe, *_WRITES, wait, explain, api_resources, events, logs)}
 """All commands that work on any server or storage, in the order of the help."""
+RECONCILE = reconcile
 
 __all__ = ["COMMANDS", "RECONCILE", "Command"]

@@ -7,9 +7,10 @@ import os
 import re
 from collections.abc import Callable, Iterable
 
+from pilotage.cli.flags import add_switch, add_value, add_values
 from pilotage.cli.flags.places import suggest
-from pilotage.cli.help import examples
-from pilotage.cli.parsing import CommandParser, add_command, unrecognized
+from pilotage.cli.help import add_command
+from pilotage.cli.parsing import unrecognized
 from pilotage.errors import Record
 
 TYPE_CHECKING = False
@@ -44,8 +45,8 @@ class Command(Record):
         description: str,
         examples: tuple[str, ...],
         add: Add,
-        writes: bool = False,
-        least_failure: int = 1,
+        writes: bool,
+        least_failure: int,
     ) -> None:
         self._set(name, summary, description, examples, add, writes, least_failure)
 
@@ -57,20 +58,23 @@ class Command(Record):
         """Add the command to a command line. `plural` returns the type that the examples of its help have; it is called
         when that is printed."""
         program = subparsers._prog_prefix
-        parser: _ObjectsParser = add_command(
-            subparsers,
-            _ObjectsParser,
-            self.name,
-            help=self.summary,
-            description=self.description,
-            epilog=examples(*(f"{program} {self.name} {each}".strip() for each in self.examples)),
-        )
+        lines = [f"{program} {self.name} {each}".strip() for each in self.examples]
+        parser = add_command(subparsers, self.name, self.summary, self.description, *lines, parser_class=_ObjectsParser)
+        assert isinstance(parser, _ObjectsParser)
         parser.plural = plural
+        parser.set_defaults(object_command=self.name)
         self.add(parser)
         return parser
 
 
-class _ObjectsParser(CommandParser):
+def command(
+    name: str, summary: str, description: str, *examples: str, writes: bool = False, least_failure: int = 1
+) -> Callable[[Add], Command]:
+    """Declare a command at the function that adds its flags."""
+    return lambda add: Command(name, summary, description, examples, add, writes, least_failure)
+
+
+class _ObjectsParser(argparse.ArgumentParser):
     """Parses as kubectl does: arguments may stand before, between and after options, and a boolean flag may have a
     value, as in `--wait=false`. argparse accepts only one sequence of arguments, and no value."""
 
@@ -122,22 +126,20 @@ def resources(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def namespace(parser: argparse.ArgumentParser) -> None:
-    suggest(parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace"), None)
+    suggest(add_value(parser, "-n --namespace", "NAME", "the namespace"), None)
 
 
 def everywhere(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-A", "--all-namespaces", action="store_true", help="use the objects of all namespaces")
+    add_switch(parser, "-A --all-namespaces", "use the objects of all namespaces")
 
 
 def selector(parser: argparse.ArgumentParser, what: str) -> None:
-    suggest(parser.add_argument("-l", "--selector", default="", metavar="LABELS", help=what), None)
+    suggest(add_value(parser, "-l --selector", "LABELS", what), None)
 
 
 def selectors(parser: argparse.ArgumentParser) -> None:
     selector(parser, "select objects by labels, such as app=web,tier!=test")
-    parser.add_argument(
-        "--field-selector", default="", metavar="FIELDS", help="select objects by fields, such as metadata.name=a"
-    )
+    add_value(parser, "--field-selector", "FIELDS", "select objects by fields, such as metadata.name=a")
 
 
 def scope(parser: argparse.ArgumentParser) -> None:
@@ -148,19 +150,17 @@ def scope(parser: argparse.ArgumentParser) -> None:
 
 
 def filename(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument(
-        "-f",
-        "--filename",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help=f"{what} in a YAML or JSON file, in a folder, or on standard input (-); may be repeated",
+    add_values(
+        parser,
+        "-f --filename",
+        "FILE",
+        f"{what} in a YAML or JSON file, in a folder, or on standard input (-); may be repeated",
     )
-    parser.add_argument("-R", "--recursive", action="store_true", help="also read the subfolders of the folders of -f")
+    add_switch(parser, "-R --recursive", "also read the subfolders of the folders of -f")
 
 
 def output(parser: argparse.ArgumentParser, formats: str) -> None:
-    action = parser.add_argument("-o", "--output", default="", metavar="FORMAT", help=f"output format: {formats}")
+    action = add_value(parser, "-o --output", "FORMAT", f"output format: {formats}")
     suggest(action, [name for name in re.findall(r"[a-z-]+=?", formats) if name in _PLAIN_FORMATS])
 
 
@@ -169,12 +169,7 @@ OBJECT_FORMATS = "json, yaml, name, jsonpath=TEMPLATE"
 
 
 def field_manager(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--field-manager",
-        default="",
-        metavar="NAME",
-        help="the field manager of this write (default: the name of this tool)",
-    )
+    add_value(parser, "--field-manager", "NAME", "the field manager of this write (default: the name of this tool)")
 
 
 def written_objects(parser: argparse.ArgumentParser) -> None:
@@ -186,33 +181,31 @@ def written_objects(parser: argparse.ArgumentParser) -> None:
 
 
 def dry_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_value(
+        parser,
         "--dry-run",
+        "WHERE",
+        "change nothing: client sends nothing, server checks everything and stores nothing (default: none)",
+        "none",
         choices=("none", "client", "server"),
-        default="none",
-        metavar="WHERE",
-        help="change nothing: client sends nothing, server checks everything and stores nothing (default: none)",
     )
 
 
 def validate(parser: argparse.ArgumentParser) -> None:
-    action = parser.add_argument(
+    action = add_value(
+        parser,
         "--validate",
+        "HOW",
+        "unknown fields: strict refuses them, warn prints and drops them, ignore drops them (default: strict)",
+        "strict",
         type=_validation,
-        default="strict",
-        metavar="HOW",
-        help="unknown fields: strict refuses them, warn prints and drops them, ignore drops them (default: strict)",
     )
     suggest(action, ("strict", "warn", "ignore"))
 
 
 def set_values(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="PATH=VALUE",
-        help="set a field, such as spec.size=3; the schema gives its type; may be repeated",
+    add_values(
+        parser, "--set", "PATH=VALUE", "set a field, such as spec.size=3; the schema gives its type; may be repeated"
     )
 
 
@@ -237,7 +230,3 @@ def _validation(text: str) -> str:
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not one of strict, warn, ignore")
     return found
-
-
-def add_nothing(parser: argparse.ArgumentParser) -> None:
-    """For commands without flags of their own."""

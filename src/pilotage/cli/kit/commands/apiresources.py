@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.printers.documents import as_json, as_yaml
+from pilotage.cli.kit.printers.output import unknown_format
 from pilotage.cli.kit.printers.table import Columns
 from pilotage.cli.kit.session import CommandSession
 from pilotage.meta.documents import Document
@@ -16,10 +16,7 @@ FORMATS = ("", "json", "name", "wide", "yaml")
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     if options.output not in FORMATS:
-        raise CommandError(
-            f'unable to match a printer suitable for the output format "{options.output}", allowed formats are: '
-            f"{','.join(FORMATS[1:])}"
-        )
+        raise unknown_format(options.output, FORMATS[1:])
     found = [each for each in session.mapper.mappings if _is_wanted(each, options)]
     found.sort(key=lambda each: _order(each, options.sort_by))
     if options.output in ("json", "yaml"):
@@ -27,7 +24,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
         session.output.flush()
         return 0
     if options.output == "name":
-        lines = [_full_name(each) for each in found]
+        lines = [str(each.resource.group_resource) for each in found]
     else:
         headings = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"]
         headings += ["VERBS", "CATEGORIES"] if options.output == "wide" else []
@@ -75,11 +72,6 @@ def _order(mapping: RESTMapping, by: str) -> tuple[str, str]:
     if by == "kind":
         return mapping.gvk.kind, name
     return (name, "") if by == "name" else (mapping.resource.group, name)
-
-
-def _full_name(mapping: RESTMapping) -> str:
-    group = mapping.resource.group
-    return f"{mapping.resource.resource}.{group}" if group else mapping.resource.resource
 
 
 def _row(mapping: RESTMapping, wide: bool) -> list[str]:

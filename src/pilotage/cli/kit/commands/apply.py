@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
+from functools import partial
 
-from pilotage.cli.errors import CommandError, UsageError
-from pilotage.cli.kit.commands.create import with_source
-from pilotage.cli.kit.commands.files import manifests_of, placed
-from pilotage.cli.kit.commands.written import DRY_RUN, Report, is_dry_run
-from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.errors import UsageError
+from pilotage.cli.kit.commands.files import manifests_of, write_all
+from pilotage.cli.kit.exits import raise_all, reworded
+from pilotage.cli.kit.printers.written import DRY_RUN, is_dry_run
 from pilotage.cli.kit.session import CommandSession, name_of
 from pilotage.cli.manifestfiles import Manifest
-from pilotage.errors import ApiError, Conflict, PilotageError, Status
+from pilotage.errors import Conflict
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import DeleteOptions, ListOptions, PatchType
@@ -23,20 +23,8 @@ _READ_ONLY = ("managedFields", "uid", "resourceVersion", "generation", "creation
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     manifests = manifests_of(options)
-    report = Report(session, options)
-    errors: list[PilotageError] = []
-    applied: list[tuple[RESTMapping, Document]] = []
-    for manifest in manifests:
-        try:
-            mapping = await placed(session, manifest, options)
-            document, outcome = await apply_one(session, options, mapping, manifest)
-        except PilotageError as error:
-            errors.append(with_source(error, "applying", manifest.source))
-            if isinstance(error, ApiError | CommandError):
-                continue
-            break  # the server or the storage cannot be reached
-        applied.append((mapping, document))
-        report.add(mapping, document, outcome)
+    write = partial(apply_one, session, options)
+    applied, errors = await write_all(session, options, manifests, "applying", write)
     if options.prune and not errors:
         await _prune(session, options, applied)
     raise_all(errors)
@@ -70,7 +58,8 @@ async def apply_one(
         new, code = await _send(session, options, mapping, document, key, force=force)
     except Conflict as error:
         if force or not _is_own(error, session.field_manager):
-            raise _with_advice(error) from None
+            advice = "Remove these fields from the file, or take them over with --force-conflicts."
+            raise reworded(error, f"{error.status.message}\n{advice}") from None
         # Fields that this tool has set before by create, edit or patch belong to it: forcing overrides no other
         # program.
         new, code = await _send(session, options, mapping, document, key, force=True)
@@ -98,13 +87,6 @@ def _sent(document: Document) -> Document:
     """The object without what the server sets, so that the output of `get -o yaml` can be applied."""
     metadata = {name: value for name, value in document["metadata"].items() if name not in _READ_ONLY}
     return {key: value for key, value in document.items() if key != "status"} | {"metadata": metadata}
-
-
-def _with_advice(error: Conflict) -> Conflict:
-    """The conflict, with what to do about it."""
-    advice = "Remove these fields from the file, or take them over with --force-conflicts."
-    status = error.status
-    return Conflict(status=Status(status.code, status.reason, f"{status.message}\n{advice}", status.details))
 
 
 def _is_own(error: Conflict, manager: str) -> bool:

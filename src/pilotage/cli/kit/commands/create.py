@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import argparse
 
-from pilotage.cli.errors import CommandError, UsageError
-from pilotage.cli.kit.commands.files import manifests_of, placed
-from pilotage.cli.kit.commands.written import Report, is_dry_run
+from pilotage.cli.errors import UsageError
+from pilotage.cli.kit.commands.files import manifests_of, write_all
 from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.printers.written import is_dry_run
 from pilotage.cli.kit.schemas import schema_of
 from pilotage.cli.kit.selection import mapping_of
 from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.kit.setting import apply_settings, settings
 from pilotage.cli.manifestfiles import Manifest
-from pilotage.errors import ApiError, PilotageError, Status
 from pilotage.meta.documents import Document
+from pilotage.meta.mapping.mapper import RESTMapping
 
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     if options.filename:
-        await _create_all(session, options, manifests_of(options, named=False))
-        return 0
-    manifest = Manifest(await _document(session, options), "")
-    await _create_all(session, options, [manifest])
+        manifests = manifests_of(options, named=False)
+    else:
+        manifests = [Manifest(await _document(session, options), "")]
+    await _create_all(session, options, manifests)
     return 0
 
 
@@ -59,29 +59,11 @@ async def _document(session: CommandSession, options: argparse.Namespace) -> Doc
 
 
 async def _create_all(session: CommandSession, options: argparse.Namespace, manifests: list[Manifest]) -> None:
-    report = Report(session, options)
-    errors: list[PilotageError] = []
-    for manifest in manifests:
-        try:
-            mapping = await placed(session, manifest, options)
-            if options.dry_run == "client":
-                created = manifest.document
-            else:
-                write = session.write_options(is_dry_run(options), field_validation=options.validate)
-                created = await session.create(mapping, manifest.document, write)
-        except PilotageError as error:
-            errors.append(with_source(error, "creating", manifest.source))
-            if isinstance(error, ApiError | CommandError):
-                continue
-            break  # the server or the storage cannot be reached
-        report.add(mapping, created, "created")
+    async def create(mapping: RESTMapping, manifest: Manifest) -> tuple[Document, str]:
+        if options.dry_run == "client":
+            return manifest.document, "created"
+        write = session.write_options(is_dry_run(options), field_validation=options.validate)
+        return await session.create(mapping, manifest.document, write), "created"
+
+    _, errors = await write_all(session, options, manifests, "creating", create)
     raise_all(errors)
-
-
-def with_source(error: PilotageError, doing: str, source: str) -> PilotageError:
-    """The error with the file of its object, if the server has refused it."""
-    if not source or not isinstance(error, ApiError):
-        return error
-    status = error.status
-    message = f'error when {doing} "{source}": {status.message}'
-    return type(error)(status=Status(status.code, status.reason, message, status.details))

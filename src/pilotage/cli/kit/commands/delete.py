@@ -7,16 +7,15 @@ import asyncio
 
 from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands import files
-from pilotage.cli.kit.commands.create import with_source
-from pilotage.cli.kit.commands.get import chosen_by, listed
+from pilotage.cli.kit.commands.get import objects_of
 from pilotage.cli.kit.commands.wait import timed_out, wait_until
-from pilotage.cli.kit.commands.written import DRY_RUN
-from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.exits import collected, raise_all
 from pilotage.cli.kit.printers.documents import kind_of
+from pilotage.cli.kit.printers.written import DRY_RUN
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.terminal import GREEN
-from pilotage.errors import ApiError, NotFound, PilotageError
+from pilotage.errors import NotFound, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.rest.request import DeleteOptions
 
@@ -25,22 +24,17 @@ _POLICIES["false"] = "Orphan"
 
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
-    chosen = await _chosen(session, options)
-    if not chosen and not options.ignore_not_found:
-        session.output.line("No resources found")
     errors: list[PilotageError] = []
+    chosen = await objects_of(session, options, errors)
+    if not chosen and not errors:
+        session.output.line("No resources found")
     deleted: list[tuple[SelectedObjects, str]] = []
     for each in chosen:
-        try:
-            answer = await _delete(session, options, each)
-        except ApiError as error:
-            if not (options.ignore_not_found and isinstance(error, NotFound)):
-                errors.append(with_source(error, "deleting", each.source))
-            continue
-        _print(session, options, each)
-        deleted.append((each, _uid(answer)))
+        with collected(errors, "deleting", each.source):
+            deleted += await delete_one(session, options, each)
     if options.wait and options.dry_run == "none":
-        await _wait_gone(session, deleted, options.timeout)
+        with collected(errors):
+            await wait_gone(session, deleted, options.timeout)
     raise_all(errors)
     return 0
 
@@ -61,16 +55,18 @@ def check(options: argparse.Namespace) -> None:
         files.check(options)
 
 
-async def _chosen(session: CommandSession, options: argparse.Namespace) -> list[SelectedObjects]:
-    """The objects to delete, each by its name."""
-    found = await chosen_by(session, options)
-    if options.filename:
-        return found
-    if all(each.name for each in found):
-        if options.all:
-            raise UsageError("name cannot be provided when --all is specified")
-        return found
-    return await listed(session, options, found)
+async def delete_one(
+    session: CommandSession, options: argparse.Namespace, each: SelectedObjects
+) -> list[tuple[SelectedObjects, str]]:
+    """Delete an object and print it: the object and its uid; nothing with `--ignore-not-found` if it does not exist."""
+    try:
+        answer = await _delete(session, options, each)
+    except NotFound:
+        if options.ignore_not_found:
+            return []
+        raise
+    _print(session, options, each)
+    return [(each, _uid(answer))]
 
 
 async def _delete(session: CommandSession, options: argparse.Namespace, each: SelectedObjects) -> Document:
@@ -86,7 +82,7 @@ async def _delete(session: CommandSession, options: argparse.Namespace, each: Se
     return await session.delete(each.mapping, key, policy)
 
 
-async def _wait_gone(session: CommandSession, deleted: list[tuple[SelectedObjects, str]], timeout: float) -> None:
+async def wait_gone(session: CommandSession, deleted: list[tuple[SelectedObjects, str]], timeout: float) -> None:
     """Wait until none of the objects exists with its uid. `timeout` 0 is without a limit. Raises CommandError."""
     for each, uid in deleted:
 

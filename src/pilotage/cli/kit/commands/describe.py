@@ -28,7 +28,7 @@ _LONGEST = 140
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     errors: list[PilotageError] = []
     texts: list[str] = []
-    for each in await chosen_by(session, options):
+    for each in await chosen_by(session, options, errors):
         try:
             documents = await _documents(session, options, each)
             for document in documents:
@@ -76,12 +76,8 @@ def without_values(document: Document) -> Document:
     """A Secret with the sizes of its values in place of them, as kubectl describes it; any other object as it is."""
     if (document.get("apiVersion"), document.get("kind")) != ("v1", "Secret"):
         return document
-    return document | {"data": {key: f"{_size(value)} bytes" for key, value in (document.get("data") or {}).items()}}
-
-
-def _size(value: str) -> int:
-    """The bytes of a value in base64."""
-    return len(value) // 4 * 3 - value.count("=")
+    values = (document.get("data") or {}).items()  # in base64
+    return document | {"data": {key: f"{len(value) // 4 * 3 - value.count('=')} bytes" for key, value in values}}
 
 
 def _labels(labels: dict[str, str]) -> list[str]:
@@ -129,12 +125,8 @@ def label_of(field: str) -> str:
     """A field as a heading: `creationTimestamp` is `Creation Timestamp`."""
     if not re.fullmatch(r"[A-Za-z-]+", field):
         return field
-    words = [word.upper() if word.upper() in _ACRONYMS else _capital(word) for word in _WORDS.findall(field)]
-    return " ".join(words)
-
-
-def _capital(word: str) -> str:
-    return word.capitalize() if word.islower() else word
+    words = _WORDS.findall(field)
+    return " ".join(word.upper() if word.upper() in _ACRONYMS else word[:1].upper() + word[1:] for word in words)
 
 
 async def _events(session: CommandSession, document: Document) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from difflib import unified_diff
 
-from pilotage.cli.kit.arguments.writes import DIFF
+from pilotage.cli.kit.arguments import COMMANDS
 from pilotage.cli.kit.commands import apply
 from pilotage.cli.kit.commands.files import manifests_of, placed
 from pilotage.cli.kit.exits import SeveralErrors, code_of, print_error
@@ -40,7 +40,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
         return code
     failure = SeveralErrors(errors)
     print_error(failure)
-    return max(DIFF.least_failure, code_of(failure))
+    return max(COMMANDS["diff"].least_failure, code_of(failure))
 
 
 check = apply.check

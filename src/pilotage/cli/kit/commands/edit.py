@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.get import chosen_by
-from pilotage.cli.kit.commands.written import Report
 from pilotage.cli.kit.editor import edit_text, temporary_file
-from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.exits import collected, raise_all
 from pilotage.cli.kit.printers.documents import as_json, as_yaml, without_managed_fields
+from pilotage.cli.kit.printers.written import Report
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession
-from pilotage.errors import ApiError, Conflict, DecodeError, NotFound, PilotageError
+from pilotage.errors import ApiError, Conflict, DecodeError, Invalid, NotFound, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.patches.diff import merge_diff
 from pilotage.meta.text import yamltext
@@ -27,18 +28,16 @@ _HEAD = """\
 
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
-    chosen = await chosen_by(session, options)
+    errors: list[PilotageError] = []
+    chosen = await chosen_by(session, options, errors)
     if not all(each.name for each in chosen):
         raise CommandError("give the name of the object to edit")
     if options.output not in ("", "yaml", "json"):
         raise CommandError(f"-o {options.output}: the file to edit is yaml or json")
     report = Report(session, options)
-    errors: list[PilotageError] = []
     for each in chosen:
-        try:
+        with collected(errors):
             await _edit(session, options, each, report)
-        except (ApiError, CommandError) as error:
-            errors.append(error)
     raise_all(errors)
     return 0
 
@@ -80,7 +79,11 @@ async def _save(session: CommandSession, each: SelectedObjects, old: Document, t
         return
     write = session.write_options(field_validation="Strict")
     key = each.namespace, each.name
-    edited, _ = await session.patch(each.mapping, key, patch, PatchType.MERGE, write)
+    try:
+        edited, _ = await session.patch(each.mapping, key, patch, PatchType.MERGE, write)
+    except Invalid as error:  # kube-apiserver quotes the whole object before a field that it does not know
+        unknown = re.search(r"strict decoding error: .*", str(error))
+        raise CommandError(unknown[0]) if unknown else error from None
     report.add(each.mapping, edited, "edited")
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from functools import partial
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.commands.watch import Watching
 from pilotage.cli.kit.printers.ages import interval, last_seen
 from pilotage.cli.kit.printers.output import OBJECT_FORMATS, printer_of
 from pilotage.cli.kit.printers.table import Columns, cell_text
 from pilotage.cli.kit.selection import selected
 from pilotage.cli.kit.session import CommandSession
+from pilotage.cli.kit.watching import Watching
 from pilotage.cli.terminal import YELLOW
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars import times
@@ -25,8 +27,8 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     mapping = session.mapper.mapping_for("events")
     namespace = "" if options.all_namespaces else session.namespace
     listed, version = await session.list(mapping, namespace)
-    wanted = _Wanted(types, about)
-    found = sorted((event for event in listed if wanted.has(event)), key=last_seen)
+    wanted = partial(_is_wanted, types, about)
+    found = sorted(filter(wanted, listed), key=last_seen)
     shown = _Events(session, options, wanted)
     if found:
         shown.show_all(found)
@@ -38,23 +40,15 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-class _Wanted:
-    """Which events are printed."""
-
-    def __init__(self, types: set[str], about: Document | None) -> None:
-        self._types, self._about = types, about
-
-    def has(self, event: Document) -> bool:
-        if self._types and str(event.get("type")).lower() not in self._types:
-            return False
-        if self._about is None:
-            return True
-        involved, metadata = event.get("involvedObject") or {}, self._about["metadata"]
-        return (involved.get("kind"), involved.get("name"), involved.get("namespace") or "") == (
-            self._about["kind"],
-            metadata["name"],
-            metadata.get("namespace") or "",
-        )
+def _is_wanted(types: set[str], about: Document | None, event: Document) -> bool:
+    """Whether an event is printed."""
+    if types and str(event.get("type")).lower() not in types:
+        return False
+    if about is None:
+        return True
+    involved, metadata = event.get("involvedObject") or {}, about["metadata"]
+    wanted = about["kind"], metadata["name"], metadata.get("namespace") or ""
+    return (involved.get("kind"), involved.get("name"), involved.get("namespace") or "") == wanted
 
 
 class _Events:
@@ -62,14 +56,16 @@ class _Events:
 
     form = Form.OBJECT
 
-    def __init__(self, session: CommandSession, options: argparse.Namespace, wanted: _Wanted) -> None:
+    def __init__(
+        self, session: CommandSession, options: argparse.Namespace, wanted: Callable[[Document], bool]
+    ) -> None:
         self._session, self._options, self._wanted = session, options, wanted
         self._columns = Columns()
         self._headed = options.no_headers
         self._printer = printer_of(options.output, formats=OBJECT_FORMATS) if options.output else None
 
     def show(self, event: str, document: Document) -> None:
-        if event != "DELETED" and self._wanted.has(document):
+        if event != "DELETED" and self._wanted(document):
             self.show_all([document])
 
     def show_all(self, events: list[Document]) -> None:

@@ -141,12 +141,9 @@ def _value(value: object) -> str:
     return '""' if value == "" else str(value)
 
 
-def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        text, width, break_long_words=False, break_on_hyphens=False, expand_tabs=False, replace_whitespace=False
-    )
-
-
 def _wrapped(text: str, width: int) -> list[str]:
     """Lines of at most `width` characters. Paragraphs stay apart, and the items of a list."""
-    return [line for paragraph in text.split("\n") for line in _wrap(paragraph, width) or [""]]
+    wrapper = textwrap.TextWrapper(
+        width, break_long_words=False, break_on_hyphens=False, expand_tabs=False, replace_whitespace=False
+    )
+    return [line for paragraph in text.split("\n") for line in wrapper.wrap(paragraph) or [""]]

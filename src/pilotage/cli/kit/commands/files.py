@@ -3,32 +3,65 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Awaitable, Callable, Sequence
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.exits import collected
+from pilotage.cli.kit.printers.written import Report
 from pilotage.cli.kit.selection import SelectedObjects
-from pilotage.cli.kit.session import CommandSession, gvk_of
+from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.manifestfiles import Manifest, read_manifests
-from pilotage.errors import NoMatch
+from pilotage.errors import NoMatch, PilotageError
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapping.mapper import RESTMapping
 
+Write = Callable[[RESTMapping, Manifest], Awaitable[tuple[Document, str]]]
+"""Writes an object: what is stored then, and the outcome."""
 
-async def selected_by_files(session: CommandSession, options: argparse.Namespace) -> list[SelectedObjects]:
-    """The objects of `-f`, by their names."""
+
+async def selected_by_files(
+    session: CommandSession, options: argparse.Namespace, errors: list[PilotageError]
+) -> list[SelectedObjects]:
+    """The objects of `-f`, by their names. `errors` gets those of objects without a resource or of another
+    namespace."""
     found = []
     for manifest in manifests_of(options):
-        mapping = await placed(session, manifest, options)
-        metadata = manifest.document["metadata"]
-        found.append(SelectedObjects(mapping, metadata["name"], metadata.get("namespace") or "", manifest.source))
+        with collected(errors):
+            found.append(selected_by(manifest, await placed(session, manifest, options)))
     return found
+
+
+def selected_by(manifest: Manifest, mapping: RESTMapping) -> SelectedObjects:
+    """An object that is `placed`, by its name."""
+    metadata = manifest.document["metadata"]
+    return SelectedObjects(mapping, metadata["name"], metadata.get("namespace") or "", manifest.source)
 
 
 def manifests_of(options: argparse.Namespace, *, named: bool = True) -> list[Manifest]:
     """The objects of `-f`, which are read once: one of the files may be standard input. Raises CommandError."""
     if not hasattr(options, "manifests"):
-        recursive = getattr(options, "recursive", False)
-        options.manifests = read_manifests(options.filename, recursive=recursive, named=named)
+        recursive, command = getattr(options, "recursive", False), options.object_command
+        options.manifests = read_manifests(options.filename, recursive=recursive, named=named, command=command)
     found: list[Manifest] = options.manifests
     return found
+
+
+async def write_all(
+    session: CommandSession, options: argparse.Namespace, manifests: Sequence[Manifest], doing: str, write: Write
+) -> tuple[list[tuple[RESTMapping, Document]], list[PilotageError]]:
+    """Write one object after the other, also after one that is refused, and print each; what was written, and the
+    errors."""
+    report = Report(session, options)
+    written: list[tuple[RESTMapping, Document]] = []
+    errors: list[PilotageError] = []
+    for manifest in manifests:
+        with collected(errors, doing, manifest.source):
+            mapping = await placed(session, manifest, options)
+            document, outcome = await write(mapping, manifest)
+            written.append((mapping, document))
+            report.add(mapping, document, outcome)
+    return written, errors
 
 
 def check(options: argparse.Namespace) -> None:
@@ -41,7 +74,7 @@ async def placed(session: CommandSession, manifest: Manifest, options: argparse.
     """The resource of an object, whose namespace is filled in. Raises CommandError."""
     document = manifest.document
     try:
-        mapping = await session.mapping(gvk_of(document))
+        mapping = await session.mapping(GroupVersionKind.of(document["apiVersion"], document["kind"]))
     except NoMatch as error:
         metadata = document["metadata"]
         raise CommandError(

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 from itertools import groupby
 
 from pilotage.cli.errors import UsageError
-from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.exits import raise_all, reworded
 from pilotage.cli.kit.printers.documents import kind_of
 from pilotage.cli.kit.printers.output import is_table, printer_of
 from pilotage.cli.kit.printers.table import KindTables, printed
 from pilotage.cli.kit.selection import SelectedObjects, selected
 from pilotage.cli.kit.session import CommandSession, decode
-from pilotage.errors import ApiError, BadRequest, NotFound, PilotageError, Status
+from pilotage.errors import ApiError, BadRequest, NotFound, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest, Form, ListOptions, Verb
@@ -23,20 +23,25 @@ CHUNK = 500
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     """Print what the arguments select."""
-    chosen = await chosen_by(session, options)
+    errors: list[PilotageError] = []
+    chosen = await chosen_by(session, options, errors)
     if options.watch or options.watch_only:
-        from pilotage.cli.kit.commands.watch import watch
+        from pilotage.cli.kit.watching import watch
 
+        raise_all(errors)
         return await watch(session, options, chosen)
     if is_table(options.output):
-        await _print_tables(session, options, chosen)
+        await _print_tables(session, options, chosen, errors)
     else:
-        await _print_documents(session, options, chosen)
+        await _print_documents(session, options, chosen, errors)
+    raise_all(errors)
     return 0
 
 
-async def chosen_by(session: CommandSession, options: argparse.Namespace) -> list[SelectedObjects]:
-    """What the arguments or the files select. Raises CommandError."""
+async def chosen_by(
+    session: CommandSession, options: argparse.Namespace, errors: list[PilotageError]
+) -> list[SelectedObjects]:
+    """What the arguments or the files select. `errors` gets those of single objects of files. Raises CommandError."""
     if not options.filename:
         found = selected(session, options.resources)
         if any(each.name for each in found):
@@ -48,7 +53,15 @@ async def chosen_by(session: CommandSession, options: argparse.Namespace) -> lis
         )
     from pilotage.cli.kit.commands.files import selected_by_files
 
-    return await selected_by_files(session, options)
+    return await selected_by_files(session, options, errors)
+
+
+async def objects_of(
+    session: CommandSession, options: argparse.Namespace, errors: list[PilotageError]
+) -> list[SelectedObjects]:
+    """The same, each object by its name. Raises CommandError."""
+    found = await chosen_by(session, options, errors)
+    return found if all(each.name for each in found) else await listed(session, options, found)
 
 
 async def listed(
@@ -73,7 +86,7 @@ def check_names(options: argparse.Namespace) -> None:
     """Refuse options that select objects beside their names."""
     if getattr(options, "all_namespaces", False):
         raise UsageError("a resource cannot be retrieved by name across all namespaces")
-    if options.selector or getattr(options, "field_selector", ""):
+    if options.selector or getattr(options, "field_selector", "") or getattr(options, "all", False):
         raise UsageError("name cannot be provided when a selector is specified")
 
 
@@ -95,8 +108,12 @@ def scope(session: CommandSession, mapping: RESTMapping, options: argparse.Names
     return session.namespace
 
 
-async def _print_tables(session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]) -> None:
-    errors: list[PilotageError] = []
+async def _print_tables(
+    session: CommandSession,
+    options: argparse.Namespace,
+    chosen: list[SelectedObjects],
+    errors: list[PilotageError],
+) -> None:
     answers = [
         KindTables(
             kind_of(mapping.gvk),
@@ -110,7 +127,6 @@ async def _print_tables(session: CommandSession, options: argparse.Namespace, ch
     session.output.flush()
     if not text and not errors and not options.ignore_not_found:
         _print_nothing(session, options, chosen)
-    raise_all(errors)
 
 
 def _print_nothing(session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]) -> None:
@@ -163,34 +179,38 @@ def about_list(error: ApiError, mapping: RESTMapping, options: argparse.Namespac
             f'Unable to find "{resource}" that match label selector "{options.selector}", field selector '
             f'"{options.field_selector}"'
         )
-    status = error.status
-    return type(error)(status=Status(status.code, status.reason, f"{what}: {status.message}", status.details))
+    return reworded(error, f"{what}: {error.status.message}")
 
 
-async def _print_documents(session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]) -> None:
+async def _print_documents(
+    session: CommandSession,
+    options: argparse.Namespace,
+    chosen: list[SelectedObjects],
+    errors: list[PilotageError],
+) -> None:
+    single = len(chosen) == 1 and bool(chosen[0].name) and not errors
     write = printer_of(options.output, headers=not options.no_headers, managed_fields=options.show_managed_fields)
-    found, errors = await documents_of(session, options, chosen)
+    found = await _documents(session, options, chosen, errors)
     if options.sort_by and found:
         from pilotage.cli.kit.printers.sorting import sort_key
 
         found.sort(key=sort_key(options.sort_by, found))
-    single = len(chosen) == 1 and bool(chosen[0].name)
-    if single and not found:
-        raise_all(errors)
+    ignored = options.ignore_not_found and not errors and all(each.name for each in chosen)
+    if not found and (single or ignored):
         return
-    many = not single
     if found or options.output.partition("=")[0] in ("json", "yaml") or not errors:
-        session.output.write(write(found, many))
+        session.output.write(write(found, not single))
     session.output.flush()
-    raise_all(errors)
 
 
-async def documents_of(
-    session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]
-) -> tuple[list[Document], list[PilotageError]]:
-    """The objects that are selected, and the errors of those that could not be read."""
+async def _documents(
+    session: CommandSession,
+    options: argparse.Namespace,
+    chosen: list[SelectedObjects],
+    errors: list[PilotageError],
+) -> list[Document]:
+    """The objects that are selected. `errors` gets those of objects that could not be read."""
     found: list[Document] = []
-    errors: list[PilotageError] = []
     for each in chosen:
         try:
             if each.name:
@@ -201,6 +221,5 @@ async def documents_of(
                 )
                 found += items
         except ApiError as error:
-            if not (getattr(options, "ignore_not_found", False) and isinstance(error, NotFound)):
-                errors.append(error if each.name else about_list(error, each.mapping, options))
-    return found, errors
+            _keep(error if each.name else about_list(error, each.mapping, options), options, errors)
+    return found

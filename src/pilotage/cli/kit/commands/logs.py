@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.files import reported
 from pilotage.cli.kit.logfile import older
 from pilotage.cli.kit.printers.ages import moment
+from pilotage.cli.kit.printers.output import unknown_format
 from pilotage.cli.kit.printers.table import escaped
 from pilotage.cli.kit.selection import selected
 from pilotage.cli.kit.session import CommandSession, name_of
@@ -29,10 +32,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
             "server: see the log of the program that reconciles there"
         )
     if options.output not in ("", "text", "json"):
-        raise CommandError(
-            f'unable to match a printer suitable for the output format "{options.output}", allowed formats are: '
-            "text,json"
-        )
+        raise unknown_format(options.output, ("text", "json"))
     chosen = selected(session, options.resources)
     if len(chosen) != 1 or not chosen[0].name:
         raise CommandError("give one object: TYPE NAME or TYPE/NAME")
@@ -57,12 +57,9 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
 
 def _lines(path: str) -> Iterator[dict[str, Any]]:
     for file in (Path(older(path)), Path(path)):
-        try:
+        text = ""
+        with reported(f"cannot read the log {file}"), suppress(FileNotFoundError):
             text = file.read_text(encoding="utf-8", errors="replace")
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise CommandError(f"cannot read the log {file}: {error.strerror}") from error
         for line in text.splitlines():
             try:
                 document = json.loads(line)

@@ -9,13 +9,13 @@ from typing import Any
 from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands.files import check
 from pilotage.cli.kit.commands.get import chosen_by
-from pilotage.cli.kit.commands.written import Report, is_dry_run
-from pilotage.cli.kit.exits import raise_all
+from pilotage.cli.kit.exits import collected, raise_all
+from pilotage.cli.kit.printers.written import Report, is_dry_run
 from pilotage.cli.kit.schemas import schema_of
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.kit.setting import merge_patch, removals, settings
-from pilotage.errors import ApiError, DecodeError, PilotageError
+from pilotage.errors import DecodeError, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.text import yamltext
 from pilotage.rest.request import PatchType
@@ -25,19 +25,17 @@ _TYPES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchTy
 
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
-    chosen = await chosen_by(session, options)
+    errors: list[PilotageError] = []
+    chosen = await chosen_by(session, options, errors)
     if not all(each.name for each in chosen):
         raise UsageError("give the name of the object to patch")
     given = [bool(options.patch), bool(options.patch_file), bool(options.set or options.unset)]
     if given.count(True) != 1:
         raise UsageError("must specify one of -p, --patch-file, --set and --unset")
     report = Report(session, options)
-    errors: list[PilotageError] = []
     for each in chosen:
-        try:
+        with collected(errors):
             await _patch(session, options, each, report)
-        except ApiError as error:
-            errors.append(error)
     raise_all(errors)
     return 0
 

@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable
 
 from pilotage.cli.errors import CommandError, UsageError
-from pilotage.cli.kit.commands.get import chosen_by, listed
-from pilotage.cli.kit.commands.written import Report
+from pilotage.cli.kit.commands.get import chosen_by, list_options, listed, scope
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.template import relaxed, value_text
+from pilotage.cli.kit.printers.written import Report
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession, decode
 from pilotage.errors import PilotageError
@@ -35,11 +35,14 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     errors: list[PilotageError] = []
     deadline = asyncio.get_running_loop().time() + options.timeout if options.timeout else None
     for each in await _chosen(session, options):
+        among = None if each.name else (scope(session, each.mapping, options), list_options(options))
         try:
             existed = awaited != "delete" or await session.find(each.mapping, each.name, each.namespace)
-            with session.errors.working(f"Waiting for {each.mapping.resource.resource}/{each.name}"):
+            with session.errors.working(f"Waiting for {_shown(each)}"):
                 async with asyncio.timeout_at(deadline):
-                    document = await wait_until(session, each, holds, must_exist=must_exist, once=not deadline)
+                    document = await wait_until(
+                        session, each, holds, must_exist=must_exist, once=not deadline, among=among
+                    )
         except (PilotageError, TimeoutError) as error:
             errors.append(timed_out(each) if isinstance(error, TimeoutError) else error)
             continue
@@ -52,10 +55,15 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
 
 
 async def _chosen(session: CommandSession, options: argparse.Namespace) -> list[SelectedObjects]:
-    chosen = await chosen_by(session, options)
+    """The objects to wait for, by their names; those that `--for=create` waits for may not exist yet, and have none."""
+    errors: list[PilotageError] = []
+    chosen = await chosen_by(session, options, errors)
+    raise_all(errors)  # before the others are waited for, as in kubectl
     if all(each.name for each in chosen):
         return chosen
     found = await listed(session, options, chosen)
+    if not found and options.condition.lower() == "create":
+        return chosen
     if not found and options.condition.lower() != "delete":
         raise CommandError("no matching resources found")
     return found
@@ -105,28 +113,40 @@ def _jsonpath(text: str) -> Condition:
             found = []
         if not value:
             return bool(found)
-        return len(found) == 1 and value_text(found[0]) == value
+        if len(found) > 1:
+            raise CommandError("given jsonpath expression matches more than one value")
+        if found and isinstance(found[0], dict | list):
+            raise CommandError("jsonpath leads to a nested object or list which is not supported")
+        return bool(found) and value_text(found[0]) == value
 
     return holds
 
 
 async def wait_until(
-    session: CommandSession, each: SelectedObjects, holds: Condition, *, must_exist: bool = False, once: bool = False
+    session: CommandSession,
+    each: SelectedObjects,
+    holds: Condition,
+    *,
+    must_exist: bool = False,
+    once: bool = False,
+    among: tuple[str, ListOptions] | None = None,
 ) -> Document | None:
     """Wait until the condition is met; returns the object, or None if it does not exist then. Raises NotFound if the
-    object `must_exist` and does not. With `once`, raises CommandError if the condition is not met now.
+    object `must_exist` and does not. With `once`, raises CommandError if the condition is not met now. `among` are the
+    namespace and the options of a list, any object of which may meet the condition.
     """
-    namespace, selector = session.place(each.mapping, each.namespace), f"metadata.name={each.name}"
+    by_name = ListOptions(field_selector=f"metadata.name={each.name}")
+    namespace, listing = among or (session.place(each.mapping, each.namespace), by_name)
     while True:
-        items, version = await session.list(each.mapping, namespace, ListOptions(field_selector=selector))
+        items, version = await session.list(each.mapping, namespace, listing)
         document = items[0] if items else None
         if holds(document):
             return document
         if document is None and must_exist:
             await session.get(each.mapping, each.name, each.namespace)  # raises NotFound
         if once:
-            raise CommandError(f"condition not met for {each.mapping.resource.resource}/{each.name}")
-        options = ListOptions(field_selector=selector, resource_version=version)
+            raise CommandError(f"condition not met for {_shown(each)}")
+        options = ListOptions(listing.label_selector, listing.field_selector, resource_version=version)
         request = APIRequest(Verb.WATCH, each.mapping.resource, namespace, options=options)
         async with session.transport.watch(request) as events:
             async for event in events:
@@ -138,4 +158,8 @@ async def wait_until(
 
 
 def timed_out(each: SelectedObjects) -> CommandError:
-    return CommandError(f"timed out waiting for the condition on {each.mapping.resource.resource}/{each.name}")
+    return CommandError(f"timed out waiting for the condition on {_shown(each)}")
+
+
+def _shown(each: SelectedObjects) -> str:
+    return f"{each.mapping.resource.resource}/{each.name}".rstrip("/")

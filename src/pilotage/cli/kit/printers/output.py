@@ -52,8 +52,14 @@ def printer_of(
             if not argument:
                 raise CommandError(_NO_ARGUMENT["custom-columns" if name.startswith("custom") else "jsonpath"])
             return _with_argument(name, argument, headers, shown)
-    raise CommandError(
-        f'unable to match a printer suitable for the output format "{output}", allowed formats are: {",".join(formats)}'
+    raise unknown_format(output, formats)
+
+
+def unknown_format(output: str, formats: Sequence[str]) -> CommandError:
+    """The error for a format that is none of those of the command."""
+    allowed = ",".join(formats)
+    return CommandError(
+        f'unable to match a printer suitable for the output format "{output}", allowed formats are: {allowed}'
     )
 
 

@@ -42,21 +42,6 @@ class Columns:
         return "".join([f"%-{width}s" for width in self._widths[: length - 1]]) + "%s"
 
 
-class TableOptions:
-    """What a table shows besides the columns of the kind, as the flags of `get` set it.
-
-    `kind` stands in front of each name where `several` kinds are printed.
-    """
-
-    def __init__(self, options: Namespace, kind: str, *, namespaced: bool, several: bool) -> None:
-        self.wide: bool = options.output == "wide"
-        self.headers = not options.no_headers
-        self.namespace = bool(options.all_namespaces) and namespaced
-        self.prefix = f"{kind}/" if options.show_kind or several else ""
-        self.labels: bool = options.show_labels
-        self.label_columns = [name for each in options.label_columns for name in each.split(",") if name]
-
-
 class KindTables(Record):
     """The pages of a list, or single objects, of one kind as Tables."""
 
@@ -72,16 +57,16 @@ class KindTables(Record):
 
 
 def printed(answers: Sequence[KindTables], options: Namespace) -> str:
-    """The text of some Tables, with an empty line between those of two kinds; empty if they have no rows."""
+    """The text of some Tables, with an empty line before the headings of another kind; empty if they have no rows."""
     several = len({answer.kind for answer in answers if answer.tables}) > 1
     texts: list[str] = []
     for answer in answers:
         rows = [row for table in answer.tables for row in table.get("rows") or ()]
         if rows:
             table = _sorted({**answer.tables[0], "rows": rows}, options.sort_by)
-            chosen = TableOptions(options, answer.kind, namespaced=answer.namespaced, several=several)
-            texts.append("\n".join([*TablePrinter(chosen).lines(table), ""]))
-    return "\n".join(texts)
+            printer = TablePrinter(options, answer.kind, namespaced=answer.namespaced, several=several)
+            texts.append("\n".join([*printer.lines(table), ""]))
+    return ("" if options.no_headers else "\n").join(texts)
 
 
 def _sorted(table: Document, path: str) -> Document:
@@ -94,47 +79,52 @@ def _sorted(table: Document, path: str) -> Document:
 
 
 class TablePrinter:
-    """Prints the Tables of one resource: first with headings, then rows of a watch."""
+    """Prints the Tables of one resource, as the flags of `get` set it: first with headings, then rows of a watch.
 
-    def __init__(self, options: TableOptions) -> None:
-        self.options = options
+    `kind` stands in front of each name where `several` kinds are printed.
+    """
+
+    def __init__(self, options: Namespace, kind: str, *, namespaced: bool, several: bool = False) -> None:
+        self._wide: bool = options.output == "wide"
+        self._namespace = bool(options.all_namespaces) and namespaced
+        self._prefix = f"{kind}/" if options.show_kind or several else ""
+        self._labels: bool = options.show_labels
+        self._label_columns = [name for each in options.label_columns for name in each.split(",") if name]
         self._columns = Columns()
         self._definitions: list[Document] = []
-        self._headed = False
+        self._headed: bool = options.no_headers
 
     def lines(self, table: Document, event: str = "") -> list[str]:
         """The lines of a Table. Later ones may leave their column definitions out."""
         self._definitions = table.get("columnDefinitions") or self._definitions
-        shown = [(number, one) for number, one in enumerate(self._definitions) if self._shows(one)]
+        definitions = enumerate(self._definitions)
+        shown = [(number, one) for number, one in definitions if self._wide or not one.get("priority")]
         prefixes = [
-            (number, self.options.prefix if one.get("format") == "name" or number == 0 else "") for number, one in shown
+            (number, self._prefix if one.get("format") == "name" or number == 0 else "") for number, one in shown
         ]
         rows = [self._row(row, event, prefixes) for row in table.get("rows") or ()]
-        if rows and self.options.headers and not self._headed:
+        if rows and not self._headed:
             self._headed = True
             rows.insert(0, self._headings(bool(event), [str(one["name"]).upper() for _, one in shown]))
         return self._columns.lines(rows)
 
-    def _shows(self, definition: Document) -> bool:
-        return self.options.wide or not definition.get("priority")
-
     def _headings(self, with_event: bool, shown: list[str]) -> list[str]:
         found = ["EVENT".ljust(_EVENT_WIDTH)] if with_event else []
-        found += ["NAMESPACE"] if self.options.namespace else []
+        found += ["NAMESPACE"] if self._namespace else []
         found += shown
-        found += [label.rpartition("/")[2].upper() for label in self.options.label_columns]
-        return found + (["LABELS"] if self.options.labels else [])
+        found += [label.rpartition("/")[2].upper() for label in self._label_columns]
+        return found + (["LABELS"] if self._labels else [])
 
     def _row(self, row: Document, event: str, shown: Sequence[tuple[int, str]]) -> list[str]:
-        options, cells = self.options, row.get("cells") or []
+        cells = row.get("cells") or []
         cells = [*cells, *[""] * (len(self._definitions) - len(cells))]
         found = [prefix + cell_text(cells[number]) for number, prefix in shown]
-        if options.namespace or options.labels or options.label_columns:
+        if self._namespace or self._labels or self._label_columns:
             metadata = (row.get("object") or {}).get("metadata") or {}
             labels = metadata.get("labels") or {}
-            found = [metadata.get("namespace") or "", *found] if options.namespace else found
-            found += [labels.get(label) or "" for label in options.label_columns]
-            found += [labels_text(labels)] if options.labels else []
+            found = [metadata.get("namespace") or "", *found] if self._namespace else found
+            found += [labels.get(label) or "" for label in self._label_columns]
+            found += [labels_text(labels)] if self._labels else []
         return [event.ljust(_EVENT_WIDTH), *found] if event else found
 
 

@@ -92,7 +92,8 @@ class Template:
         rest = action
         while rest:
             if (quoted := _QUOTED.match(rest)) is not None:
-                paths.append(_Text(_unescaped(quoted[1] if quoted[1] is not None else quoted[2])))
+                text = quoted[1] if quoted[1] is not None else quoted[2]
+                paths.append(_Text(re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), text)))
                 rest = rest[quoted.end() :].lstrip()
                 continue
             end = _end_of_path(rest)
@@ -179,7 +180,3 @@ def _end_of_path(text: str) -> int:
         depth += (text[at] == "[") - (text[at] == "]")
         at += 1
     return at
-
-
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), text)

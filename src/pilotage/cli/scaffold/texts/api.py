@@ -26,42 +26,37 @@ class NewKind:
         return [f"{self.kind}Spec", f"{self.kind}Status", self.kind]
 
 
-def module(version: str, definitions: str) -> str:
-    """A new module."""
-    return f'"""The kinds of version {version}."""\n\nimport pilotage as pt\n\n\n{definitions}'
-
-
-def definitions(new: NewKind, pt: str = "pt") -> str:
-    """The classes of a kind. `pt` is the name under which pilotage is imported."""
+def definitions(new: NewKind) -> str:
+    """The classes of a kind."""
     options = [f'group="{new.group}"', f'version="{new.version}"']
     if not new.namespaced:
         options.append('scope="Cluster"')
     if new.plural and new.plural != plural_of(new.kind):
         options.append(f'plural="{new.plural}"')
     if new.short_names:
-        listed = ", ".join(f'"{name}"' for name in new.short_names)
-        options.append(bracketed("short_names=[", listed.split(", "), "]", 4).lstrip())
+        names = [f'"{name}"' for name in new.short_names]
+        options.append(bracketed("short_names=[", names, "]", 4).lstrip())
     lines = "".join(f"    {option},\n" for option in [*options, "status=True"])
-    return f'''class {new.kind}Spec({pt}.Model):
+    return f'''class {new.kind}Spec(pt.Model):
     """The desired state, which users write."""
 
     message: str = "hello"
     """An example of a field. Replace it by your own."""
 
 
-class {new.kind}Status({pt}.Model):
+class {new.kind}Status(pt.Model):
     """The observed state, which the controller writes."""
 
-    conditions: list[{pt}.Condition] = []
+    conditions: list[pt.Condition] = []
 
 
-@{pt}.resource(
+@pt.resource(
 {lines}    columns=[
-        {pt}.Column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
-        {pt}.Column("Age", ".metadata.creationTimestamp"),
+        pt.Column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+        pt.Column("Age", ".metadata.creationTimestamp"),
     ],
 )
-class {new.kind}({pt}.Resource):
+class {new.kind}(pt.Resource):
     spec: {new.kind}Spec
     status: {new.kind}Status | None = None
 '''

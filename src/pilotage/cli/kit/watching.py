@@ -9,7 +9,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands.get import list_options, scope
 from pilotage.cli.kit.printers.documents import kind_of, without_managed_fields
 from pilotage.cli.kit.printers.output import is_table, printer_of
-from pilotage.cli.kit.printers.table import TableOptions, TablePrinter
+from pilotage.cli.kit.printers.table import TablePrinter
 from pilotage.cli.kit.printers.template import value_text
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession, decode
@@ -40,8 +40,8 @@ async def watch(session: CommandSession, options: argparse.Namespace, chosen: li
         await session.get(mapping, name, chosen[0].namespace)  # one that does not exist is an error at once
     shown: WatchPrinter
     if is_table(options.output):
-        chosen_columns = TableOptions(options, kind_of(mapping.gvk), namespaced=mapping.namespaced, several=False)
-        shown = _Lines(session, TablePrinter(chosen_columns), options.output_watch_events)
+        printer = TablePrinter(options, kind_of(mapping.gvk), namespaced=mapping.namespaced)
+        shown = _Lines(session, printer, options.output_watch_events)
     else:
         shown = _Objects(session, options)
     namespace = session.place(mapping, chosen[0].namespace) if name else scope(session, mapping, options)
