@@ -82,6 +82,13 @@ def test_a_builder_without_a_kind_or_without_a_webhook_is_refused() -> None:
         WebhookBuilder(Manager()).for_(Book).complete()
 
 
+@pytest.mark.parametrize("role", ["mutating", "validating"])
+def test_a_handler_that_is_no_function_is_refused(role: str) -> None:
+    add = getattr(WebhookBuilder(Manager()).for_(Book), f"with_{role}_handler")
+    with pytest.raises(pt.InvalidDefinition, match=f"None cannot be a {role} handler"):
+        add(None)
+
+
 @pytest.mark.covers("T180")
 def test_a_path_that_is_served_already_is_left_as_it_is() -> None:
     manager = Manager()

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pilotage.webhook.completion import complete
+from pilotage.webhook.registration import complete
 
 
 async def test_a_cancelled_caller_waits_for_its_write() -> None:

@@ -9,7 +9,7 @@ import pytest
 import pilotage as pt
 from pilotage.client.interception import Interceptor, intercept
 from pilotage.types.admissionregistration.v1 import ValidatingWebhookConfiguration
-from pilotage.webhook.addresses import InProcess
+from pilotage.webhook.addresses import IN_PROCESS_HOST, HostAddress
 from pilotage.webhook.declarations import Declaration, WebhookRule
 from pilotage.webhook.registration import WebhookRegistration
 
@@ -27,7 +27,9 @@ async def test_what_has_not_changed_since_it_was_applied_is_not_applied_again() 
         await client.apply(obj, **options)
 
     async with pt.Cluster.embedded() as cluster:
-        registration = WebhookRegistration(intercept(cluster.client, Interceptor(apply=apply)), InProcess())
+        registration = WebhookRegistration(
+            intercept(cluster.client, Interceptor(apply=apply)), HostAddress(IN_PROCESS_HOST)
+        )
         assert await registration.apply([DECLARATION], b"") == [DECLARATION]
         for _ in range(3):
             assert await registration.apply([DECLARATION], b"") == []
@@ -49,7 +51,7 @@ async def test_where_another_program_injects_the_bundle_nothing_is_asked_of_the_
 
     async with pt.Cluster.embedded() as cluster:
         client = intercept(cluster.client, Interceptor(get=refused, apply=refused))
-        registration = WebhookRegistration(client, InProcess(), installed=True)
+        registration = WebhookRegistration(client, HostAddress(IN_PROCESS_HOST), installed=True)
         assert await registration.apply([DECLARATION], b"") == []
         with pytest.raises(pt.Forbidden):
             await registration.apply([DECLARATION], b"bundle")

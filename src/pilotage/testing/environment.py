@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from pilotage.client.client import Client
 from pilotage.client.interception import intercept
@@ -34,7 +34,7 @@ from pilotage.testing import failures, waiting
 from pilotage.testing.calls import Calls, Fault, ObservedTransport, Writes
 from pilotage.testing.changes import Changes, ReadTransport
 from pilotage.testing.loop import VirtualLoop
-from pilotage.testing.waiting import ANY, Check, Expectation, Probe
+from pilotage.testing.waiting import Conditions, Expectation, Probe
 
 if TYPE_CHECKING:
     from pilotage.device.client.clientset import Devices
@@ -196,75 +196,33 @@ class Environment:
 
     @overload
     async def eventually(
-        self,
-        probe: Callable[[], Awaitable[T]],
-        *,
-        is_: object = ANY,
-        equals: object = ANY,
-        satisfies: Check | None = None,
-        timeout: float = WAIT_SECONDS,
+        self, probe: Callable[[], Awaitable[T]], *, timeout: float = WAIT_SECONDS, **expected: Unpack[Conditions]
     ) -> T: ...
     @overload
     async def eventually(
-        self,
-        probe: Callable[[], T],
-        *,
-        is_: object = ANY,
-        equals: object = ANY,
-        satisfies: Check | None = None,
-        timeout: float = WAIT_SECONDS,
+        self, probe: Callable[[], T], *, timeout: float = WAIT_SECONDS, **expected: Unpack[Conditions]
     ) -> T: ...
-    async def eventually(
-        self,
-        probe: Probe,
-        *,
-        is_: object = ANY,
-        equals: object = ANY,
-        satisfies: Check | None = None,
-        timeout: float = WAIT_SECONDS,
-    ) -> Any:
+    async def eventually(self, probe: Probe, *, timeout: float = WAIT_SECONDS, **expected: Unpack[Conditions]) -> Any:
         """Wait until what `probe` returns is true, is `is_`, equals `equals` or satisfies a function; and return it.
 
         The probe may be async. It is called again after each write, and as time passes. An AssertionError or NotFound
         that it raises means: not yet. After `timeout` seconds, AssertionError with the last value.
         """
         __tracebackhide__ = True
-        condition = Expectation(is_=is_, equals=equals, satisfies=satisfies)
-        return await waiting.eventually(probe, condition, self._changes(), timeout, self._hint)
+        return await waiting.eventually(probe, Expectation(**expected), self._changes(), timeout, self._hint)
 
     @overload
     async def consistently(
-        self,
-        probe: Callable[[], Awaitable[T]],
-        *,
-        is_: object = ANY,
-        equals: object = ANY,
-        satisfies: Check | None = None,
-        seconds: float = 10.0,
+        self, probe: Callable[[], Awaitable[T]], *, seconds: float = 10.0, **expected: Unpack[Conditions]
     ) -> T: ...
     @overload
     async def consistently(
-        self,
-        probe: Callable[[], T],
-        *,
-        is_: object = ANY,
-        equals: object = ANY,
-        satisfies: Check | None = None,
-        seconds: float = 10.0,
+        self, probe: Callable[[], T], *, seconds: float = 10.0, **expected: Unpack[Conditions]
     ) -> T: ...
-    async def consistently(
-        self,
-        probe: Probe,
-        *,
-        is_: object = ANY,
-        equals: object = ANY,
-        satisfies: Check | None = None,
-        seconds: float = 10.0,
-    ) -> Any:
+    async def consistently(self, probe: Probe, *, seconds: float = 10.0, **expected: Unpack[Conditions]) -> Any:
         """Check that the condition is met for `seconds`, after each write and as time passes. Returns the value."""
         __tracebackhide__ = True
-        condition = Expectation(is_=is_, equals=equals, satisfies=satisfies)
-        return await waiting.consistently(probe, condition, self._changes(), seconds)
+        return await waiting.consistently(probe, Expectation(**expected), self._changes(), seconds)
 
     def report(self) -> str:
         """The failed reconciles for the report of a failed test; empty if none has failed."""

@@ -51,45 +51,44 @@ def chance(probability: float, random: Random) -> When:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class _ByteFault:
+    connection: int | None = None
+    times: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut(_ByteFault):
     """End the connection after this many bytes in one direction: gracefully, or with a reset."""
 
     after_bytes: int = 0
     direction: Direction = "down"
     reset: bool = False
-    connection: int | None = None
     times: int | None = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stall:
+class Stall(_ByteFault):
     """Forward nothing after this many bytes, until the fault is removed: the connection only looks alive."""
 
     after_bytes: int = 0
     direction: Direction = "down"
-    connection: int | None = None
-    times: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delay:
+class Delay(_ByteFault):
     """Hold every block of bytes back for `seconds`, and up to `jitter` seconds more."""
 
     seconds: float
     jitter: float = 0.0
     direction: Direction | None = None
-    connection: int | None = None
-    times: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bandwidth:
+class Bandwidth(_ByteFault):
     """Limit the bytes per second."""
 
     bytes_per_second: float
     direction: Direction | None = None
-    connection: int | None = None
-    times: int | None = None
 
 
 ByteFault = Cut | Stall | Delay | Bandwidth

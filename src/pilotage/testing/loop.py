@@ -13,7 +13,6 @@ nothing can run any more and no timer is left, the run ends with `Deadlock`.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import math
 import random
 import selectors
@@ -74,6 +73,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._ready = _Ready(self.random)
         self._selector = _NoSelector(self._nothing_ready)
         self._threads = RunningThreads()
+        self.run_thread, self.on_thread_wait = self._threads.run, self._threads.on_wait
+        """For threads that the loop waits for; see `pilotage.threads`."""
         self._from_threads: deque[asyncio.Handle] = deque()
 
     def time(self) -> float:
@@ -110,14 +111,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def run_in_executor(self, executor: object, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
         """Run a function in a thread, as `asyncio.to_thread` does. Only while the loop runs."""
         return threads.start(partial(func, *args), "function")
-
-    def run_thread(self, work: Callable[[], None]) -> None:
-        """Run the work in a thread that the loop waits for."""
-        self._threads.run(work)
-
-    def on_thread_wait(self, answer: concurrent.futures.Future[Any]) -> None:
-        """Such a thread waits for an answer of the loop."""
-        self._threads.on_wait(answer)
 
     def _nothing_ready(self, timeout: float | None) -> None:
         """The loop would sleep now: advance the virtual time instead."""

@@ -24,7 +24,7 @@ from ssl import SSLContext
 from types import MappingProxyType
 from typing import TypeVar
 
-from pilotage.errors import ConnectionLost, Status, StatusDetails
+from pilotage.errors import ConnectionLost, Status, StatusDetails, from_status
 from pilotage.http.client import HTTPClient
 from pilotage.http.limits import MEBIBYTE, HTTPLimits, Timeouts
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, StreamingResponse
@@ -169,9 +169,9 @@ class FaultProxy:
 
     def statistics(self) -> ProxyStatistics:
         assert self._relay is not None, "the proxy has not been entered"
-        traffic = self._relay.traffic
-        faults = MappingProxyType(dict(self._script.committed))
-        return ProxyStatistics(traffic.connections, self._relay.open, self._requests, traffic.up, traffic.down, faults)
+        relay, faults = self._relay, MappingProxyType(dict(self._script.committed))
+        passed = relay.passed
+        return ProxyStatistics(relay.accepted, relay.open, self._requests, passed["up"], passed["down"], faults)
 
     async def _handle(self, request: HTTPRequest) -> HTTPResponse | StreamingResponse:
         self._requests += 1
@@ -241,25 +241,13 @@ def _passed_on(headers: Headers) -> tuple[tuple[str, str], ...]:
 
 def _answer(fault: Answer) -> HTTPResponse:
     details = StatusDetails(retry_after_seconds=fault.retry_after) if fault.retry_after is not None else None
-    status = Status(fault.status, fault.reason or _REASONS.get(fault.status, ""), fault.message, details)
+    reason = fault.reason or from_status(Status(fault.status, "", "")).reason
+    status = Status(fault.status, reason, fault.message, details)
     headers = [("Content-Type", "application/json")]
     if fault.retry_after is not None:
         headers.append(("Retry-After", str(fault.retry_after)))
     body = json.dumps(status.document()).encode() if fault.body is None else fault.body
     return HTTPResponse(fault.status, headers, body)
-
-
-_REASONS = {
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "NotFound",
-    409: "Conflict",
-    410: "Expired",
-    429: "TooManyRequests",
-    500: "InternalError",
-    503: "ServiceUnavailable",
-    504: "Timeout",
-}
 
 
 async def _lines(opened: AsyncExitStack, stream: Stream, faults: Sequence[LineFault]) -> AsyncIterator[bytes]:

@@ -13,15 +13,6 @@ from pilotage.testing.faults import Bandwidth, Cut, Delay, Direction, Script, St
 _BLOCK = 65536
 
 
-@dataclass(slots=True)
-class Traffic:
-    """The traffic of a relay."""
-
-    connections: int = 0
-    up: int = 0
-    down: int = 0
-
-
 @dataclass(slots=True, eq=False)
 class RelayedConnection:
     """One connection through the relay: the client's side and the server's side."""
@@ -67,7 +58,10 @@ class Relay:
     """Listens on a free port of the loopback and passes every connection on to one target."""
 
     def __init__(self, host: str, port: int, script: Script) -> None:
-        self.traffic = Traffic()
+        self.accepted = 0
+        """Connections so far."""
+        self.passed: dict[Direction, int] = {"up": 0, "down": 0}
+        """Bytes so far."""
         self._target = (host, port)
         self._script = script
         self._connections: dict[RelayedConnection, None] = {}
@@ -112,8 +106,8 @@ class Relay:
         if self._stopped:  # it was accepted in the same moment
             writer.transport.abort()
             return
-        self.traffic.connections += 1
-        task = asyncio.get_running_loop().create_task(self._relay(self.traffic.connections, reader, writer))
+        self.accepted += 1
+        task = asyncio.get_running_loop().create_task(self._relay(self.accepted, reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: writer.close())  # also of a task that is cancelled before its first step
@@ -153,7 +147,7 @@ class Relay:
                     writer.write(data[:allowed])
                     await writer.drain()
                     connection.passed[direction] += allowed
-                    self._count(direction, allowed)
+                    self.passed[direction] += allowed
                     data = data[allowed:]
                     if connection.body_left == 0:
                         connection.cut()
@@ -199,12 +193,6 @@ class Relay:
                 return allowed
             await self._script.changed()
         return None
-
-    def _count(self, direction: Direction, size: int) -> None:
-        if direction == "up":
-            self.traffic.up += size
-        else:
-            self.traffic.down += size
 
 
 _BANDWIDTH_STEP = 0.05

@@ -100,13 +100,13 @@ class Remote:
 
         client = Client(self._used, rest_mapper=self._cluster.rest_mapper)
         collects = await client.find(_ACCOUNT, "default", namespace="default") is not None  # a controller made it
-        collector = asyncio.create_task(_nothing() if collects else self._collect(gone), name="garbage collection")
+        tasks = [] if collects else [asyncio.create_task(self._collect(gone), name="garbage collection")]
         stop = self._cluster.writes.observe(note)
         try:
             yield
         finally:
             stop()
-            await cancel_all(collector)
+            await cancel_all(*tasks)
             await self._delete_all(is_bare=not collects)
 
     @property
@@ -240,10 +240,6 @@ class _RemoteTransport(TransportWrapper):
             with self._remote.counted():
                 events = await exits.enter_async_context(self._inner.watch(request))
             yield events
-
-
-async def _nothing() -> None:
-    pass
 
 
 class _Owner(msgspec.Struct, gc=False):

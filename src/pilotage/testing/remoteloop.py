@@ -8,7 +8,6 @@ wait for hours, and timeouts and retries of seconds happen in real time.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import selectors
 import time
 from collections.abc import Callable, Mapping
@@ -35,6 +34,8 @@ class RemoteLoop(asyncio.SelectorEventLoop):
         self._skipped = 0.0
         self._functions = 0
         self._threads = RunningThreads()
+        self.run_thread, self.on_thread_wait = self._threads.run, self._threads.on_wait
+        """For threads that no wait is skipped for until they end or wait for the loop; see `pilotage.threads`."""
 
     def time(self) -> float:
         """Seconds of the machine's clock, and those that were skipped."""
@@ -49,14 +50,6 @@ class RemoteLoop(asyncio.SelectorEventLoop):
         self._functions += 1
         future.add_done_callback(self._on_function_end)
         return future
-
-    def run_thread(self, work: Callable[[], None]) -> None:
-        """Run the work in a thread. Nothing is skipped until it ends or waits for the loop."""
-        self._threads.run(work)
-
-    def on_thread_wait(self, answer: concurrent.futures.Future[Any]) -> None:
-        """Such a thread waits for an answer of the loop."""
-        self._threads.on_wait(answer)
 
     def _on_function_end(self, future: asyncio.Future[Any]) -> None:
         self._functions -= 1

@@ -7,7 +7,6 @@ import contextvars
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from types import TracebackType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -63,10 +62,8 @@ class TestLoop:
         self._runner.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._runner.__exit__(kind, error, traceback)
+    def __exit__(self, *error: object) -> None:
+        self._runner.close()
 
 
 async def within(seconds: float, test: Coroutine[Any, Any, None]) -> None:

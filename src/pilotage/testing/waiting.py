@@ -8,7 +8,7 @@ import linecache
 from collections.abc import Awaitable, Callable, Iterator
 from textwrap import indent
 from types import FunctionType
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from pilotage.errors import NotFound
 from pilotage.meta.manifests import to_document
@@ -26,6 +26,14 @@ ANY: Any = object()
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25  # not skipped on a remote API server
 _LOOKS = 20
 """How often `consistently` looks at a value although nothing was written."""
+
+
+class Conditions(TypedDict, total=False):
+    """What a value must be, as the arguments of `eventually` and `consistently`: all that are given."""
+
+    is_: object
+    equals: object
+    satisfies: Check | None
 
 
 class Expectation:

@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from pilotage.meta.documents import Document
@@ -21,17 +21,6 @@ DEFAULT_SERVICE = "webhook-service"
 """kubebuilder's name of the Service."""
 
 
-class WebhookAddress(Protocol):
-    """Where webhooks are called."""
-
-    @property
-    def hosts(self) -> Sequence[str]:
-        """The names and addresses for the certificate."""
-
-    def client_config(self, path: str) -> Document:
-        """The `clientConfig` of a webhook configuration, without the bundle."""
-
-
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
     """A Service in front of the replicas."""
@@ -42,10 +31,12 @@ class ServiceAddress:
 
     @property
     def hosts(self) -> Sequence[str]:
+        """The names and addresses for the certificate."""
         name = f"{self.name}.{self.namespace}.svc"
         return (name, f"{name}.cluster.local")
 
     def client_config(self, path: str) -> Document:
+        """The `clientConfig` of a webhook configuration, without the bundle."""
         return {"service": {"name": self.name, "namespace": self.namespace, "port": self.port, "path": path}}
 
 
@@ -54,26 +45,19 @@ class HostAddress:
     """A host and port that the API server can connect to."""
 
     host: str
-    port: int
+    port: int = 0
+    """0: that of HTTPS."""
 
     @property
     def hosts(self) -> Sequence[str]:
         return (self.host,)
 
     def client_config(self, path: str) -> Document:
-        return {"url": f"https://{address_text(self.host, self.port)}{path}"}
+        return {"url": f"https://{address_text(self.host, self.port) if self.port else self.host}{path}"}
 
 
-@dataclass(frozen=True, slots=True)
-class InProcess:
-    """The API server is a part of this process."""
-
-    @property
-    def hosts(self) -> Sequence[str]:
-        return (IN_PROCESS_HOST,)
-
-    def client_config(self, path: str) -> Document:
-        return {"url": f"https://{IN_PROCESS_HOST}{path}"}
+WebhookAddress: TypeAlias = ServiceAddress | HostAddress
+"""Where webhooks are called."""
 
 
 def with_bundle(client_config: Document, bundle: bytes) -> Document:

@@ -65,24 +65,11 @@ class AdmissionRequest:
             wire = msgspec.convert(document, _WireRequest)
         except msgspec.ValidationError as error:
             raise DecodeError(f"the request of the AdmissionReview cannot be read: {error}") from error
-        kind, resource = wire.kind.gvk(), wire.resource.gvr()
-        return cls(
-            uid=wire.uid,
-            operation=wire.operation,
-            kind=kind,
-            resource=resource,
-            subresource=wire.sub_resource,
-            name=wire.name,
-            namespace=wire.namespace,
-            object=wire.object,
-            old_object=wire.old_object,
-            dry_run=bool(wire.dry_run),
-            user_info=wire.user_info,
-            options=wire.options,
-            request_kind=kind if wire.request_kind is None else wire.request_kind.gvk(),
-            request_resource=resource if wire.request_resource is None else wire.request_resource.gvr(),
-            request_subresource=wire.request_sub_resource,
-        )
+        fields = msgspec.structs.asdict(wire)
+        fields |= {"kind": wire.kind.gvk(), "resource": wire.resource.gvr(), "dry_run": bool(wire.dry_run)}
+        fields["request_kind"] = (wire.request_kind or wire.kind).gvk()
+        fields["request_resource"] = (wire.request_resource or wire.resource).gvr()
+        return cls(**fields)
 
     def decode(self, kind: KindOf[O]) -> O:
         """The new state as an object of a class, or as `Unstructured` for a GroupVersionKind. Raises DecodeError."""
@@ -164,34 +151,31 @@ def _status_document(status: Status) -> Document:
     return {key: value for key, value in full.items() if key not in ("kind", "apiVersion")}
 
 
-class _WireKind(msgspec.Struct):
+class _WireName(msgspec.Struct):
+    """A kind or a resource."""
+
     group: str = ""
     version: str = ""
     kind: str = ""
+    resource: str = ""
 
     def gvk(self) -> GroupVersionKind:
         return GroupVersionKind(self.group, self.version, self.kind)
-
-
-class _WireResource(msgspec.Struct):
-    group: str = ""
-    version: str = ""
-    resource: str = ""
 
     def gvr(self) -> GroupVersionResource:
         return GroupVersionResource(self.group, self.version, self.resource)
 
 
 class _WireRequest(msgspec.Struct, rename="camel", gc=False):
-    """The request of a review. A field that is absent counts as empty."""
+    """The fields of an AdmissionRequest as a review has them. A field that is absent counts as empty."""
 
     uid: str = ""
-    kind: _WireKind = msgspec.field(default_factory=_WireKind)
-    resource: _WireResource = msgspec.field(default_factory=_WireResource)
-    sub_resource: str = ""
-    request_kind: _WireKind | None = None
-    request_resource: _WireResource | None = None
-    request_sub_resource: str = ""
+    kind: _WireName = msgspec.field(default_factory=_WireName)
+    resource: _WireName = msgspec.field(default_factory=_WireName)
+    subresource: str = msgspec.field(default="", name="subResource")
+    request_kind: _WireName | None = None
+    request_resource: _WireName | None = None
+    request_subresource: str = msgspec.field(default="", name="requestSubResource")
     name: str = ""
     namespace: str = ""
     operation: str = ""

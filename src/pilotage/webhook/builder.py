@@ -6,7 +6,8 @@ WebhookBuilder(manager).for_(GuestBook).with_defaulter(defaulter).with_validator
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from pilotage.errors import InvalidDefinition
@@ -16,16 +17,10 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource, plural_of
 from pilotage.telemetry.logs import logger
 from pilotage.types import builtin
-from pilotage.webhook.admission import AdmissionHandler
+from pilotage.webhook.admission import CREATE, DELETE, UPDATE, AdmissionHandler
 from pilotage.webhook.conversion.conversions import Conversion, Conversions, conversion_of
 from pilotage.webhook.conversion.declaration import ConversionDeclaration
-from pilotage.webhook.declarations import (
-    Declaration,
-    RegistrationOptions,
-    declaration_name,
-    default_operations,
-    kind_rule,
-)
+from pilotage.webhook.declarations import Declaration, RegistrationOptions, WebhookRule
 from pilotage.webhook.server import WebhookServer
 from pilotage.webhook.typed import AnyDefaulter, AnyValidator, defaulting, validating
 from pilotage.webhook.webhook import AdmissionWebhook, ContextFunction, LogFields, WebhookOptions
@@ -37,6 +32,15 @@ K = TypeVar("K", bound=forms.Object)
 _OTHER_KINDS = {"scale": "Scale", "eviction": "Eviction", "binding": "Binding", "token": "TokenRequest"}
 """Subresources whose objects are of a kind of their own."""
 _PATH = re.compile(r"(/[a-zA-Z0-9-_]+)+|/")
+
+
+@dataclass(frozen=True, slots=True)
+class _Handler:
+    """What a webhook does: its `role`, and a function that makes the handler of a kind."""
+
+    role: str
+    make: Callable[[Any], AdmissionHandler]
+    path: str
 
 
 class WebhookManager(Protocol):
@@ -58,15 +62,11 @@ class WebhookBuilder(Generic[O]):
             raise InvalidDefinition("a WebhookBuilder needs a manager: WebhookBuilder(manager)")
         self._manager = manager
         self._kind: forms.Kind | None = None
-        self._mutating: AdmissionHandler | None = None
-        self._validating: AdmissionHandler | None = None
-        self._mutating_path = ""
-        self._validating_path = ""
+        self._handlers: dict[bool, _Handler] = {}
+        """That of the mutating webhook (True) and of the validating one."""
         self._name = ""
         self._options = WebhookOptions()
         self._registration = RegistrationOptions()
-        self._defaulter: tuple[Any, bool] | None = None
-        self._validator: Any = None
         self._spokes: list[Conversion] = []
         self._lossless = False
 
@@ -87,40 +87,32 @@ class WebhookBuilder(Generic[O]):
 
         `path` replaces the default path. With `remove_unknown_fields`, fields that the class does not know are removed.
         """
-        self._check_unset(self._defaulter, self._mutating, "defaulter", "mutating handler")
-        self._defaulter = (defaulter, remove_unknown_fields)
-        self._mutating_path = _checked_path(path)
-        return self
+
+        def make(kind: KindOf[O]) -> AdmissionHandler:
+            return defaulting(kind, defaulter, remove_unknown_fields=remove_unknown_fields)
+
+        return self._with("defaulter", make, path, mutating=True)
 
     def with_validator(self, validator: AnyValidator[O], *, path: str = "") -> Self:
         """Call `validate_create`, `validate_update` or `validate_delete` of the validator for each write.
 
         `path` replaces the default path.
         """
-        self._check_unset(self._validator, self._validating, "validator", "validating handler")
-        self._validator = validator
-        self._validating_path = _checked_path(path)
-        return self
+        return self._with("validator", lambda kind: validating(kind, validator), path, mutating=False)
 
     def with_mutating_handler(self, handler: AdmissionHandler, *, path: str = "") -> Self:
         """Call a function with each AdmissionRequest; it returns an AdmissionResponse, which may have patches.
 
         `path` replaces the default path.
         """
-        self._check_unset(self._mutating, self._defaulter, "mutating handler", "defaulter")
-        self._mutating = handler
-        self._mutating_path = _checked_path(path)
-        return self
+        return self._with_function("mutating handler", handler, path, mutating=True)
 
     def with_validating_handler(self, handler: AdmissionHandler, *, path: str = "") -> Self:
         """Call a function with each AdmissionRequest; it returns an AdmissionResponse without patches.
 
         `path` replaces the default path.
         """
-        self._check_unset(self._validating, self._validator, "validating handler", "validator")
-        self._validating = handler
-        self._validating_path = _checked_path(path)
-        return self
+        return self._with_function("validating handler", handler, path, mutating=False)
 
     def with_conversion(self, *spokes: type[Resource] | Conversion, lossless: bool = False) -> Self:
         """Convert other versions of the kind to and from the one of `for_`, which is the hub.
@@ -166,25 +158,33 @@ class WebhookBuilder(Generic[O]):
         """Serve and register the webhooks. A path that is served already is left as it is."""
         if self._kind is None:
             raise InvalidDefinition("a WebhookBuilder needs for_(…), which names the kind")
-        kind = cast("KindOf[O]", self._kind)
-        if self._defaulter is not None or self._validator is not None:
-            self._check_subresources(self._kind)
-        if self._defaulter is not None:
-            defaulter, remove_unknown_fields = self._defaulter
-            self._mutating = defaulting(kind, defaulter, remove_unknown_fields=remove_unknown_fields)
-        if self._validator is not None:
-            self._validating = validating(kind, self._validator)
-        if self._mutating is None and self._validating is None and not self._spokes:
+        kind = self._kind
+        if any(each.role in ("defaulter", "validator") for each in self._handlers.values()):
+            self._check_subresources(kind)
+        if not self._handlers and not self._spokes:
             raise InvalidDefinition(
-                f"the webhooks of {forms.gvk_of(self._kind).kind} do nothing: add with_defaulter(…), "
+                f"the webhooks of {forms.gvk_of(kind).kind} do nothing: add with_defaulter(…), "
                 "with_validator(…), with_mutating_handler(…), with_validating_handler(…) or with_conversion(…)"
             )
+        made = {mutating: self._handlers[mutating].make(kind) for mutating in sorted(self._handlers, reverse=True)}
         if self._spokes:
-            self._add_conversions(self._kind)
-        if self._mutating is not None:
-            self._add(self._kind, self._mutating, self._mutating_path, mutating=True)
-        if self._validating is not None:
-            self._add(self._kind, self._validating, self._validating_path, mutating=False)
+            self._add_conversions(kind)
+        for mutating, handler in made.items():
+            self._add(kind, handler, self._handlers[mutating].path, mutating=mutating)
+
+    def _with_function(self, role: str, handler: AdmissionHandler, path: str, *, mutating: bool) -> Self:
+        if not callable(handler):
+            raise InvalidDefinition(f"{handler!r} cannot be a {role}: it must be a function of an AdmissionRequest")
+        return self._with(role, lambda kind: handler, path, mutating=mutating)
+
+    def _with(self, role: str, make: Callable[[Any], AdmissionHandler], path: str, *, mutating: bool) -> Self:
+        known = self._handlers.get(mutating)
+        if known is not None and known.role == role:
+            raise InvalidDefinition(f"there is a {role} already; a second one needs a WebhookBuilder of its own")
+        if known is not None:
+            raise InvalidDefinition(f"only one of a {role} and a {known.role} can be set")
+        self._handlers[mutating] = _Handler(role, make, _checked_path(path))
+        return self
 
     def _add_conversions(self, hub: forms.Kind) -> None:
         server = self._manager.webhook_server
@@ -202,11 +202,14 @@ class WebhookBuilder(Generic[O]):
         server.register(path, AdmissionWebhook(handler, self._options))
 
     def _declaration(self, kind: forms.Kind, path: str, *, mutating: bool) -> Declaration:
-        gvk, plural = forms.gvk_of(kind), _plural(kind)
-        verb = "mutate" if mutating else "validate"
-        name = f"{verb}.{self._name}" if self._name else declaration_name(gvk, plural, mutating=mutating)
-        rule = kind_rule(gvk, plural, default_operations(mutating=mutating), self._registration)
-        return Declaration(name, path, mutating, (rule,), self._registration)
+        """Its name, without one that was given, is `mutate-v1.guestbooks.example.com`: one for each version, unique in
+        the cluster."""
+        gvk, plural, options = forms.gvk_of(kind), _plural(kind), self._registration
+        verb, operations = ("mutate", (CREATE, UPDATE)) if mutating else ("validate", (CREATE, UPDATE, DELETE))
+        name = f"{verb}.{self._name}" if self._name else f"{verb}-{gvk.version}.{plural}.{gvk.group or 'core'}"
+        resources = [plural, *(f"{plural}/{subresource}" for subresource in options.subresources)]
+        rule = WebhookRule((gvk.group,), (gvk.version,), resources, options.operations or operations)
+        return Declaration(name, path, mutating, (rule,), options)
 
     def _check_subresources(self, kind: forms.Kind) -> None:
         """A class cannot hold the object of a subresource that is of another kind."""
@@ -216,12 +219,6 @@ class WebhookBuilder(Generic[O]):
                     f"the object of {_plural(kind)}/{subresource} is not a {forms.gvk_of(kind).kind}: use "
                     f"with_validating_handler(…), and request.decode({_OTHER_KINDS[subresource]})"
                 )
-
-    def _check_unset(self, own: object, other: object, role: str, rival: str) -> None:
-        if own is not None:
-            raise InvalidDefinition(f"there is a {role} already; a second one needs a WebhookBuilder of its own")
-        if other is not None:
-            raise InvalidDefinition(f"only one of a {role} and a {rival} can be set")
 
 
 def webhook_path(gvk: GroupVersionKind, *, mutating: bool) -> str:

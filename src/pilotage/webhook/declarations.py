@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -10,9 +9,9 @@ from typing import Any, Literal
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.webhook.admission import CREATE, DELETE, UPDATE
+from pilotage.webhook.addresses import with_bundle
+from pilotage.webhook.admission import CREATE, UPDATE
 
-API_VERSION = "admissionregistration.k8s.io/v1"
 MUTATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration")
 VALIDATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
 
@@ -101,18 +100,15 @@ class Declaration:
 
     def document(self, client_config: Document) -> Document:
         """The whole configuration."""
-        return {
-            "apiVersion": API_VERSION,
-            "kind": self.kind.kind,
-            "metadata": {"name": self.name},
-            "webhooks": [self._webhook(client_config)],
-        }
+        return self._configuration(self._webhook(client_config))
 
     def injection(self, bundle: bytes) -> Document:
         """The bundle alone, for a configuration that another program has installed."""
-        webhook = {"name": self.name, "clientConfig": {"caBundle": base64.b64encode(bundle).decode()}}
+        return self._configuration({"name": self.name, "clientConfig": with_bundle({}, bundle)})
+
+    def _configuration(self, webhook: Document) -> Document:
         return {
-            "apiVersion": API_VERSION,
+            "apiVersion": self.kind.api_version,
             "kind": self.kind.kind,
             "metadata": {"name": self.name},
             "webhooks": [webhook],
@@ -139,21 +135,3 @@ class Declaration:
         if options.match_conditions:
             document["matchConditions"] = [dict(condition) for condition in options.match_conditions]
         return document
-
-
-def kind_rule(
-    gvk: GroupVersionKind, plural: str, operations: Sequence[str], options: RegistrationOptions
-) -> WebhookRule:
-    """The rule for the objects of one kind, and for the subresources in the options."""
-    resources = [plural, *(f"{plural}/{subresource}" for subresource in options.subresources)]
-    return WebhookRule((gvk.group,), (gvk.version,), resources, options.operations or operations)
-
-
-def default_operations(*, mutating: bool) -> tuple[str, ...]:
-    return (CREATE, UPDATE) if mutating else (CREATE, UPDATE, DELETE)
-
-
-def declaration_name(gvk: GroupVersionKind, plural: str, *, mutating: bool) -> str:
-    """`mutate-v1.guestbooks.example.com`: one for each version, unique in the cluster."""
-    verb = "mutate" if mutating else "validate"
-    return f"{verb}-{gvk.version}.{plural}.{gvk.group or 'core'}"

@@ -104,7 +104,7 @@ class WebhookEndpoint:
         self._failed.inc()
         if self._on_panic is not None:
             self._on_panic(error)
-        return _panic(error)
+        return InternalError(status=Status(500, "InternalError", f"the webhook failed: {type(error).__name__}"))
 
     def _read(self, request: HTTPRequest) -> Document | str:
         """The review in a request, or what is wrong with it."""
@@ -129,8 +129,3 @@ def deadline_of(target: str) -> float:
         return MAX_SECONDS
     seconds = float(found[1]) * _UNITS[found[2] or "s"]
     return min(seconds, MAX_SECONDS) if seconds > 0 else MAX_SECONDS
-
-
-def _panic(error: BaseException) -> InternalError:
-    message = f"the webhook failed: {type(error).__name__}"
-    return InternalError(status=Status(500, "InternalError", message))

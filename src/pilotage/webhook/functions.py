@@ -41,17 +41,15 @@ def awaited(function: Callable[..., Any]) -> Call:
 
 
 def method(owner: object, name: str, role: str) -> Call:
-    """The method of a defaulter or validator, as an async one. Raises InvalidDefinition if there is none."""
+    """The method of a defaulter or validator, as an async one. It is called with the AdmissionRequest and the objects;
+    the method is given the request only if it has a parameter `request`. Raises InvalidDefinition if there is none."""
     function = getattr(owner, name, None)
     if isinstance(owner, type) or not callable(function):
         what = f"the class {owner.__name__}, and not an object of it" if isinstance(owner, type) else repr(owner)
         raise InvalidDefinition(f"{what} cannot be a {role}: it needs a method {name}(…)")
-    return awaited(function)
-
-
-def wants_request(function: Callable[..., Any]) -> bool:
-    """Whether the function has a parameter `request`, and is given the AdmissionRequest."""
     try:
-        return "request" in inspect.signature(function).parameters
+        with_request = "request" in inspect.signature(function).parameters
     except (TypeError, ValueError):  # of a builtin
-        return False
+        with_request = False
+    call = awaited(function)
+    return lambda request, *objects: call(*objects, **({"request": request} if with_request else {}))

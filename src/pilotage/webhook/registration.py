@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from pilotage.client.client import Client
 from pilotage.errors import NotFound
@@ -13,10 +14,11 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured
 from pilotage.telemetry.logs import logger
 from pilotage.webhook.addresses import WebhookAddress, with_bundle
-from pilotage.webhook.completion import complete
 from pilotage.webhook.conversion.declaration import DEFINITION
 
 log = logger("pilotage.webhook")
+
+T = TypeVar("T")
 
 FIELD_OWNER = "pilotage-webhook"
 _NOT_INSTALLED = (
@@ -95,3 +97,18 @@ class WebhookRegistration:
             log.warning(_NOT_INSTALLED, kind=declaration.kind.kind, name=declaration.name)
             return None
         return declaration.injection(bundle)
+
+
+async def complete(write: Coroutine[Any, Any, T]) -> T:
+    """Await a write to its end, also if the caller is cancelled meanwhile.
+
+    A write that was sent may take effect at any time later. Before the object is deleted, its answer must be there.
+    """
+    task = asyncio.ensure_future(write)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # the cancellation takes precedence over an error of the write
+        raise

@@ -16,7 +16,7 @@ from pilotage.server.webhooks.local import webhook_url
 from pilotage.tasks import OwnedTasks
 from pilotage.telemetry.logs import logger
 from pilotage.webhook import addresses, probe
-from pilotage.webhook.addresses import HostAddress, InProcess, ServiceAddress, WebhookAddress, with_bundle
+from pilotage.webhook.addresses import IN_PROCESS_HOST, HostAddress, ServiceAddress, WebhookAddress, with_bundle
 from pilotage.webhook.certificates.managed import ManagedCertificates
 from pilotage.webhook.certificates.source import CertificateSource
 from pilotage.webhook.conversion.declaration import ConversionDeclaration
@@ -77,7 +77,7 @@ class Running:
         self._options = options
         self._contents = contents
         self._environment = environment
-        self._reached_at: WebhookAddress = InProcess()
+        self._reached_at: WebhookAddress = HostAddress(IN_PROCESS_HOST)
         self._source: CertificateSource | None = None
         self._listener: Listener | None = None
         self._local: list[str] = []

@@ -23,7 +23,7 @@ from pilotage.webhook.admission import (
     denied,
     errored,
 )
-from pilotage.webhook.functions import method, wants_request
+from pilotage.webhook.functions import method
 
 T_contra = TypeVar("T_contra", contravariant=True)
 Warnings: TypeAlias = Iterable[str] | None
@@ -92,7 +92,6 @@ def defaulting(kind: KindOf[O], defaulter: AnyDefaulter[O], *, remove_unknown_fi
     Fields that the class does not know are kept, unless `remove_unknown_fields` removes them.
     """
     default = method(defaulter, "default", "defaulter")
-    with_request = wants_request(getattr(defaulter, "default"))  # noqa: B009 - of any object
 
     async def handle(request: AdmissionRequest) -> AdmissionResponse:
         if request.operation == DELETE:  # there is no new state to change
@@ -101,9 +100,9 @@ def defaulting(kind: KindOf[O], defaulter: AnyDefaulter[O], *, remove_unknown_fi
             obj = request.decode(kind)
         except DecodeError as error:
             return errored(400, error)
-        before = _encoded(obj)
+        before = objects.encode(obj)
         try:
-            returned = await (default(obj, request=request) if with_request else default(obj))
+            returned = await default(request, obj)
         except (ApiError, ValueError) as error:
             return refusal(error)
         if returned is not None:
@@ -111,7 +110,7 @@ def defaulting(kind: KindOf[O], defaulter: AnyDefaulter[O], *, remove_unknown_fi
                 f"{type(defaulter).__name__}.default returned {type(returned).__name__}: it must change the object "
                 "that it is given, and return None"
             )
-        if _encoded(obj) == before and not remove_unknown_fields:
+        if objects.encode(obj) == before and not remove_unknown_fields:
             return allowed()
         try:
             return AdmissionResponse(True, allowed().status, _patches(request, obj, remove_unknown_fields))
@@ -124,7 +123,7 @@ def defaulting(kind: KindOf[O], defaulter: AnyDefaulter[O], *, remove_unknown_fi
 def validating(kind: KindOf[O], validator: AnyValidator[O]) -> TypedHandler:
     """A validating handler that calls the method of the operation. CONNECT is allowed."""
     create, update, delete = (
-        _Validation(validator, name) for name in ("validate_create", "validate_update", "validate_delete")
+        _validation(validator, name) for name in ("validate_create", "validate_update", "validate_delete")
     )
 
     async def handle(request: AdmissionRequest) -> AdmissionResponse:
@@ -150,30 +149,24 @@ def refusal(error: ApiError | ValueError) -> AdmissionResponse:
     return AdmissionResponse(False, error.status) if isinstance(error, ApiError) else denied(str(error))
 
 
-class _Validation:
-    """One method of a validator."""
+def _validation(validator: object, name: str) -> Callable[..., Awaitable[AdmissionResponse]]:
+    """The answer by one method of a validator, given a request and the states of the object."""
+    validate = method(validator, name, "validator")
 
-    def __init__(self, validator: object, name: str) -> None:
-        self._validate = method(validator, name, "validator")
-        self._with_request = wants_request(getattr(validator, name))
-        self._name = f"{type(validator).__name__}.{name}"
-
-    async def __call__(self, request: AdmissionRequest, *states: object) -> AdmissionResponse:
-        options = {"request": request} if self._with_request else {}
+    async def answer(request: AdmissionRequest, *states: object) -> AdmissionResponse:
         try:
-            warnings = await self._validate(*states, **options)
+            warnings = await validate(request, *states)
         except (ApiError, ValueError) as error:
             given = error.warnings if isinstance(error, ApiError) else ()
             return refusal(error).with_warnings(*given)
         if warnings is None:
             return allowed()
         if isinstance(warnings, str) or not isinstance(warnings, Iterable):
-            raise InvalidDefinition(f"{self._name} returned {warnings!r}: it must return a list of warnings, or None")
+            what = f"{type(validator).__name__}.{name} returned {warnings!r}"
+            raise InvalidDefinition(f"{what}: it must return a list of warnings, or None")
         return allowed().with_warnings(*warnings)
 
-
-def _encoded(obj: Any) -> bytes:
-    return objects.encode(obj)
+    return answer
 
 
 def _patches(request: AdmissionRequest, obj: Any, remove_unknown_fields: bool) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from pilotage.device.client.target import Target
 from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
 from pilotage.device.server.registry import Caller, DeviceRegistry, RegistryOptions
-from pilotage.device.server.storageversion import GPUS
+from pilotage.device.wire.generation import RESOURCE
 from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Code, RPCError
@@ -75,11 +75,11 @@ class Api:
 
     async def call(self, verb: Verb, body: object = None, **more: Any) -> Document:
         data = b"" if body is None else json.dumps(body).encode()
-        document: Document = json.loads((await self.transport.call(APIRequest(verb, GPUS, body=data, **more))).body)
+        document: Document = json.loads((await self.transport.call(APIRequest(verb, RESOURCE, body=data, **more))).body)
         return document
 
     async def list(self, **options: Any) -> tuple[Sequence[Document], str]:
-        page = await self.transport.list(APIRequest(Verb.LIST, GPUS, options=ListOptions(**options)))
+        page = await self.transport.list(APIRequest(Verb.LIST, RESOURCE, options=ListOptions(**options)))
         return [json.loads(bytes(item)) for item in page.items], page.resource_version
 
     async def names(self, **options: Any) -> Sequence[str]:
@@ -87,7 +87,7 @@ class Api:
 
     @asynccontextmanager
     async def watch(self, **options: Any) -> AsyncIterator[AsyncIterator[tuple[str, Document]]]:
-        request = APIRequest(Verb.WATCH, GPUS, options=ListOptions(**options))
+        request = APIRequest(Verb.WATCH, RESOURCE, options=ListOptions(**options))
         async with self.transport.watch(request) as events:
             yield ((kind, json.loads(bytes(data))) async for kind, data in events)
 

@@ -9,8 +9,8 @@ import pytest
 
 from pilotage.device.server import metrics
 from pilotage.device.server.registry import DeviceRegistry
-from pilotage.device.server.storageversion import GPUS
 from pilotage.device.server.watchcache import WatchCache, WatchCacheOptions
+from pilotage.device.wire.generation import RESOURCE
 from pilotage.errors import (
     ApiError,
     BadRequest,
@@ -42,7 +42,7 @@ class Stage:
 
     def watch(self, out: Out | None = None, generation: str = "v6", caller: str = "", **options: Any) -> Watch:
         out = out or Out()
-        request = APIRequest(Verb.WATCH, GPUS, options=ListOptions(**options))
+        request = APIRequest(Verb.WATCH, RESOURCE, options=ListOptions(**options))
         return Watch(
             out, self._tasks.create_task(_outcome(self.watch_cache.serve(request, generation, out, caller=caller)))
         )

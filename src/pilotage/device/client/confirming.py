@@ -7,8 +7,6 @@ or the response itself confirms it.
 
 from __future__ import annotations
 
-import msgspec
-
 from pilotage.device.client.announced import Announced
 from pilotage.device.wire import options as wire_options
 from pilotage.device.wire.generation import Generation
@@ -88,22 +86,13 @@ def check_preconditions(generation: Generation, request: APIRequest, announced: 
     )
 
 
-class _Metadata(msgspec.Struct):
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-
-
-class _Labelled(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-
-
 def lost_labels(generation: Generation, request: APIRequest, body: Bytes, announced: Announced) -> str:
     """The warning for labels and annotations that the server did not store; empty if there are none."""
     if request.verb not in (Verb.CREATE, Verb.UPDATE) or request.subresource or generation is Generation.V8:
         return ""
     if wire_options.LABELS in announced.options:
         return ""
-    sent, kept = (msgspec.json.decode(data, type=_Labelled).metadata for data in (request.body, body))
+    sent, kept = objects.header(request.body), objects.header(body)
     lost = [name for name in ("labels", "annotations") if getattr(sent, name) and not getattr(kept, name)]
     if not lost:
         return ""

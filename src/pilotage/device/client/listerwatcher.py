@@ -8,7 +8,8 @@ from contextlib import AbstractAsyncContextManager
 from msgspec.structs import replace
 
 from pilotage.device.client.announced import VersionOrigin
-from pilotage.device.client.transport import GPUS, DeviceTransport
+from pilotage.device.client.transport import DeviceTransport
+from pilotage.device.wire.generation import RESOURCE
 from pilotage.rest import APIRequest, Page, Verb, WatchEvent
 from pilotage.rest.listing import EMBEDDED_SILENCE_SECONDS, BackoffOptions
 from pilotage.rest.request import Form, ListOptions
@@ -38,10 +39,9 @@ class DeviceListerWatcher:
     """List, then watch: every server supports it, and over a local socket it is as cheap as a streaming list."""
     backoff = BACKOFF
 
-    def __init__(self, transport: DeviceTransport, form: Form = Form.OBJECT, user_agent: str = "") -> None:
+    def __init__(self, transport: DeviceTransport, form: Form = Form.OBJECT) -> None:
         self.transport = transport
         self.form = form
-        self.user_agent = user_agent
         self._listed: VersionOrigin | None = None
         """The origin of the version of the last list."""
 
@@ -66,4 +66,4 @@ class DeviceListerWatcher:
         return self.transport.watch(self._request(Verb.WATCH, options), self._listed)
 
     def _request(self, verb: Verb, options: ListOptions) -> APIRequest:
-        return APIRequest(verb, GPUS, form=self.form, options=options, user_agent=self.user_agent)
+        return APIRequest(verb, RESOURCE, form=self.form, options=options)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import dataclass
 from random import Random
 
 import msgspec
@@ -39,30 +38,21 @@ from pilotage.rest import APIRequest, Page, Response, Verb, WatchEvent
 from pilotage.rest.fence import check_all
 from pilotage.rest.request import Form
 
-GPUS = RESOURCE
-
 _AHEAD = "ResourceVersionTooLarge"
 """Part of the error for a version from before a restart. There is one server, so waiting does not help."""
 
+_CALL_SECONDS = 5.0
+"""The timeout of every call but a list."""
+_LIST_SECONDS = 10.0
 _READS = (Verb.GET, Verb.LIST, Verb.WATCH)
 MAPPING = RESTMapping(
     gvk=GPU.__resource__.gvk,
-    resource=GPUS,
+    resource=RESOURCE,
     namespaced=False,
     singular="gpu",
     verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
     subresources=("status",),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Timeouts in seconds."""
-
-    call: float = 5.0
-    """For every call but a list."""
-    list: float = 10.0
-    """For a list."""
 
 
 class DeviceTransport:
@@ -78,14 +68,12 @@ class DeviceTransport:
         generation: Generation = Generation.V6,
         *,
         metadata: Mapping[str, str] | None = None,
-        timeouts: Timeouts | None = None,
         retries: Retries | None = None,
         package: str = PACKAGES[0],
     ) -> None:
         self._channel = channel
         self._generation = generation
         self._metadata = dict(metadata or {})
-        self._timeouts = timeouts or Timeouts()
         self._retries = retries or Retries(total=10.0)
         self._package = package
         self._random = Random()  # noqa: S311  # spreads waits, hides nothing
@@ -107,7 +95,7 @@ class DeviceTransport:
         self._check(request)
         if request.verb is Verb.DELETE:
             return await self._delete(request)
-        method, reply = await self._unary(request, self._timeouts.call)
+        method, reply = await self._unary(request, _CALL_SECONDS)
         response = decode_response(self._generation, method, reply.message)
         confirming.check_answer(self._generation, request, response.body, self._announced)
         warnings = [reply.metadata.get(wire_options.WARNING, "")]
@@ -126,7 +114,7 @@ class DeviceTransport:
         """A list and the origin of its version, for the watch that starts from it."""
         self._check(request)
         asked = request.options.timeout_seconds
-        seconds = min(asked, self._timeouts.list) if asked else self._timeouts.list
+        seconds = min(asked, _LIST_SECONDS) if asked else _LIST_SECONDS
         _, reply = await self._unary(request, seconds)
         confirming.check_options(self._generation, request.options, self._announced)
         page = with_page_metadata(decode_page(self._generation, reply.message), reply.metadata)
@@ -193,24 +181,24 @@ class DeviceTransport:
     async def heartbeat(self, provider: str, names: Sequence[str]) -> bool:
         """Send a heartbeat of a provider with its GPUs. False: the provider must write all of them again."""
         message = Heartbeat(provider, tuple(names)).encode()
-        path, seconds = provider_path("Heartbeat"), self._timeouts.call
+        path = provider_path("Heartbeat")
         try:
-            reply = await self._channel.unary(path, message, metadata=self._metadata, timeout=seconds)
+            reply = await self._channel.unary(path, message, metadata=self._metadata, timeout=_CALL_SECONDS)
         except RPCError as error:
             raise api_error(error, method="Heartbeat") from error
         return Acknowledged.decode(reply.message).acknowledged
 
     async def invoke(self, path: str, message: bytes, request: APIRequest) -> Reply:
         """Call a method of another service, by its full name; `request` is its equivalent, for retries and errors."""
-        return await self._attempts(path, message, self._metadata, self._timeouts.call, request)
+        return await self._attempts(path, message, self._metadata, _CALL_SECONDS, request)
 
     async def _delete(self, request: APIRequest) -> Response:
         """Delete, and return the deleted object as an API server does: readers of a cache wait until it is removed."""
         get = APIRequest(Verb.GET, request.resource, name=request.name, user_agent=request.user_agent)
         uid = objects.header((await self.call(get)).body).uid
         confirming.check_preconditions(self._generation, request, self._announced)  # as in the response above
-        await self._unary(request, self._timeouts.call)
-        details = {"name": request.name, "group": GROUP, "kind": GPUS.resource, "uid": uid}
+        await self._unary(request, _CALL_SECONDS)
+        details = {"name": request.name, "group": GROUP, "kind": RESOURCE.resource, "uid": uid}
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         return Response(msgspec.json.encode(success))
 
@@ -303,5 +291,5 @@ def _explained(error: RPCError, request: APIRequest, method: str) -> PilotageErr
     found = api_error(error, watch=request.verb is Verb.WATCH, method=method)
     if isinstance(found, NotFound) and found.status.details is None and request.name:
         # The object is missing, not its kind.
-        return NotFound(str(found), details=StatusDetails(name=request.name, group=GROUP, kind=GPUS.resource))
+        return NotFound(str(found), details=StatusDetails(name=request.name, group=GROUP, kind=RESOURCE.resource))
     return found

@@ -12,7 +12,6 @@ import random
 import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from pilotage.device.providers.actions import Action
@@ -25,6 +24,7 @@ from pilotage.device.providers.telemetry import Meter
 from pilotage.device.telemetry import Telemetry
 from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition, ServiceUnavailable, TooManyRequests
 from pilotage.meta.scalars import times
+from pilotage.tasks import is_set_within
 from pilotage.telemetry.logs import logger
 
 MAX_COUNT = 1024
@@ -216,9 +216,7 @@ class FakeTelemetry:
                     await report(self.read())
                 except (ApiError, ConnectionLost) as error:
                     _log.warning("Cannot report telemetry", error=error)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(TELEMETRY_SECONDS):
-                        await wanted.wait()
+                await is_set_within(wanted, TELEMETRY_SECONDS)
         finally:
             self.clear()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from pilotage.device.providers.nvml.metrics import XIDS, Gauges
@@ -41,16 +42,13 @@ class Meter:
 
 def telemetry(known: Telemetry, reading: Reading, xids: Mapping[int, int] | None) -> Telemetry:
     """The telemetry of a reading. `xids` None: the GPU does not report XIDs."""
-    name, uuid, time = known.name, known.uuid, known.time
     if isinstance(reading, Lost):
-        return Telemetry(name, uuid, time=time, unavailable=f"the GPU is lost: {reading.message}")
+        return replace(known, unavailable=f"the GPU is lost: {reading.message}")
     if not isinstance(reading, Readings):
-        return Telemetry(name, uuid, time=time, unavailable=reading.message)
+        return replace(known, unavailable=reading.message)
     used, total = reading.memory_used, reading.memory_total
-    return Telemetry(
-        name,
-        uuid,
-        time=time,
+    return replace(
+        known,
         temperature_celsius=reading.temperature,
         temperature_margin_celsius=reading.margin,
         power_usage_watts=reading.power,

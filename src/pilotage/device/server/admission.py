@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from pilotage.device.server import merging
-from pilotage.device.server.storageversion import GPUS
-from pilotage.device.v1alpha1 import GPU
+from pilotage.device.wire.generation import KIND, RESOURCE
 from pilotage.errors import BadRequest, Cause, RequestTooLarge
 from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.causes import duplicate, invalid, invalid_error, required, too_many
@@ -32,7 +31,6 @@ SERVER = User("system:device-server", groups=(*AUTHORIZED, "system:device-server
 UNSPOKEN = "unspoken"
 """Key of `User.extra`: the fields of metadata that the wire of this user cannot carry. An update keeps them."""
 _ACTION = b"recommendedAction"
-_GVK = GPU.__resource__.gvk
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class GPUAdmission:
     async def mutate(self, attributes: Attributes) -> None:
         """An admission function: the conditions of other providers stay."""
         new, old = attributes.new, attributes.old
-        if attributes.resource != GPUS or new is None or attributes.user.groups == SERVER.groups:
+        if attributes.resource != RESOURCE or new is None or attributes.user.groups == SERVER.groups:
             return
         if old is not None:
             _check_uid(new, old)
@@ -90,7 +88,7 @@ class GPUAdmission:
 
     async def validate(self, attributes: Attributes) -> None:
         """An admission function: checks the limits on labels and bytes."""
-        if attributes.resource == GPUS and attributes.new is not None:
+        if attributes.resource == RESOURCE and attributes.new is not None:
             check_limits(attributes.new, self._limits)
 
 
@@ -99,7 +97,7 @@ def check_limits(document: Document, limits: Limits) -> None:
     metadata = document["metadata"]
     name, labels = metadata.get("name", ""), metadata.get("labels", ())
     if len(labels) > limits.labels:
-        raise invalid_error(_GVK.group_kind, name, [too_many("metadata.labels", len(labels), limits.labels)])
+        raise invalid_error(KIND.group_kind, name, [too_many("metadata.labels", len(labels), limits.labels)])
     size = len(msgspec.json.encode(document))
     if size > limits.object_bytes:
         raise RequestTooLarge(
@@ -117,7 +115,7 @@ def _check_uid(new: Document, old: Document) -> None:
     uid, was = new["metadata"].get("uid"), old["metadata"]["uid"]
     if uid and uid != was:
         cause = invalid("metadata.uid", uid, "field is immutable")
-        raise invalid_error(_GVK.group_kind, old["metadata"]["name"], [cause])
+        raise invalid_error(KIND.group_kind, old["metadata"]["name"], [cause])
 
 
 def status_of(document: Document, name: str) -> Document:
@@ -139,7 +137,7 @@ def status_of(document: Document, name: str) -> Document:
         else:
             seen.add(kind)
     if causes:
-        raise invalid_error(_GVK.group_kind, name, causes[:10])
+        raise invalid_error(KIND.group_kind, name, causes[:10])
     action = status.get("recommendedAction")
     if action is not None and not isinstance(action, str):
         raise BadRequest("status.recommendedAction must be a string")

@@ -5,13 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from pilotage.device.server.resourceversions import check_version
-from pilotage.device.v1alpha1 import GPU
+from pilotage.device.wire.generation import KIND
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, DecodeError
 from pilotage.meta.text import jsontext
 from pilotage.rest.request import APIRequest, Verb
-
-_GVK = GPU.__resource__.gvk
 
 
 def completed(request: APIRequest) -> bytes:
@@ -27,8 +25,8 @@ def completed(request: APIRequest) -> bytes:
     metadata = document.get("metadata")
     if not isinstance(metadata, dict) or not metadata:
         raise BadRequest("the GPU has no metadata: metadata.name is required")
-    document.setdefault("apiVersion", _GVK.api_version)
-    document.setdefault("kind", _GVK.kind)
+    document.setdefault("apiVersion", KIND.api_version)
+    document.setdefault("kind", KIND.kind)
     if request.name:
         metadata.setdefault("name", request.name)
     if metadata.get("name") or not metadata.get("generateName"):

@@ -9,12 +9,13 @@ import msgspec
 
 from pilotage.device.server.services.health import HealthService
 from pilotage.errors import InvalidDefinition
+from pilotage.http.health import text_response
 from pilotage.http.limits import HTTPLimits
 from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse
 from pilotage.http.server import Server, serve
 from pilotage.net.sockets import parse_bind_address
 from pilotage.telemetry import process
-from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY, Registry
+from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY
 from pilotage.version import installed_version
 
 _LIMITS = HTTPLimits(connections=64, body_bytes=64 * 1024, grace_seconds=1.0)
@@ -24,7 +25,7 @@ _PROBES = ("/healthz", "/livez", "/readyz", "/version")
 
 @asynccontextmanager
 async def endpoints(
-    health: HealthService, *, metrics_address: str = "", health_address: str = "", registry: Registry = REGISTRY
+    health: HealthService, *, metrics_address: str = "", health_address: str = ""
 ) -> AsyncIterator[list[Server]]:
     """Serve metrics and health at their addresses (`HOST:PORT`; empty or 0: not served) for the length of the block.
 
@@ -38,38 +39,33 @@ async def endpoints(
         servers = []
         for (host, port), served in paths.items():
             try:
-                server = await stack.enter_async_context(
-                    serve(handler(health, served, registry), host, port, limits=_LIMITS)
-                )
+                server = await stack.enter_async_context(serve(handler(health, served), host, port, limits=_LIMITS))
             except (OSError, OverflowError) as error:
                 raise InvalidDefinition(f"cannot listen at {host}:{port}: {error}; choose another address") from error
             servers.append(server)
         yield servers
 
 
-def handler(health: HealthService, paths: Iterable[str], registry: Registry = REGISTRY) -> Handler:
+def handler(health: HealthService, paths: Iterable[str]) -> Handler:
     """An HTTP handler of these paths."""
     served = frozenset(paths)
-    process.register(registry)
+    process.register()
 
     async def answer(request: HTTPRequest) -> HTTPResponse:
         path = request.target.partition("?")[0].rstrip("/")
         if path not in served:
-            return _text(404, "404 page not found")
+            return text_response(404, "404 page not found\n")
         if request.method not in ("GET", "HEAD"):
-            return HTTPResponse(405, [("content-type", "text/plain"), ("allow", "GET, HEAD")], b"method not allowed\n")
+            return text_response(405, "method not allowed\n", ("allow", "GET, HEAD"))
         match path:
             case "/metrics":
-                return HTTPResponse(200, [("content-type", CONTENT_TYPE)], registry.render().encode())
+                return HTTPResponse(200, [("content-type", CONTENT_TYPE)], REGISTRY.render().encode())
             case "/version":
                 return HTTPResponse(200, [("content-type", "application/json")], msgspec.json.encode(build()))
             case "/readyz":
-                return (
-                    _text(200, "ok")
-                    if health.is_ready
-                    else _text(503, "not ready: no provider has reported its GPUs yet")
-                )
-        return _text(200, "ok")
+                if not health.is_ready:
+                    return text_response(503, "not ready: no provider has reported its GPUs yet\n")
+        return text_response(200, "ok\n")
 
     return answer
 
@@ -77,7 +73,3 @@ def handler(health: HealthService, paths: Iterable[str], registry: Registry = RE
 def build() -> dict[str, str]:
     """Name and version of the server."""
     return {"name": "pilotage", "version": installed_version("0")}
-
-
-def _text(status: int, text: str) -> HTTPResponse:
-    return HTTPResponse(status, [("content-type", "text/plain; charset=utf-8")], f"{text}\n".encode())

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pilotage.device.server import metrics
 from pilotage.errors import TooManyRequests
+from pilotage.tasks import is_set_within
 from pilotage.telemetry.logs import logger
 
 RETRY_SECONDS = 1.0
@@ -98,12 +99,9 @@ class HeartbeatMonitor:
                         error=error,
                     )
                     failed = True
-            deadline = loop.time() + RETRY_SECONDS if failed else self._next_deadline()
-            try:
-                async with asyncio.timeout_at(deadline):
-                    await self._wake.wait()
-            except TimeoutError:
-                continue
+            deadline = self._next_deadline()
+            pause = None if deadline is None else deadline - loop.time()
+            await is_set_within(self._wake, RETRY_SECONDS if failed else pause)
 
     async def _check(self, provider: str, found: _Provider, now: float) -> None:
         if not found.noted:

@@ -21,9 +21,10 @@ from pilotage.device.server.bodies import completed
 from pilotage.device.server.heartbeats import HeartbeatMonitor
 from pilotage.device.server.readiness import ReadinessGate
 from pilotage.device.server.resourceversions import check_reached, check_version
-from pilotage.device.server.storageversion import DEFINITION, GPUS, definition
+from pilotage.device.server.storageversion import DEFINITION, definition
 from pilotage.device.server.strategy import GPUStrategy
 from pilotage.device.server.telemetry import LatestTelemetry, TelemetryOptions
+from pilotage.device.wire.generation import RESOURCE
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import (
     AlreadyExists,
@@ -114,7 +115,7 @@ class DeviceRegistry:
             clock=clock,
             chance=random.SystemRandom(),
             admission=Admission(mutating=(admission.mutate,), validating=(admission.validate,)),
-            strategies={GPUS.group_resource: GPUStrategy},
+            strategies={RESOURCE.group_resource: GPUStrategy},
             authorization=False,  # roles are those of uids and gids
             garbage_collection=False,
         )
@@ -165,7 +166,7 @@ class DeviceRegistry:
             await stack.enter_async_context(self.api)
             # Other servers on this storage may install it at the same time.
             self._storage_id = await retry_on_conflict(self._install, PATIENT, also=(AlreadyExists,))
-            self._info = await self.context.catalogue.find(GPUS)
+            self._info = await self.context.catalogue.find(RESOURCE)
             self.gate.start()
             stack.callback(self.gate.stop)
             await self._restore()
@@ -185,7 +186,7 @@ class DeviceRegistry:
 
     def check(self, request: APIRequest, caller: Caller) -> None:
         """Raises ApiError for a request that is not served, or not yet."""
-        if request.resource != GPUS:
+        if request.resource != RESOURCE:
             raise NotFound("the Device API does not serve this resource: it serves gpus.v1alpha1.device.nvidia.com")
         self.check_size(len(request.body))
         check_version(request.options.resource_version)
@@ -222,7 +223,7 @@ class DeviceRegistry:
         check_provider(caller.identity)
         self.heartbeats.seen(caller.identity)
         body = msgspec.json.encode({"status": {"conditions": [{**_NO_CONDITION, **condition}]}})
-        request = APIRequest(Verb.PATCH, GPUS, name=name, subresource="status", body=body, user=caller.user)
+        request = APIRequest(Verb.PATCH, RESOURCE, name=name, subresource="status", body=body, user=caller.user)
         return await self.update(replace(request, content_type=PatchType.STRATEGIC.value))
 
     async def create(self, request: APIRequest) -> Response:
@@ -292,7 +293,7 @@ class DeviceRegistry:
         for name in names:
             if not self.heartbeats.is_lost(provider):
                 return True  # it has come back in the meantime
-            request = APIRequest(Verb.UPDATE, GPUS, name=name, subresource="status", user=SERVER)
+            request = APIRequest(Verb.UPDATE, RESOURCE, name=name, subresource="status", user=SERVER)
             with suppress(NotFound):  # deleted in the meantime
                 await self.api.apply(request, partial(self._mark_lost, provider, message))
         return bool(names)

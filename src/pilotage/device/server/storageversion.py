@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from pilotage.device.v1alpha1 import GPU, GROUP, GPUSpec
-from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.markers import ListType, MaxItems, MaxLength, MaxProperties, MinLength
 from pilotage.meta.models import Model, Resource, resource
 from pilotage.schema.generate.crd import crd
@@ -20,7 +19,6 @@ from pilotage.schema.generate.crd import crd
 MAX_CONDITIONS = 32
 MAX_PROVIDERS = 32
 """Of one GPU."""
-GPUS = GroupVersionResource(GROUP, "v1alpha1", "gpus")
 DEFINITION = f"gpus.{GROUP}"
 _PRIVATE = b'"provider'
 _KEPT_BYTES = 4096

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pilotage.device.server import metrics
@@ -26,7 +26,7 @@ from pilotage.server import records
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.watch import BOOKMARK_SECONDS
 from pilotage.storage.interface import Entry, Event, Storage, Watch
-from pilotage.tasks import cancel_all
+from pilotage.tasks import cancel_all, is_set_within
 from pilotage.telemetry.logs import logger
 
 _RESTART_SECONDS = 1.0
@@ -123,9 +123,7 @@ class WatchCache:
         deadline = asyncio.get_running_loop().time() + seconds
         while self._subscriptions and asyncio.get_running_loop().time() < deadline:
             self._watch_ended.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(deadline):
-                    await self._watch_ended.wait()
+            await is_set_within(self._watch_ended, deadline - asyncio.get_running_loop().time())
 
     async def serve(
         self,

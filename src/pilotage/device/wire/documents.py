@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -65,19 +65,17 @@ class Object(msgspec.Struct, frozen=True, rename="camel"):
     status: StatusDocument | UnsetType | None = UNSET
 
 
-_object = msgspec.json.Decoder(Object).decode
-_status = msgspec.json.Decoder(StatusDocument).decode
-_condition = msgspec.json.Decoder(ConditionDocument).decode
+D = TypeVar("D")
+_object = msgspec.json.Decoder(Object)
+_status = msgspec.json.Decoder(StatusDocument)
+_condition = msgspec.json.Decoder(ConditionDocument)
 write = msgspec.json.Encoder().encode
 """Compact JSON of a GPU, status or condition."""
 
 
 def read(body: Bytes) -> Object:
     """A GPU from its JSON. Raises DecodeError."""
-    try:
-        return _object(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(f"this is not the JSON of a {KIND.kind}: {error}") from None
+    return _decoded(_object, body, KIND.kind)
 
 
 def read_stored(body: Bytes) -> Object:
@@ -86,25 +84,26 @@ def read_stored(body: Bytes) -> Object:
     Such a field, a time with a leap second for example, must not make every list fail. Raises DecodeError.
     """
     try:
-        return _object(body)
+        return _object.decode(body)
     except msgspec.MsgspecError:
         return _salvaged(body)
 
 
 def read_status(body: Bytes) -> StatusDocument:
     """A status from its JSON. Raises DecodeError."""
-    try:
-        return _status(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(f"this is not the JSON of a status: {error}") from None
+    return _decoded(_status, body, "status")
 
 
 def read_condition(body: Bytes) -> ConditionDocument:
     """A condition from its JSON. Raises DecodeError."""
+    return _decoded(_condition, body, "condition")
+
+
+def _decoded(decoder: msgspec.json.Decoder[D], body: Bytes, what: str) -> D:
     try:
-        return _condition(body)
+        return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(f"this is not the JSON of a condition: {error}") from None
+        raise DecodeError(f"this is not the JSON of a {what}: {error}") from None
 
 
 def seconds(time: datetime) -> int | None:

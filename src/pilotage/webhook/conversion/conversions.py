@@ -173,9 +173,7 @@ def completed(document: Document, kind: type[Resource]) -> Document:
     return found
 
 
-@cache
-def _schema(kind: type[Resource]) -> dict[str, Any]:
-    return openapi(kind)
+_schema = cache(openapi)
 
 
 def _completed(value: Any, schema: dict[str, Any]) -> Any:

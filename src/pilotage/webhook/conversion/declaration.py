@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass
 from typing import ClassVar
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.webhook.addresses import with_bundle
 from pilotage.webhook.conversion.webhook import PATH
 
 DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
@@ -29,8 +29,7 @@ class ConversionDeclaration:
 
     def injection(self, bundle: bytes) -> Document:
         """The bundle alone, for a CRD that another program has installed."""
-        client_config = {"caBundle": base64.b64encode(bundle).decode()}
-        return self._definition({"strategy": "Webhook", "webhook": {"clientConfig": client_config}})
+        return self._definition({"strategy": "Webhook", "webhook": {"clientConfig": with_bundle({}, bundle)}})
 
     def conversion(self, client_config: Document) -> Document:
         """The `spec.conversion` of the CRD."""

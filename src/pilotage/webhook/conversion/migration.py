@@ -73,7 +73,7 @@ async def _drop(client: Client, name: str, uid: str, storage: str) -> tuple[str,
         current = next(each["name"] for each in versions if each["storage"])
         if definition.metadata.uid != uid or current != storage:
             raise Conflict(f"the storage version of {name} was changed during the migration; start it again")
-        stored = _stored(definition.document)
+        stored = (definition.document.get("status") or {}).get("storedVersions") or ()
         dropped = tuple(version for version in stored if version != storage)
         if not dropped:
             return ()
@@ -84,9 +84,3 @@ async def _drop(client: Client, name: str, uid: str, storage: str) -> tuple[str,
         except Conflict:
             continue
         return dropped
-
-
-def _stored(document: dict[str, object]) -> tuple[str, ...]:
-    status = document.get("status")
-    found = status.get("storedVersions") if isinstance(status, dict) else None
-    return tuple(found or ())

@@ -13,10 +13,9 @@ import pytest
 from pilotage.device.server.registry import Caller, DeviceRegistry, RegistryOptions
 from pilotage.device.server.services import gpu as listcache
 from pilotage.device.server.services.gpu import ListCache
-from pilotage.device.server.storageversion import GPUS
 from pilotage.device.wire import documents
 from pilotage.device.wire.client import decode_page
-from pilotage.device.wire.generation import Generation
+from pilotage.device.wire.generation import RESOURCE, Generation
 from pilotage.errors import BadRequest, ServiceUnavailable, Timeout
 from pilotage.rest import APIRequest, ListOptions, Verb
 from pilotage.server.verbs import read
@@ -26,7 +25,7 @@ from pilotage.storage.sqlite import SqliteStorage
 
 from ..fakes import FIRST, api, condition, gpu, registry
 
-LIST = APIRequest(Verb.LIST, GPUS)
+LIST = APIRequest(Verb.LIST, RESOURCE)
 
 
 async def names(kept: ListCache, request: APIRequest = LIST) -> list[str]:
@@ -41,7 +40,7 @@ async def test_nothing_is_encoded_again_while_nothing_changes() -> None:
         first = (await kept.answer(Caller(), LIST)).message
         with mock.patch.object(listcache, "encode_page", side_effect=AssertionError("encoded again")):
             assert (await kept.answer(Caller(), LIST)).message is first
-            again = APIRequest(Verb.LIST, GPUS, options=ListOptions(resource_version="0"))
+            again = APIRequest(Verb.LIST, RESOURCE, options=ListOptions(resource_version="0"))
             assert (await kept.answer(Caller("other"), again)).message is first
 
 
@@ -65,7 +64,7 @@ async def test_a_list_at_a_version_that_is_not_reached_is_answered_with_the_newe
     async with registry() as opened:
         await api(opened).create(gpu())
         kept = ListCache(opened, generation)
-        ahead = APIRequest(Verb.LIST, GPUS, options=ListOptions(resource_version="9" * 18))
+        ahead = APIRequest(Verb.LIST, RESOURCE, options=ListOptions(resource_version="9" * 18))
         page = decode_page(generation, (await kept.answer(Caller(), ahead)).message)
         assert len(page.items) == 1
         assert int(page.resource_version) == opened.context.storage.revision
@@ -79,14 +78,15 @@ async def test_a_list_that_must_match_a_version_that_is_not_reached_is_refused(
     async with registry() as opened:
         ahead = ListOptions(resource_version="9" * 18, resource_version_match=match)
         with pytest.raises(Timeout, match="Too large resource version"):
-            await ListCache(opened, Generation.V6).answer(Caller(), APIRequest(Verb.LIST, GPUS, options=ahead))
+            await ListCache(opened, Generation.V6).answer(Caller(), APIRequest(Verb.LIST, RESOURCE, options=ahead))
 
 
 async def test_a_list_at_what_is_no_version_is_refused() -> None:
     async with registry() as opened:
         with pytest.raises(BadRequest, match="invalid resource version"):
             await names(
-                ListCache(opened, Generation.V6), APIRequest(Verb.LIST, GPUS, options=ListOptions(resource_version="x"))
+                ListCache(opened, Generation.V6),
+                APIRequest(Verb.LIST, RESOURCE, options=ListOptions(resource_version="x")),
             )
 
 
@@ -112,7 +112,7 @@ async def test_a_list_with_options_is_made_for_who_asks() -> None:
         await caller.create(gpu("a", metadata={"labels": {"tier": "gold"}}))
         await caller.create(gpu("b"))
         assert await names(kept) == ["a", "b"]
-        gold = APIRequest(Verb.LIST, GPUS, options=ListOptions(label_selector="tier=gold"))
+        gold = APIRequest(Verb.LIST, RESOURCE, options=ListOptions(label_selector="tier=gold"))
         assert await names(kept, gold) == ["a"]
         assert await names(kept) == ["a", "b"]
 

@@ -128,26 +128,14 @@ def _link_errors(binding: Binding, handle: Handle) -> Answer:
     return sums
 
 
-def _slowdown_margin(binding: Binding, handle: Handle) -> Answer:
-    return _field(binding, handle, SLOWDOWN_MARGIN)
+def _pcie(which: str) -> Callable[[Binding, Handle], Answer]:
+    def link(binding: Binding, handle: Handle) -> Answer:
+        return {
+            "generation": int(getattr(binding, f"nvmlDeviceGet{which}PcieLinkGeneration")(handle)),
+            "width": int(getattr(binding, f"nvmlDeviceGet{which}PcieLinkWidth")(handle)),
+        }
 
-
-def _recovery_action(binding: Binding, handle: Handle) -> Answer:
-    return _field(binding, handle, RECOVERY_ACTION)
-
-
-def _pcie(binding: Binding, handle: Handle) -> Answer:
-    return {
-        "generation": int(binding.nvmlDeviceGetCurrPcieLinkGeneration(handle)),
-        "width": int(binding.nvmlDeviceGetCurrPcieLinkWidth(handle)),
-    }
-
-
-def _pcie_most(binding: Binding, handle: Handle) -> Answer:
-    return {
-        "generation": int(binding.nvmlDeviceGetMaxPcieLinkGeneration(handle)),
-        "width": int(binding.nvmlDeviceGetMaxPcieLinkWidth(handle)),
-    }
+    return link
 
 
 def _processes(binding: Binding, handle: Handle) -> Answer:
@@ -175,8 +163,8 @@ IDENTITY_CALLS: Mapping[str, Callable[[Binding, Handle], Answer]] = {
     "architecture": lambda binding, handle: int(binding.nvmlDeviceGetArchitecture(handle)),
     "mig": lambda binding, handle: [int(mode) for mode in binding.nvmlDeviceGetMigMode(handle)],
     "ecc_mode": lambda binding, handle: [int(mode) for mode in binding.nvmlDeviceGetEccMode(handle)],
-    "pcie_most": _pcie_most,
-    "slowdown_margin": _slowdown_margin,
+    "pcie_most": _pcie("Max"),
+    "slowdown_margin": lambda binding, handle: _field(binding, handle, SLOWDOWN_MARGIN),
 }
 """Calls with constant results, made once after opening the library."""
 
@@ -203,8 +191,8 @@ LIVE_CALLS: Mapping[str, Callable[[Binding, Handle], Answer]] = {
     "links": _links,
     "link_errors": _link_errors,
     "pcie_replays": lambda binding, handle: int(binding.nvmlDeviceGetPcieReplayCounter(handle)),
-    "pcie": _pcie,
-    "recovery_action": _recovery_action,
+    "pcie": _pcie("Curr"),
+    "recovery_action": lambda binding, handle: _field(binding, handle, RECOVERY_ACTION),
     "fabric": _fabric,
     "processes": _processes,
 }

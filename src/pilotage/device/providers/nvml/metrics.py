@@ -44,7 +44,6 @@ _ECC = _gauge(
 )
 _ROWS = _gauge("remapped_rows", "Rows of memory replaced by spare ones.", "cause")
 _LINK_ERRORS = _gauge("nvlink_errors", "Errors of all NVLinks.", "error")
-_LABELLED = (_CLOCK, _ECC, _ROWS, _LINK_ERRORS)
 
 XIDS = REGISTRY.counter(
     f"{_PREFIX}gpu_xid_errors_total", "XIDs that the driver reported.", (*_LABELS, "xid"), max_label_sets=5000
@@ -64,7 +63,7 @@ class Gauges:
 
     def __init__(self, name: str, uuid: str) -> None:
         self._labels = (name, uuid)
-        self._labelled: set[tuple[int, tuple[str, ...]]] = set()
+        self._labelled: set[tuple[Metric[GaugeChild], tuple[str, ...]]] = set()
 
     def show(self, reading: Reading) -> None:
         """Set all gauges from a reading."""
@@ -83,23 +82,23 @@ class Gauges:
         """Remove all gauges."""
         for gauge in _SIMPLE.values():
             gauge.remove(*self._labels)
-        for position, labels in self._labelled:
-            _LABELLED[position].remove(*self._labels, *labels)
+        for gauge, labels in self._labelled:
+            gauge.remove(*self._labels, *labels)
         self._labelled.clear()
 
     def _show_labelled(self, readings: Readings) -> None:
         shown = set()
-        for position, labels, value in _labelled(readings):
-            _LABELLED[position].labels(*self._labels, *labels).set(value)
-            shown.add((position, labels))
-        for position, labels in self._labelled - shown:
-            _LABELLED[position].remove(*self._labels, *labels)
+        for gauge, labels, value in _labelled(readings):
+            gauge.labels(*self._labels, *labels).set(value)
+            shown.add((gauge, labels))
+        for gauge, labels in self._labelled - shown:
+            gauge.remove(*self._labels, *labels)
         self._labelled = shown
 
 
-def _labelled(readings: Readings) -> Iterator[tuple[int, tuple[str, ...], float]]:
+def _labelled(readings: Readings) -> Iterator[tuple[Metric[GaugeChild], tuple[str, ...], float]]:
     for clock, megahertz in readings.clocks.items():
-        yield 0, (clock,), megahertz * 1e6
+        yield _CLOCK, (clock,), megahertz * 1e6
     ecc = readings.ecc
     for error, lifetime, value in (
         ("corrected", "volatile", ecc.corrected_volatile),
@@ -108,9 +107,9 @@ def _labelled(readings: Readings) -> Iterator[tuple[int, tuple[str, ...], float]
         ("uncorrected", "aggregate", ecc.uncorrected_aggregate),
     ):
         if value is not None:
-            yield 1, (error, lifetime), value
+            yield _ECC, (error, lifetime), value
     if readings.remapped_rows is not None:
-        yield 2, ("corrected",), readings.remapped_rows.corrected
-        yield 2, ("uncorrected",), readings.remapped_rows.uncorrected
+        yield _ROWS, ("corrected",), readings.remapped_rows.corrected
+        yield _ROWS, ("uncorrected",), readings.remapped_rows.uncorrected
     for error, count in readings.link_errors.items():
-        yield 3, (error,), count
+        yield _LINK_ERRORS, (error,), count

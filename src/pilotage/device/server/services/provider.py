@@ -12,6 +12,7 @@ from pilotage.device.wire import providerservice as messages
 from pilotage.device.wire.generation import KIND, RESOURCE
 from pilotage.errors import AlreadyExists, NotFound
 from pilotage.grpc.rpc import Call, Reply, UnaryHandler
+from pilotage.meta import objects
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.rest.response import Response
 
@@ -105,13 +106,5 @@ def _body(document: Mapping[str, object]) -> bytes:
     return msgspec.json.encode({"apiVersion": KIND.api_version, "kind": KIND.kind, **document})
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
-    resource_version: str
-
-
-class _Head(msgspec.Struct):
-    metadata: _Metadata
-
-
 def _version(response: Response) -> int:
-    return int(msgspec.json.decode(response.body, type=_Head).metadata.resource_version)
+    return int(objects.header(response.body).resource_version)
