@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -60,7 +61,8 @@ async def test_objects_are_stored_again_and_old_versions_are_dropped(environment
     after = await environment.client.get(DEFINITION, f"moves.{group}")
     assert after["status"]["storedVersions"] == ["v2"]
     assert [found["spec"]["n"] for found in await environment.client.list(kind)] == [0, 1, 2]
-    assert (await pt.migrate_storage_version(environment.client, kind)).dropped == ()
+    again = await pt.migrate_storage_version(environment.client, kind)
+    assert (again.rewritten, again.dropped) == (0, ())
 
 
 async def test_after_a_migration_the_old_version_can_be_removed(environment: Environment) -> None:
@@ -129,3 +131,46 @@ async def test_a_list_that_has_expired_goes_on_with_the_objects_as_they_are_now(
 
         migration = await pt.migrate_storage_version(Client(), kind)  # type: ignore[arg-type]
         assert (migration.rewritten, pages) == (2, 3)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("stale", ["unchanged", "conflict", "deleted"])
+async def test_objects_that_a_server_with_the_old_definition_wrote_are_written_again(stale: str) -> None:
+    async with pt.Cluster.embedded() as cluster:
+        environment = Environment("memory", cluster.client, "default", cluster.registry)
+        kind = await _moves(environment, "late.pilotage.dev", 3)
+        updates: list[str] = []
+
+        class Client:
+            """Its first request goes to an API server that does not know the new storage version yet."""
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(cluster.client, name)
+
+            async def update(self, obj: pt.Unstructured) -> pt.Unstructured:
+                updates.append(obj.metadata.name)
+                if len(updates) > 1:
+                    return await cluster.client.update(obj)
+                if stale == "unchanged":
+                    return obj
+                if stale == "deleted":
+                    await cluster.client.delete(obj)
+                raise Conflict("another client has written it")
+
+        started = asyncio.get_running_loop().time()
+        migration = await pt.migrate_storage_version(Client(), kind)  # type: ignore[arg-type]
+        assert asyncio.get_running_loop().time() - started >= 5
+    if stale == "deleted":
+        assert (updates, migration.rewritten) == (["move-0", "move-1", "move-2"], 2)
+    else:
+        assert (updates, migration.rewritten) == (["move-0", "move-1", "move-2", "move-0"], 3)
+
+
+@pytest.mark.virtual_time
+async def test_a_migration_in_which_every_write_has_an_effect_does_not_wait() -> None:
+    async with pt.Cluster.embedded() as cluster:
+        environment = Environment("memory", cluster.client, "default", cluster.registry)
+        kind = await _moves(environment, "prompt.pilotage.dev", 3)
+        started = asyncio.get_running_loop().time()
+        assert (await pt.migrate_storage_version(cluster.client, kind)).rewritten == 3
+        assert asyncio.get_running_loop().time() - started < 1
