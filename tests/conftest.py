@@ -6,6 +6,7 @@ import asyncio
 import gc
 import importlib
 import inspect
+import logging
 import os
 import shutil
 import tempfile
@@ -104,6 +105,23 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if exitstatus == 0:  # what a failed test has left is of use
         shutil.rmtree(session.config.stash.get(OWN_FOLDER, ""), ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Restore the levels of loggers: a test that sets one must not hide lines from a test that looks for them."""
+    before = {each: each.level for each in _loggers()}
+    try:
+        return (yield)
+    finally:
+        for each in _loggers():
+            if each.level != before.get(each, logging.NOTSET):
+                each.setLevel(before.get(each, logging.NOTSET))
+
+
+def _loggers() -> list[logging.Logger]:
+    found = logging.Logger.manager.loggerDict.values()
+    return [logging.root, *(each for each in found if isinstance(each, logging.Logger))]
 
 
 @pytest.hookimpl(tryfirst=True)
