@@ -37,7 +37,7 @@ def test_what_does_not_exist_is_an_error(url: str, tmp_path: Path, capsys: pytes
     assert main(["tenants", "delete", "Team/C", "--storage", url]) == 1
     assert "invalid tenant" in capsys.readouterr().err
     assert main(["tenants", "list", "--storage", f"sqlite:{tmp_path / 'typo.db'}"]) == 1
-    assert "typo.db; a tool" in capsys.readouterr().err
+    assert "typo.db; `pilotage create`" in capsys.readouterr().err
     assert not (tmp_path / "typo.db").exists()
 
 

@@ -13,7 +13,7 @@ from pilotage.errors import ApiError, BadRequest, DecodeError, Gone, InternalErr
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.unstructured import metadata_only
-from pilotage.server import registry
+from pilotage.server.verbs import watch
 from pilotage.server.verbs.watch import Watcher
 from pilotage.types.core.v1 import ConfigMap
 
@@ -150,7 +150,7 @@ async def test_builtin_documents_of_a_watch_know_their_kind(environment: Environ
 @pytest.fixture
 def quick_bookmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Our servers send bookmarks so often that one comes within a second."""
-    monkeypatch.setattr(registry, "Watcher", partial(Watcher, bookmark_seconds=0.2))
+    monkeypatch.setattr(watch, "Watcher", partial(Watcher, bookmark_seconds=0.2))
 
 
 @pytest.mark.usefixtures("quick_bookmarks")

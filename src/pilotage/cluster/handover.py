@@ -4,16 +4,13 @@ request needs the loops. Which of the two handles a request is decided before it
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from pilotage.cluster.apiserver import OFF_BY_DEFAULT
-from pilotage.cluster.cluster import Cluster
-from pilotage.cluster.installation import merged
 from pilotage.cluster.light import LightOptions
 from pilotage.errors import InvalidDefinition, NotFound
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -22,6 +19,7 @@ from pilotage.meta.scalars import times
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response
 from pilotage.schema.generate.crd import crds
+from pilotage.schema.generate.merging import merged
 from pilotage.server.assembly import cluster_context
 from pilotage.server.catalogue.catalogue import DEFINITIONS, NAMESPACES
 from pilotage.server.registry import Registry
@@ -29,6 +27,9 @@ from pilotage.server.resources import ResourceInfo
 from pilotage.server.tables.table import TableWriter
 from pilotage.storage.interface import Storage
 from pilotage.storage.sqlite.direct import DirectSqliteStorage
+
+if TYPE_CHECKING:  # loaded on use: most requests need no event loop
+    from pilotage.cluster.cluster import Cluster
 
 T = TypeVar("T")
 
@@ -80,6 +81,12 @@ class FullServer:
         await self._prepare()
         return await self._registry.describe(request)
 
+    async def calls_webhooks(self) -> bool:
+        """Whether there are webhooks or policies that a write may call, or conversions between versions."""
+        if await self._registry.context.configurations.fix():
+            return True
+        return any(info.conversion is not None for info in await self._registry.custom_resources())
+
     async def _prepare(self) -> None:
         """Install the kinds of the program, and create the objects that a new cluster has."""
         if not self._ready and not await self._installed():
@@ -130,6 +137,8 @@ class FullServer:
     def _with_cluster(self, action: Callable[[Registry], Awaitable[T]], kinds: Sequence[type[Resource]] = ()) -> T:
         """Run an action on an embedded cluster with an event loop, and wait for what its loops do because of it."""
 
+        from pilotage.cluster.cluster import Cluster
+
         async def run() -> T:
             async with Cluster.embedded(
                 self._shared(),
@@ -164,6 +173,8 @@ async def _call(registry: Registry, request: APIRequest, clock: times.Clock) -> 
 
 async def _wait_idle(cluster: Cluster) -> None:
     """Wait until the loops of the server have nothing left to do, or for long enough."""
+    import asyncio
+
     loop = asyncio.get_running_loop()
     deadline = loop.time() + COLLECTION_SECONDS
     while cluster.busy() and loop.time() < deadline:  # noqa: ASYNC110 - the loops do not report when they are done
@@ -175,6 +186,8 @@ async def _nothing(registry: Registry) -> None:
 
 
 def _run(coroutine: Coroutine[Any, Any, T]) -> T:
+    import asyncio
+
     if asyncio._get_running_loop() is not None:
         coroutine.close()
         raise InvalidDefinition(

@@ -68,13 +68,14 @@ class LightCluster:
             raise InvalidDefinition(problem)
         self._exits = ExitStack()
         self.storage = open_direct(storage)
-        light = LightTransport(self.storage, LightOptions(tuple(kinds), tenant, clock, encryption_keys))
-        self.transport: Transport = light
+        self._light = LightTransport(self.storage, LightOptions(tuple(kinds), tenant, clock, encryption_keys))
+        self.transport: Transport = self._light
         if audit_log_path or audit_policy_file:
             from pilotage.cluster.auditing import audit_options, audited
 
             try:
-                self.transport = audited(light, audit_options(audit_log_path, audit_policy_file), self._exits, clock)
+                audit = audit_options(audit_log_path, audit_policy_file)
+                self.transport = audited(self._light, audit, self._exits, clock)
             except BaseException:
                 run_now(self.storage.close())
                 raise
@@ -93,6 +94,11 @@ class LightCluster:
         """The result of a coroutine over this cluster's client or transport. If another thread is in `run`, waits."""
         with self._turn():
             return run_now(coroutine)
+
+    async def calls_webhooks(self) -> bool:
+        """Whether a write may call webhooks or policies: each such request opens a server with an event loop, so that a
+        program with many writes opens one itself."""
+        return await self._light.calls_webhooks()
 
     def close(self) -> None:
         with self._turn():
@@ -169,6 +175,10 @@ class LightTransport:
     async def describe(self, request: APIRequest) -> ResourceInfo:
         """The resource that a request is about."""
         return await self._server.describe(request)
+
+    async def calls_webhooks(self) -> bool:
+        """Whether writes may call webhooks or policies."""
+        return await self._server.calls_webhooks()
 
     def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         raise InvalidDefinition("a LightCluster has no watches: use pt.Cluster.embedded, or a Manager, on the storage")

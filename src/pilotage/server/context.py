@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -198,6 +197,8 @@ class StorageRequest:
         self._seconds = seconds
 
     async def __aenter__(self) -> None:
+        import asyncio  # only programs with a storage on other servers have one
+
         try:
             async with asyncio.timeout(self._seconds):
                 await self._block.__aenter__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import sys
 from collections.abc import Callable
 from typing import TypeVar, TypeVarTuple
 
@@ -23,6 +23,10 @@ async def offload(size: int, function: Callable[[*Ts], R], *arguments: *Ts) -> R
     """
     if size < LARGE:
         return function(*arguments)
+    if "asyncio" not in sys.modules:  # a program without an event loop does not load it
+        return function(*arguments)
+    import asyncio
+
     loop = asyncio._get_running_loop()
     if loop is None or not getattr(loop, "has_threads", True):
         return function(*arguments)

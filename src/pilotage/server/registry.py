@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import cached_property
-from types import TracebackType
+from types import TracebackType, coroutine
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -26,35 +25,34 @@ from pilotage.server.catalogue import routes
 from pilotage.server.catalogue.catalogue import COMPONENTS, NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.decoding.refusals import with_warnings
-from pilotage.server.loops.background import BackgroundLoops
-from pilotage.server.loops.contents import ContentsCreator
-from pilotage.server.loops.progress import Note
 from pilotage.server.offload import COMPILED, offload
 from pilotage.server.ownership.owners import set_owner
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.core.namespaces import SYSTEM_NAMESPACES
 from pilotage.server.verbs.create import Creator
-from pilotage.server.verbs.delete import Deleter
-from pilotage.server.verbs.patch import patch_type
 from pilotage.server.verbs.read import ObjectReader
-from pilotage.server.verbs.reviews import Reviewer
-from pilotage.server.verbs.update import Updater
-from pilotage.server.verbs.watch import Watcher
 from pilotage.server.writes import steps
 from pilotage.storage.bases import NO_REQUEST, LocalStorage
 from pilotage.storage.interface import Put
 from pilotage.types import builtin
 
 if TYPE_CHECKING:
+    from pilotage.server.loops.background import BackgroundLoops
+    from pilotage.server.loops.progress import Note
     from pilotage.server.subresources.actions import Actions
     from pilotage.server.verbs.apply import Applier
     from pilotage.server.verbs.components import Components
+    from pilotage.server.verbs.delete import Deleter
+    from pilotage.server.verbs.reviews import Reviewer
     from pilotage.server.verbs.scale import Scaler
+    from pilotage.server.verbs.update import Updater
+    from pilotage.server.verbs.watch import Watcher
 
 FAIR_CALLS = 32
 """The number of requests after which other tasks get a turn: a few milliseconds of writes."""
 MAX_BODY = 3 * 1024 * 1024
 """Bytes of a request's body."""
+_REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
 _API_SERVICES = GroupVersionResource("apiregistration.k8s.io", "v1", "apiservices")
 _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
@@ -70,19 +68,46 @@ class Registry:
         self.context = context
         self._catalogue = context.catalogue
         self.local_webhooks = context.local_webhooks
-        self.reviewer = Reviewer(context, context.authorizer)
         self._reader = ObjectReader(context)
         self._creator = Creator(context)
-        self._updater = Updater(context)
-        self._deleter = Deleter(context)
-        self._watcher = Watcher(context)
         self._exits = AsyncExitStack()
-        self._loops = BackgroundLoops(context, self._note)
         self._observers: list[Note] = []
         self._is_local = isinstance(context.storage, LocalStorage)
         self._calls = 0
 
-    # These are not loaded before the first request that needs them: a server that starts is ready sooner.
+    # These are not loaded before the first request that needs them: a server that starts is ready sooner, and a command
+    # that creates an object and ends loads no event loop.
+
+    @cached_property
+    def reviewer(self) -> Reviewer:
+        """Answers reviews of access and of tokens."""
+        from pilotage.server.verbs.reviews import Reviewer
+
+        return Reviewer(self.context, self.context.authorizer)
+
+    @cached_property
+    def _updater(self) -> Updater:
+        from pilotage.server.verbs.update import Updater
+
+        return Updater(self.context)
+
+    @cached_property
+    def _deleter(self) -> Deleter:
+        from pilotage.server.verbs.delete import Deleter
+
+        return Deleter(self.context)
+
+    @cached_property
+    def _watcher(self) -> Watcher:
+        from pilotage.server.verbs.watch import Watcher
+
+        return Watcher(self.context)
+
+    @cached_property
+    def _loops(self) -> BackgroundLoops:
+        from pilotage.server.loops.background import BackgroundLoops
+
+        return BackgroundLoops(self.context, self._note)
 
     @cached_property
     def _components(self) -> Components:
@@ -126,6 +151,8 @@ class Registry:
     async def publish_root_ca(self, certificate: str) -> None:
         """Publish the certificate authority of this server, in PEM, in each namespace."""
         if self.context.contents is not None:
+            from pilotage.server.loops.contents import ContentsCreator
+
             self.context.contents.root_ca = certificate
             await ContentsCreator(self.context, self._note, self.context.contents).prepare()
 
@@ -174,7 +201,9 @@ class Registry:
         reads = request.verb is Verb.GET and not request.subresource  # a connection, such as `exec`, is admitted
         if request.deadline or reads or not self.context.calls_webhooks:
             return request
-        return replace(request, deadline=deadlines.of(request.verb, asyncio.get_running_loop().time()))
+        from pilotage.tasks import loop_time
+
+        return replace(request, deadline=deadlines.of(request.verb, loop_time()))
 
     def _call(self, info: ResourceInfo, request: APIRequest) -> Coroutine[Any, Any, Response]:
         if routes.is_action(info, request):
@@ -186,7 +215,7 @@ class Registry:
                 return self._components.get(info, request)
             case Verb.GET:
                 return self._reader.get(info, request)
-            case Verb.CREATE if self.reviewer.reviews(info):
+            case Verb.CREATE if info.gvr.group in _REVIEW_GROUPS and self.reviewer.reviews(info):
                 return self.reviewer.create(info, request)
             case Verb.CREATE:
                 return self._creator.create(info, request)
@@ -199,6 +228,8 @@ class Registry:
         raise routes.no_method()
 
     async def _patch(self, info: ResourceInfo, request: APIRequest) -> Response:
+        from pilotage.server.verbs.patch import patch_type
+
         if patch_type(info, request) is PatchType.APPLY:
             return await self._applier.apply(info, request)
         return await self._updater.patch(info, request)
@@ -263,7 +294,7 @@ class Registry:
         # reconcilers, watches, leases. Counted, not timed, so that a seeded loop repeats itself.
         self._calls += 1
         if self._calls % FAIR_CALLS == 0:
-            await asyncio.sleep(0)
+            await _give_turn()
         if len(request.body) > MAX_BODY:
             raise body_too_large()
         if request.user.name and self.context.authorization:
@@ -292,6 +323,12 @@ class Registry:
             set_owner({"apiVersion": "v1", "metadata": document["metadata"]}, "kube-apiserver", now)
             with suppress(RevisionConflict):
                 await self.context.commit(Put(key, records.encode(records.storable(document, info)), expected=0))
+
+
+@coroutine
+def _give_turn() -> Generator[None]:
+    """Let other tasks run, as `asyncio.sleep(0)` does, and do nothing without an event loop."""
+    yield
 
 
 def body_too_large() -> RequestTooLarge:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pilotage import cli
 from pilotage.cli import kit
-from pilotage.cli.kit import direct
+from pilotage.cli.kit import anywhere, direct, tool
 from pilotage.cluster.light import run_now
 from pilotage.meta.scalars import times
 from pilotage.server import records
@@ -75,7 +75,8 @@ def both(monkeypatch: pytest.MonkeyPatch, words: Sequence[str], run: Any = cli.m
         patch.setattr(times, "system_clock", lambda: NOW)
         patch.setattr(direct, "get", get)
         shown = captured(lambda: run(words))
-        patch.setattr(direct, "get", lambda *arguments: None)
+        for module in (tool, anywhere):
+            patch.setattr(module, "is_light", lambda *arguments: False)
         whole = captured(lambda: run(words))
     return whole, shown if codes and codes[0] is not None else None
 

@@ -323,7 +323,8 @@ def test_pilotage_reads_and_writes_the_storage_of_a_tool(todo: Console) -> None:
         return captured(lambda: cli.main([*words, "--storage", todo.tool.storage]))
 
     assert pilotage("get", "todos").errors == (
-        f"error: there is no storage {todo.tool.storage}; a tool, `pilotage run` or `pilotage serve` creates it\n"
+        f"error: there is no storage {todo.tool.storage}; `pilotage create`, `apply`, `run` or `serve` creates it, "
+        "or a tool\n"
     )
     todo.output("create", "todo", "milk", "--set", "spec.text=x")
     assert pilotage("get", "todos").output == "NAME   TEXT   PHASE\nmilk   x      Open\n"

@@ -14,7 +14,7 @@ import pytest
 import pilotage as pt
 from pilotage.cli.kit.arguments import COMMANDS
 from pilotage.cli.kit.embedded import PrintingTransport
-from pilotage.cli.kit.execution import command_function
+from pilotage.cli.kit.execution import checked_function
 from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.terminal import Terminal
 from pilotage.meta.mapping.mapper import RESTMapper
@@ -54,7 +54,7 @@ async def watching(cluster: pt.Cluster, line: str) -> AsyncIterator[Lines]:
 
 
 async def _run(name: str, session: CommandSession, options: argparse.Namespace) -> None:
-    await command_function(name)(session, options)
+    await checked_function(COMMANDS[name], options)(session, options)
 
 
 def todo(name: str, text: str) -> Todo:

@@ -11,7 +11,7 @@ from functools import partial
 from pilotage.cli.errors import CommandError
 from pilotage.cli.flags import places
 from pilotage.cli.kit.arguments import COMMANDS, Command
-from pilotage.cli.kit.execution import checked_function, execute, uncollected
+from pilotage.cli.kit.execution import checked_function, execute, is_light, uncollected, without_storage_log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,15 +47,35 @@ class Anywhere:
         return _chosen(options, "storage")
 
     def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
-        """Print custom resources of a SQLite file. None for anything else: it needs a server or the network."""
+        """Run a command on a SQLite file without an event loop. None for a server, and for what waits."""
         storage = self.storage_of(options)
-        if command.name != "get" or not storage.startswith("sqlite:"):
+        if not is_light(command, options, storage):
             return None
+        tenant, keys = _chosen(options, "tenant") or "default", _chosen(options, "encryption_keys")
+        if command.name == "get" and (code := self._get(storage, tenant, options)) is not None:
+            return code
+        from pilotage.cli.kit import light
+        from pilotage.cli.kit.tenancy import check_exists, creates_tenant
+
+        if not creates_tenant(command.name, options):
+            check_exists(storage)
+        run = checked_function(command, options)
+        opened = light.writing if command.writes else light.reading
+        with without_storage_log(), opened(storage, (), tenant, keys) as cluster:
+            if cluster is None:
+                return None
+
+            async def in_session() -> int:
+                return await run(await _open(cluster.transport, options, "default", storage), options)
+
+            return cluster.run(in_session())
+
+    def _get(self, storage: str, tenant: str, options: argparse.Namespace) -> int | None:
+        """Print custom resources as they are in the file; None if it takes more."""
         from pilotage.cli.kit import direct
         from pilotage.cli.kit.kinds import Visible
         from pilotage.types.names import builtin_names
 
-        tenant = _chosen(options, "tenant") or "default"
         visible = Visible(None, builtin_names())
         with uncollected():
             return direct.get(storage, tenant, options.namespace or "default", visible, options)
@@ -89,7 +109,8 @@ async def _stored(url: str, command: Command, options: argparse.Namespace) -> As
     from pilotage.cli.kit.tenancy import check_exists, creates_tenant, tenant_exists
     from pilotage.cluster import Cluster
 
-    check_exists(url)
+    if not creates_tenant(command.name, options):
+        check_exists(url)
     tenant, keys = _chosen(options, "tenant") or "default", _chosen(options, "encryption_keys")
     exists = await tenant_exists(command.name, url, tenant)
     if not command.writes:

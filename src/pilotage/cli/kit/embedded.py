@@ -119,10 +119,10 @@ async def reading(
 
 async def _are_installed(registry: Registry, kinds: Sequence[type[Resource]]) -> bool:
     from pilotage.cli.kit.session import decode
-    from pilotage.cluster.installation import merged
     from pilotage.errors import NotFound
     from pilotage.meta.kinds import CUSTOM_RESOURCE_DEFINITIONS
     from pilotage.schema.generate.crd import crds
+    from pilotage.schema.generate.merging import merged
 
     for wanted in crds(kinds):
         request = APIRequest(Verb.GET, CUSTOM_RESOURCE_DEFINITIONS, name=wanted["metadata"]["name"])

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pilotage.cli.kit.arguments import Command
     from pilotage.cli.kit.session import CommandSession
     from pilotage.cli.signals.deadline import ExitDeadline
+
+    CommandFunction = Callable[[CommandSession, argparse.Namespace], Awaitable[int]]
 else:
     Protocol = object
 
@@ -45,7 +47,7 @@ def execute(place: CommandBackend, command: Command, options: argparse.Namespace
         from pilotage.cli.signals.deadline import ExitDeadline
 
         _check_no_loop()
-        with ExitDeadline(INTERRUPTED) as deadline, _without_storage_log():
+        with ExitDeadline(INTERRUPTED) as deadline, without_storage_log():
             return asyncio.run(place.perform(command, options, deadline))
     except KeyboardInterrupt:
         from pilotage.cli.terminal import standard_error
@@ -75,7 +77,7 @@ def _check_no_loop() -> None:
 
 
 @contextmanager
-def _without_storage_log() -> Iterator[None]:
+def without_storage_log() -> Iterator[None]:
     """Keep Python from printing the log of the storage where no log is configured: its errors are those of the command,
     which are printed once."""
     import logging
@@ -88,27 +90,39 @@ def _without_storage_log() -> Iterator[None]:
         log.removeHandler(handler)
 
 
+_LIGHT = {
+    *("get", "describe", "explain", "api-resources", "names"),
+    *("create", "apply", "diff", "replace", "patch", "scale", "delete", "label", "annotate"),
+}
+"""Commands that need no event loop, unless they wait or reconcilers run."""
 _SHARED = {"annotate": "label"}
 """Commands that are in the module of another one."""
 
 
-def command_function(name: str) -> Callable[[CommandSession, argparse.Namespace], Awaitable[int]]:
-    """The coroutine function of a command, loaded now."""
-    module: Any = import_module(f"pilotage.cli.kit.commands.{_SHARED.get(name) or name.replace('-', '')}")
-    run: Callable[[CommandSession, argparse.Namespace], Awaitable[int]] = module.run
-    return run
-
-
-def checked_function(
-    command: Command, options: argparse.Namespace
-) -> Callable[[CommandSession, argparse.Namespace], Awaitable[int]]:
-    """The same after the command has checked its arguments and read its files: for a mistake in them nothing is opened
-    or started. Raises CommandError."""
-    run = command_function(command.name)
-    check = getattr(import_module(run.__module__), "check", None)
+def checked_function(command: Command, options: argparse.Namespace) -> CommandFunction:
+    """The coroutine function of a command, which has checked its arguments and read its files: for a mistake in them
+    nothing is opened or started. Raises CommandError."""
+    name = _SHARED.get(command.name) or command.name.replace("-", "")
+    module: Any = import_module(f"pilotage.cli.kit.commands.{name}")
+    check = getattr(module, "check", None)
     if check is not None:
         check(options)
+    run: CommandFunction = module.run
     return run
+
+
+def is_light(command: Command, options: argparse.Namespace, url: str) -> bool:
+    """Whether a command needs no event loop if no reconciler runs: the storage is a file, and nothing is waited for."""
+    if not url.startswith("sqlite:") or url == "sqlite:" or watches(options):
+        return False
+    if command.name in ("delete", "replace"):  # they wait until an object is deleted
+        return not (options.wait if command.name == "delete" else options.recreate)
+    return command.name in _LIGHT
+
+
+def watches(options: argparse.Namespace) -> bool:
+    """Whether a command prints changes until it is ended."""
+    return bool(getattr(options, "watch", False) or getattr(options, "watch_only", False))
 
 
 @contextmanager

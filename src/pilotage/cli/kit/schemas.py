@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from pilotage.cli.kit.session import CommandSession, decode
 from pilotage.errors import ApiError
@@ -12,6 +11,8 @@ from pilotage.meta.kinds import CUSTOM_RESOURCE_DEFINITIONS, GroupVersionKind
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.schema.subschemas import with_children
+from pilotage.server.openapi.descriptions import described
+from pilotage.types import builtin
 
 NAMED = "x-pilotage-type"
 """The name of a built-in type in a schema: `PodSpec`."""
@@ -50,29 +51,20 @@ async def _custom(session: CommandSession, mapping: RESTMapping) -> Document | N
 @cache
 def _builtin_kind(gvk: GroupVersionKind) -> Document | None:
     """The schema of a kind of Kubernetes, from the description that Pilotage has of its API. It is not changed."""
-    from pilotage.server.openapi import documents
-
-    found = documents.document((), gvk.group_version)
-    if found is None:
-        return None
-    schemas: dict[str, Any] = decode(found[0])["components"]["schemas"]
-    wanted = {"group": gvk.group, "kind": gvk.kind, "version": gvk.version}
-    for schema in schemas.values():
-        if wanted in (schema.get("x-kubernetes-group-version-kind") or ()):
-            return _resolved(schema, schemas, ())
-    return None
+    name = builtin.definition_name(gvk)
+    return None if name is None else _resolved(described(name), ())
 
 
-def _resolved(schema: Document, schemas: dict[str, Any], inside: tuple[str, ...]) -> Document:
+def _resolved(schema: Document, inside: tuple[str, ...]) -> Document:
     """The schema with its references replaced; one that contains itself is left open."""
     reference = schema.get("$ref") or next((one["$ref"] for one in schema.get("allOf") or () if "$ref" in one), "")
     rest = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
-    rest = with_children(rest, lambda child: _resolved(child, schemas, inside))
+    rest = with_children(rest, lambda child: _resolved(child, inside))
     if not reference:
         return rest
     name = reference.rpartition("/")[2]
     if name in inside:
         return {"type": "object"} | rest
-    found = _resolved(schemas.get(name, {}), schemas, (*inside, name))
+    found = _resolved(described(name), (*inside, name))
     named = {NAMED: name.rpartition(".")[2], TYPE_TEXT: found.get("description", "")}
     return named | found | {key: value for key, value in rest.items() if key != "default"}

@@ -79,7 +79,9 @@ def is_missing_file(url: str) -> bool:
 def check_exists(url: str) -> None:
     """Refuse a SQLite file that does not exist: a command that reads must not create one. Raises CommandError."""
     if is_missing_file(url):
-        raise CommandError(f"there is no storage {url}; a tool, `pilotage run` or `pilotage serve` creates it")
+        raise CommandError(
+            f"there is no storage {url}; `pilotage create`, `apply`, `run` or `serve` creates it, or a tool"
+        )
 
 
 def _is_default(tenant: str, found: list[str]) -> bool:

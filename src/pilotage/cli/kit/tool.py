@@ -6,15 +6,15 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 
 from pilotage.cli.errors import INTERRUPTED, NOT_RECONCILED
 from pilotage.cli.flags import add_switch, add_value, places
 from pilotage.cli.help import examples
 from pilotage.cli.kit.arguments import COMMANDS, RECONCILE, Command
-from pilotage.cli.kit.execution import checked_function, command_function, execute, uncollected
+from pilotage.cli.kit.execution import checked_function, execute, is_light, uncollected, watches, without_storage_log
 from pilotage.cli.kit.kinds import ToolKinds
 from pilotage.errors import InvalidDefinition
 
@@ -22,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from pilotage.cli.kit.execution import CommandFunction
     from pilotage.cli.kit.newtenant import NewTenantStorage
     from pilotage.cli.kit.session import CommandSession
     from pilotage.cli.signals.deadline import ExitDeadline
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from pilotage.storage.interface import Storage
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?")
-_LIGHT = ("get", "describe", "explain", "api-resources", "names")
-"""Commands that need no event loop, unless they watch."""
 _EMPTY = "memory:"
 """In place of a tenant that does not exist."""
 TIMEOUT = 60.0
@@ -240,7 +239,7 @@ class Tool:
         Raises NoTenant."""
         from pilotage.cli.kit.tenancy import creates_tenant, tenant_exists
 
-        waits = command is RECONCILE or command.name == "wait" or _watches(options)
+        waits = command is RECONCILE or command.name == "wait" or watches(options)
         if await tenant_exists(command.name, url, options.tenant) or waits:
             return url
         if not creates_tenant(command.name, options):
@@ -278,38 +277,37 @@ class Tool:
         return cluster
 
     def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
-        """Run a command that reads a SQLite file and does not watch, without an event loop."""
+        """Run a command on a SQLite file without an event loop, unless it waits or runs reconcilers."""
         url = self.storage_of(options)
         if self.audit_log_path or self.audit_policy_file:
             return None  # what is logged are requests, and here are none
-        if command.name not in _LIGHT or _watches(options) or not url.startswith("sqlite:") or url == "sqlite:":
+        if not is_light(command, options, url) or self._reconciles(command, options):
             return None
         if command.name == "get" and (code := self._get(options)) is not None:
             return code
-        run = command_function(command.name)
-        with uncollected(), self._light(url, options) as cluster:
+        from pilotage.cli.kit import light
 
-            async def read() -> int:
-                return await run(await self._session(cluster.transport, options), options)
+        place = url, self._own_kinds, options.tenant, self._keys_of(options)
+        run = checked_function(command, options)
+        if command.writes:
+            with without_storage_log(), light.writing(*place, self.namespace) as writable:
+                return None if writable is None else self._run_now(writable, run, options)
+        with uncollected(), light.reading(*place) as cluster:
+            return self._run_now(cluster, run, options)
 
-            return cluster.run(read())
+    def _reconciles(self, command: Command, options: argparse.Namespace) -> bool:
+        """Whether reconcilers, or their webhooks, run beside a command."""
+        if self.setup is None or not command.writes or options.no_reconcile:
+            return False
+        from pilotage.cli.kit.printers.written import only_reads
 
-    @contextmanager
-    def _light(self, url: str, options: argparse.Namespace) -> Iterator[LightCluster]:
-        """The storage without an event loop; an empty one if the tenant does not exist: to look for objects must create
-        neither a tenant nor a file. Raises NoTenant."""
-        from pilotage.cli.kit.tenancy import has_tenant, is_missing_file
-        from pilotage.cluster.light import LightCluster
+        return not only_reads(options)
 
-        tenant, keys = options.tenant, self._keys_of(options)
-        if not is_missing_file(url):
-            with LightCluster(url, kinds=self._own_kinds, tenant=tenant, encryption_keys=keys) as cluster:
-                if cluster.run(has_tenant(cluster.storage, tenant)):
-                    yield cluster
-                    return
-        with LightCluster("memory:", kinds=self._own_kinds, tenant=tenant) as cluster:
-            cluster.run(has_tenant(cluster.storage, tenant))
-            yield cluster
+    def _run_now(self, cluster: LightCluster, run: CommandFunction, options: argparse.Namespace) -> int:
+        async def in_session() -> int:
+            return await run(await self._session(cluster.transport, options), options)
+
+        return cluster.run(in_session())
 
     def _get(self, options: argparse.Namespace) -> int | None:
         """Print what is in the file, without a class of a kind; None if it takes more."""
@@ -369,7 +367,3 @@ class Tool:
         shown |= {GroupKind("", "Namespace"), GroupKind("", "Event")}
         log_file = log_file_of(self.storage_of(options), options.tenant)
         return await CommandSession.open(transport, options, self.namespace, self.name, log_file, frozenset(shown))
-
-
-def _watches(options: argparse.Namespace) -> bool:
-    return bool(getattr(options, "watch", False) or getattr(options, "watch_only", False))

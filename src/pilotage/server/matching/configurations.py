@@ -6,15 +6,17 @@ whether one of them was committed since.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from pilotage.errors import Compacted, StorageError
 from pilotage.meta.documents import Document
 from pilotage.server import records
 from pilotage.server.matching.rules import GROUP
 from pilotage.storage.interface import Entry, Storage, Watch
+
+if TYPE_CHECKING:
+    import asyncio  # loaded on use: what is only listed may be in a program without an event loop
 
 T = TypeVar("T")
 Configurations = Mapping[str, tuple[Document, ...]]
@@ -41,12 +43,16 @@ class CurrentObjects(Generic[T]):
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
+        import asyncio
+
         self._fresh = -1
         self._task = asyncio.create_task(self._watch_changes(), name=f"watch of {self._prefix}")
         await asyncio.sleep(0)  # the watch waits from here on, so that it knows its position
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        import asyncio
+
         task, self._task, self._watch = self._task, None, None
         if task is not None:
             task.cancel()

@@ -15,7 +15,7 @@ import msgspec
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersion
-from pilotage.server.openapi import descriptions, protobuf, roots, schemas
+from pilotage.server.openapi import descriptions, roots, schemas
 from pilotage.server.openapi.paths import ResourcePaths, root_path
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
@@ -82,6 +82,8 @@ def version_2_json(custom: Sequence[ResourceInfo]) -> bytes:
 
 
 def version_2_protobuf(custom: Sequence[ResourceInfo]) -> bytes:
+    from pilotage.server.openapi import protobuf  # few clients request it
+
     return protobuf.encode(version_2(custom))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -98,7 +97,7 @@ class Dispatcher:
         try:
             found = await self._review(invocation, attributes, objects)
         except CallError as error:
-            if deadline is not None and deadline.time <= asyncio.get_running_loop().time():
+            if deadline is not None and _left(deadline) <= 0:
                 raise deadlines.exceeded(deadline) from error
             raise _failed(hook, f"failed to call webhook: {error}") from error
         except ReviewError as error:
@@ -129,11 +128,18 @@ class Dispatcher:
         return reviews.verdict(answer, hook.review_version, uid, mutating=self._mutating)
 
 
+def _left(deadline: Deadline) -> float:
+    """How many seconds a request still has."""
+    from pilotage.tasks import loop_time  # only programs with webhooks need an event loop here
+
+    return deadline.time - loop_time()
+
+
 def _seconds(hook: Hook, deadline: Deadline | None) -> float:
     """How long a webhook has for its answer. Raises Timeout if the request has no time left."""
     if deadline is None:
         return hook.timeout
-    left = deadline.time - asyncio.get_running_loop().time()
+    left = _left(deadline)
     if left <= 0:
         raise deadlines.exceeded(deadline)
     return min(hook.timeout, left)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import msgspec
 
 from pilotage.errors import ApiError
@@ -101,6 +99,8 @@ class ValidatingAdmissionWebhook(Plugin):
         self, invocations: list[WebhookInvocation], attributes: Attributes, objects: VersionedObjects
     ) -> None:
         """Call all of them, and raise the first error after all have answered."""
+        import asyncio  # only programs with webhooks need an event loop here
+
         errors: list[ApiError] = []
 
         async def call(index: int, invocation: WebhookInvocation) -> None:

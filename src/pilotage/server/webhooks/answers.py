@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from typing import Any
 
 import msgspec
@@ -62,6 +61,8 @@ def checked(document: Any, kind: GroupVersionKind) -> Document:
 
 def lost_connection(lost: ConnectionLost, address: str) -> str:
     """Why a webhook could not be reached, in Go's words where it has short ones for it."""
+    from ssl import SSLCertVerificationError  # only a program that calls webhooks loads it
+
     cause: BaseException | None = lost
     while cause is not None and cause.__cause__ is not None:
         cause = cause.__cause__
@@ -69,7 +70,7 @@ def lost_connection(lost: ConnectionLost, address: str) -> str:
         return "context deadline exceeded"
     if isinstance(cause, ConnectionRefusedError):
         return f"dial tcp {address}: connect: connection refused"
-    if isinstance(cause, ssl.SSLCertVerificationError):
+    if isinstance(cause, SSLCertVerificationError):
         return f"tls: failed to verify certificate: x509: {cause.verify_message}"
     if isinstance(cause, ConnectionLost) and "ended before the response" in str(cause):
         return "EOF"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ import msgspec
 from pilotage.errors import ConnectionLost, DecodeError, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.net.sockets import address_text
 from pilotage.server.webhooks import answers
 from pilotage.server.webhooks.answers import AnswerError
 from pilotage.server.webhooks.endpoints import Services, WebhookTarget
@@ -43,6 +41,8 @@ class WebhookCaller:
 
     async def call(self, endpoint: WebhookTarget, review: Document, timeout: float | None = None) -> Document:
         """Send a review and return the answered one. Raises CallError, at the latest after `timeout` seconds."""
+        import asyncio  # loaded on use: a program that calls no webhook may have no event loop
+
         handler = self._local.get(endpoint.url)
         try:
             async with asyncio.timeout(timeout):
@@ -98,6 +98,8 @@ class WebhookCaller:
         self._clients[key] = client  # the most recently used last
         if len(self._clients) > _MAX_CLIENTS:
             await self._close_oldest()
+        from pilotage.net.sockets import address_text
+
         return client, address_text(host, port), hint
 
 

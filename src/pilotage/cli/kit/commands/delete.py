@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 
 from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands import files
@@ -84,6 +83,8 @@ async def _delete(session: CommandSession, options: argparse.Namespace, each: Se
 
 async def wait_gone(session: CommandSession, deleted: list[tuple[SelectedObjects, str]], timeout: float) -> None:
     """Wait until none of the objects exists with its uid. `timeout` 0 is without a limit. Raises CommandError."""
+    import asyncio  # loaded on use: a command that does not wait needs no event loop
+
     for each, uid in deleted:
 
         def is_gone(found: Document | None, uid: str = uid) -> bool:

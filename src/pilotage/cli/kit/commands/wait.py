@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import re
 from collections.abc import Callable
 
@@ -26,6 +25,8 @@ _PATH_AND_VALUE = re.compile(r"'?(\{.*\}|[^=]+)'?(?:=(.+))?", re.DOTALL)
 
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
+    import asyncio  # `delete`, which may not wait, uses the rest of this module without an event loop
+
     if not options.condition:
         raise UsageError("specify --for: condition=NAME[=STATUS], jsonpath='{PATH}'[=VALUE], create or delete")
     holds = condition_of(options.condition)
