@@ -1,4 +1,4 @@
-"""The start of commands that read: `python -m bench.coldstart [RUNS]`.
+"""The start of commands: `python -m bench.coldstart [RUNS]`.
 
 For each command: the milliseconds over the start of the bare interpreter, the memory, and the modules that it loads.
 The commands take turns with the interpreter, so that both see the same load of the machine. What disturbs a run makes
@@ -63,6 +63,14 @@ def main(runs: int) -> None:
             ("inventory get items -o yaml", [str(inventory), "get", "items", "-o", "yaml", "--storage", storage]),
             ("todo get todos", [todo[0], "get", "todos", *todo[1:]]),
             ("pilotage get items --storage", [str(pilotage), "get", "items", "--storage", storage]),
+            (
+                "todo label --no-reconcile",
+                [todo[0], "label", "todo", "a", "b=c", "--overwrite", "--no-reconcile", *todo[1:]],
+            ),
+            (
+                "pilotage label --storage",
+                [str(pilotage), "label", "item", "item-1", "b=c", "--overwrite", "--storage", storage],
+            ),
             ("pilotage --help", [str(pilotage), "--help"]),
         ):
             report(title, words, environment, runs)
