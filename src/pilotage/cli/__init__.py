@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from pilotage.cli.collection import skip_last_collection
 from pilotage.cli.help import examples
 from pilotage.cli.parsing import Parser, command_first
 from pilotage.cli.pipes import piped
@@ -66,6 +67,7 @@ def _register(command: str, subparsers: Any) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 success, 1 failure with one line on standard error, 2 wrong usage,
     130 interrupted."""
+    skip_last_collection()
     return piped(lambda: _run(arguments))
 
 

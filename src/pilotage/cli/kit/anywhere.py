@@ -11,7 +11,7 @@ from functools import partial
 from pilotage.cli.errors import CommandError
 from pilotage.cli.flags import places
 from pilotage.cli.kit.arguments import COMMANDS, Command
-from pilotage.cli.kit.execution import checked_function, execute, is_light, uncollected, without_storage_log
+from pilotage.cli.kit.execution import checked_function, execute, is_light, without_storage_log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ class Anywhere:
         from pilotage.types.names import builtin_names
 
         visible = Visible(None, builtin_names())
-        with uncollected():
-            return direct.get(storage, tenant, options.namespace or "default", visible, options)
+        return direct.get(storage, tenant, options.namespace or "default", visible, options)
 
     async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         run = checked_function(command, options)

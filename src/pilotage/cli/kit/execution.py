@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
+from pilotage.cli.collection import rarely_collected
 from pilotage.cli.errors import INTERRUPTED, CommandError
 from pilotage.errors import PilotageError
 
@@ -38,6 +39,11 @@ class CommandBackend(Protocol):
 
 def execute(place: CommandBackend, command: Command, options: argparse.Namespace) -> int:
     """Run a command; the exit code. Errors are lines on standard error."""
+    with rarely_collected():
+        return _execute(place, command, options)
+
+
+def _execute(place: CommandBackend, command: Command, options: argparse.Namespace) -> int:
     try:
         code = place.perform_now(command, options)
         if code is not None:
@@ -123,17 +129,3 @@ def is_light(command: Command, options: argparse.Namespace, url: str) -> bool:
 def watches(options: argparse.Namespace) -> bool:
     """Whether a command prints changes until it is ended."""
     return bool(getattr(options, "watch", False) or getattr(options, "watch_only", False))
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the cyclic garbage collector: a command that reads ends before it would have freed anything."""
-    import gc
-
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

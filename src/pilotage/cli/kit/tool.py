@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 
+from pilotage.cli.collection import skip_last_collection
 from pilotage.cli.errors import INTERRUPTED, NOT_RECONCILED
 from pilotage.cli.flags import add_switch, add_value, places
 from pilotage.cli.help import examples
 from pilotage.cli.kit.arguments import COMMANDS, RECONCILE, Command
-from pilotage.cli.kit.execution import checked_function, execute, is_light, uncollected, watches, without_storage_log
+from pilotage.cli.kit.execution import checked_function, execute, is_light, watches, without_storage_log
 from pilotage.cli.kit.kinds import ToolKinds
 from pilotage.errors import InvalidDefinition
 
@@ -89,6 +90,7 @@ class Tool:
     def main(self, arguments: Sequence[str] | None = None) -> NoReturn:
         """Run one command and exit."""
         self._is_main = True
+        skip_last_collection()
         code = self.run(arguments)
         if code in (INTERRUPTED, NOT_RECONCILED):
             from pilotage.cli.signals.deadline import exit_after_program
@@ -292,7 +294,7 @@ class Tool:
         if command.writes:
             with without_storage_log(), light.writing(*place, self.namespace) as writable:
                 return None if writable is None else self._run_now(writable, run, options)
-        with uncollected(), light.reading(*place) as cluster:
+        with light.reading(*place) as cluster:
             return self._run_now(cluster, run, options)
 
     def _reconciles(self, command: Command, options: argparse.Namespace) -> bool:
@@ -317,8 +319,7 @@ class Tool:
         from pilotage.cli.kit import direct
 
         namespace = options.namespace or self.namespace
-        with uncollected():
-            return direct.get(self.storage_of(options), options.tenant, namespace, visible, options)
+        return direct.get(self.storage_of(options), options.tenant, namespace, visible, options)
 
     @asynccontextmanager
     async def _reading(self, url: str, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
