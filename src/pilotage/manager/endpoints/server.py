@@ -13,7 +13,6 @@ from pilotage.http import certificates, tls
 from pilotage.http.health import text_response
 from pilotage.http.limits import HTTPLimits
 from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse, StreamingResponse
-from pilotage.http.server import serve
 from pilotage.manager.errors import AddressUnavailable
 from pilotage.manager.runnables import Group
 from pilotage.manager.supervision.supervisor import Supervisor
@@ -77,6 +76,8 @@ class Server:
             await self._run(self._open())
 
     async def _open(self) -> None:
+        from pilotage.http.server import serve  # loaded on use: few command-line tools serve anything
+
         async with AsyncExitStack() as stack:
             try:
                 context = None if self._certificate is None else await self._certificate.open(self._bind[0])

@@ -21,10 +21,11 @@ from pilotage.client.conflicts import Backoff, retry_on_conflict
 from pilotage.errors import AlreadyExists, NotFound, PilotageError
 from pilotage.manager.election.elector import in_cluster_namespace
 from pilotage.manager.options import ManagerOptions
+from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.objects import Header
+from pilotage.meta.unstructured import Unstructured
 from pilotage.telemetry.logs import logger
-from pilotage.types.core.v1 import ConfigMap
 
 LABEL = "pilotage.dev/checkpoint"
 """The label of the ConfigMaps; its value is the name of the checkpoint."""
@@ -36,6 +37,7 @@ MAX_DUE_BYTES = 512 * 1024
 """A ConfigMap has 1 MiB at most. If the lines of the requests are longer, one line for all objects replaces them."""
 
 _BACKOFF = Backoff(steps=10)
+_CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")  # not the class: a command-line tool starts faster without it
 
 log = logger("pilotage.manager")
 
@@ -89,11 +91,11 @@ class Checkpoint:
         return self._records.get(controller)
 
     async def load(self) -> None:
-        found = await self._client.list(ConfigMap, namespace=self._namespace, labels={LABEL: self.name})
+        found = await self._client.list(_CONFIG_MAP, namespace=self._namespace, labels={LABEL: self.name})
         for each in found:
             controller = each.metadata.name.removeprefix(f"{self.name}-")
             try:
-                self._records[controller] = decoded(each.data)
+                self._records[controller] = decoded(_data(each))
             except (ValueError, msgspec.MsgspecError) as error:
                 log.error(
                     "Cannot read a checkpoint, all objects are reconciled",
@@ -121,18 +123,18 @@ class Checkpoint:
 
     async def _write(self, name: str, participant: Participant) -> None:
         try:
-            stored = await self._client.get(ConfigMap, name, namespace=self._namespace)
+            stored = await self._client.get(_CONFIG_MAP, name, namespace=self._namespace)
         except NotFound:
             record = participant.merge(ControllerState())
             if not record.due and not any(seen.objects for seen in record.seen.values()):
                 return  # without a record, the next run begins with all objects, and so far there are none
-            data = encoded(record)
-            metadata = ObjectMeta(name=name, namespace=self._namespace, labels={LABEL: self.name})
-            await self._client.create(ConfigMap(metadata=metadata, data=data))
+            new = Unstructured({"apiVersion": _CONFIG_MAP.version, "kind": _CONFIG_MAP.kind, "data": encoded(record)})
+            new.metadata = ObjectMeta(name=name, namespace=self._namespace, labels={LABEL: self.name})
+            await self._client.create(new)
             return
-        data = encoded(participant.merge(_decoded_or_empty(stored.data)))
-        if data != stored.data:
-            stored.data = data
+        data = encoded(participant.merge(_decoded_or_empty(_data(stored))))
+        if data != _data(stored):
+            stored["data"] = data
             await self._client.update(stored)
 
 
@@ -207,6 +209,11 @@ def decoded(data: Mapping[str, str]) -> ControllerState:
     seen = msgspec.json.decode(data.get("seen") or "{}", type=dict[str, SeenObjects])
     lines = [line.partition(" ") for line in data.get("due", "").splitlines()]
     return ControllerState(seen, {key: datetime.fromisoformat(time) for time, _, key in lines})
+
+
+def _data(config_map: Unstructured) -> Mapping[str, str]:
+    data: Mapping[str, str] = config_map.get("data") or {}
+    return data
 
 
 def _decoded_or_empty(data: Mapping[str, str]) -> ControllerState:
