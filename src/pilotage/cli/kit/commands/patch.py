@@ -17,7 +17,6 @@ from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.kit.setting import merge_patch, removals, settings
 from pilotage.errors import DecodeError, PilotageError
 from pilotage.meta.documents import Document
-from pilotage.meta.text import yamltext
 from pilotage.rest.request import PatchType
 
 __all__ = ["check", "run"]
@@ -59,6 +58,8 @@ async def _content(
     if options.set or options.unset:
         schema = await schema_of(session, each.mapping)
         return merge_patch(settings(options.set, schema), removals(options.unset, schema)), PatchType.MERGE
+    from pilotage.meta.text import yamltext  # loaded on use: `--set` with a schema needs no YAML
+
     kind = _TYPES[options.type] if options.type else _default_type(each)
     text = options.patch or _read(options.patch_file)
     try:
