@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from pilotage.cli.collection import rarely_collected
-from pilotage.cli.errors import INTERRUPTED, CommandError
+from pilotage.cli.errors import INTERRUPTED, CommandError, Interrupted
 from pilotage.errors import PilotageError
 
 TYPE_CHECKING = False
@@ -56,10 +56,14 @@ def _execute(place: CommandBackend, command: Command, options: argparse.Namespac
         with ExitDeadline(INTERRUPTED) as deadline, without_storage_log():
             return asyncio.run(place.perform(command, options, deadline))
     except KeyboardInterrupt:
+        from pilotage.cli.kit.exits import print_error
+        from pilotage.cli.kit.printers.written import is_dry_run, only_reads
         from pilotage.cli.terminal import standard_error
 
         if (terminal := standard_error()).isatty():
             terminal.line()  # after the ^C that the terminal shows
+        if command.writes and not (is_dry_run(options) or only_reads(options)):
+            print_error(Interrupted(UNFINISHED))
         return INTERRUPTED
     except PilotageError as error:
         from pilotage.cli.kit.exits import code_of, print_error
@@ -96,6 +100,7 @@ def without_storage_log() -> Iterator[None]:
         log.removeHandler(handler)
 
 
+UNFINISHED = "interrupted before the command was finished: not everything may be written, run it again"
 _LIGHT = {
     *("get", "describe", "explain", "api-resources", "names"),
     *("create", "apply", "diff", "replace", "patch", "scale", "delete", "label", "annotate"),

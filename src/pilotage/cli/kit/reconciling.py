@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from pilotage.cli.errors import NOT_RECONCILED, CommandError, Interrupted, NotReconciled
+from pilotage.cli.kit.execution import UNFINISHED
 from pilotage.cli.kit.exits import code_of, print_error
 from pilotage.cli.kit.logfile import LogFile
 from pilotage.cli.signals.deadline import ExitDeadline
@@ -37,7 +38,6 @@ GRACE_SECONDS = 1.0
 cancelled."""
 _CHECK_SECONDS = 0.25
 _INTERRUPTED = "interrupted: what was written is stored, and the next command reconciles the rest"
-_UNFINISHED = "interrupted before the command was finished: not everything may be written, run it again"
 
 Setup = Callable[[Manager], Any]
 
@@ -78,7 +78,7 @@ async def with_reconcilers(
     try:
         left = await _run_managed(cluster, how, work, interruption)
     except ManagerStopped:
-        reason = "interrupted" if how.is_dry_run else _INTERRUPTED if work.is_finished else _UNFINISHED
+        reason = "interrupted" if how.is_dry_run else _INTERRUPTED if work.is_finished else UNFINISHED
         raise Interrupted(reason) from None
     except (ShutdownTimeout, ShutdownForced) as error:
         if interruption.signalled:
