@@ -44,6 +44,13 @@ class Todo(pt.Resource):
     spec: TodoSpec
 
 
+@pt.resource(group="light.pilotage.dev", version="v1")
+class Report(pt.Resource):
+    """A kind with a field beside its spec that Status has, too."""
+
+    details: str
+
+
 class NewSpec(TodoSpec):
     priority: int = 5
 
@@ -280,6 +287,17 @@ def test_what_a_quota_counts_is_counted_after_a_delete(cluster: pt.LightCluster)
     run(client.create(todo("bread")))
     with pytest.raises(Forbidden, match="exceeded quota"):
         run(client.create(todo("milk")))
+
+
+def test_a_deleted_object_may_have_any_fields_beside_its_spec(url: str) -> None:
+    with pt.LightCluster(url, kinds=[Report]) as cluster:
+        run, client = cluster.run, cluster.client
+        for finalizers in ([], ["example.com/hold"]):
+            metadata = _metadata({"name": "a", "namespace": "default", "finalizers": finalizers})
+            report = run(client.create(Report(metadata=metadata, details="long")))
+            run(client.delete(report))
+            left = run(client.find(Report, "a", namespace="default"))
+            assert (left is not None) == bool(finalizers)
 
 
 def test_dependents_are_collected_once_for_all_calls_of_a_run(

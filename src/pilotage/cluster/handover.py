@@ -49,7 +49,8 @@ class _Deleted(msgspec.Struct):
 
 
 class _Deletion(msgspec.Struct):
-    """The answer to a delete: the object, or a Status with its uid."""
+    """The answer to a delete that removed an object: the object, if it is of a built-in kind, or a Status with its
+    uid."""
 
     metadata: _Deleted = msgspec.field(default_factory=_Deleted)
     details: _Deleted = msgspec.field(default_factory=_Deleted)
@@ -123,13 +124,13 @@ class FullServer:
         if request.verb in _READS or request.write.dry_run or request.delete.dry_run:
             return
         self._has_written = True
-        if request.verb is Verb.DELETE:
-            deletion = _deletion(answer)
-            self._deleted |= {deletion.metadata.uid, deletion.details.uid} - {""}
         # Also an object that is removed by the change: its owner, its namespace or its definition may have waited for
         # that. Those of a collection are answered as they were before.
         if request.verb is Verb.DELETE_COLLECTION or terminating(answer):
             self._has_terminating = True
+        elif request.verb is Verb.DELETE:
+            deletion = _deletion(answer)
+            self._deleted |= {deletion.metadata.uid, deletion.details.uid} - {""}
 
     async def _prepare(self) -> None:
         """Install the kinds of the program, and create the objects that a new cluster has."""
