@@ -19,6 +19,7 @@ from pilotage.cluster.light import run_now
 from pilotage.errors import (
     AlreadyExists,
     Conflict,
+    Forbidden,
     Invalid,
     InvalidDefinition,
     NoMatch,
@@ -27,7 +28,8 @@ from pilotage.errors import (
 )
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.rest import APIRequest, Form, ListOptions, Verb
-from pilotage.types.core.v1 import ConfigMap, Namespace, Secret
+from pilotage.storage.interface import Storage
+from pilotage.types.core.v1 import ConfigMap, Namespace, ResourceQuota, ResourceQuotaSpec, Secret
 
 T = TypeVar("T")
 
@@ -40,6 +42,13 @@ class TodoSpec(pt.Model):
 @pt.resource(group="light.pilotage.dev", version="v1", short_names=["td"], columns=[pt.Column("Text", ".spec.text")])
 class Todo(pt.Resource):
     spec: TodoSpec
+
+
+@pt.resource(group="light.pilotage.dev", version="v1")
+class Report(pt.Resource):
+    """A kind with a field beside its spec that Status has, too."""
+
+    details: str
 
 
 class NewSpec(TodoSpec):
@@ -224,13 +233,15 @@ def test_kinds_without_a_class_and_built_in_ones_work(cluster: pt.LightCluster) 
 def test_deleting_an_owner_deletes_its_dependents(cluster: pt.LightCluster) -> None:
     run, client = cluster.run, cluster.client
     owner = run(client.create(todo("owner")))
-    reference = pt.OwnerReference(
-        api_version="light.pilotage.dev/v1", kind="Todo", name="owner", uid=owner.metadata.uid
-    )
-    run(client.create(todo("dependent", owner_references=[reference])))
+    run(client.create(todo("dependent", owner_references=[_owned_by(owner)])))
     run(client.create(todo("other")))
     run(client.delete(owner))
     assert names(cluster) == ["other"]
+
+
+def _owned_by(owner: Todo) -> pt.OwnerReference:
+    metadata = owner.metadata
+    return pt.OwnerReference(api_version="light.pilotage.dev/v1", kind="Todo", name=metadata.name, uid=metadata.uid)
 
 
 def test_deleting_a_namespace_empties_it(cluster: pt.LightCluster) -> None:
@@ -240,6 +251,80 @@ def test_deleting_a_namespace_empties_it(cluster: pt.LightCluster) -> None:
     run(client.delete(namespace))
     assert names(cluster) == []
     assert run(client.find(Namespace, "shop")) is None
+
+
+@pytest.mark.parametrize("policy", ["Foreground", "Orphan"])
+def test_an_object_that_is_deleted_by_a_policy_is_gone_without_dependents_too(
+    cluster: pt.LightCluster, policy: str
+) -> None:
+    run, client = cluster.run, cluster.client
+    milk = run(client.create(todo("milk")))
+    run(client.delete(milk, propagation_policy=policy))
+    assert names(cluster) == []
+    run(client.create(todo("bread")))
+    run(client.delete_all_of(Todo, namespace="default", propagation_policy=policy))
+    assert names(cluster) == []
+
+
+def test_a_namespace_is_gone_when_the_last_finalizer_in_it_is_removed(cluster: pt.LightCluster) -> None:
+    run, client = cluster.run, cluster.client
+    namespace = run(client.create(Namespace(metadata=_metadata({"name": "shop"}))))
+    milk = run(client.create(todo("milk", namespace="shop", finalizers=["example.com/hold"])))
+    run(client.delete(namespace))
+    assert names(cluster, namespace="shop") == ["milk"]
+    run(client.patch(milk, {"metadata": {"finalizers": None}}))
+    assert run(client.find(Namespace, "shop")) is None
+
+
+def test_what_a_quota_counts_is_counted_after_a_delete(cluster: pt.LightCluster) -> None:
+    run, client = cluster.run, cluster.client
+    quota = ResourceQuota(
+        metadata=_metadata({"name": "few", "namespace": "default"}),
+        spec=ResourceQuotaSpec(hard={"count/todos.light.pilotage.dev": pt.Quantity("1")}),
+    )
+    run(client.create(quota))
+    run(client.delete(run(client.create(todo("milk")))))
+    run(client.create(todo("bread")))
+    with pytest.raises(Forbidden, match="exceeded quota"):
+        run(client.create(todo("milk")))
+
+
+def test_a_deleted_object_may_have_any_fields_beside_its_spec(url: str) -> None:
+    with pt.LightCluster(url, kinds=[Report]) as cluster:
+        run, client = cluster.run, cluster.client
+        for finalizers in ([], ["example.com/hold"]):
+            metadata = _metadata({"name": "a", "namespace": "default", "finalizers": finalizers})
+            report = run(client.create(Report(metadata=metadata, details="long")))
+            run(client.delete(report))
+            left = run(client.find(Report, "a", namespace="default"))
+            assert (left is not None) == bool(finalizers)
+
+
+def test_dependents_are_collected_once_for_all_calls_of_a_run(
+    cluster: pt.LightCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, client = cluster.run, cluster.client
+    owners = [run(client.create(todo(f"owner{number}"))) for number in range(3)]
+    for owner in owners:
+        run(client.create(todo(f"of-{owner.metadata.name}", owner_references=[_owned_by(owner)])))
+    opened: list[Storage | str] = []
+    embedded = pt.Cluster.embedded
+
+    def counted(storage: Storage | str, **options: Any) -> pt.Cluster:
+        opened.append(storage)
+        return embedded(storage, **options)
+
+    monkeypatch.setattr(pt.Cluster, "embedded", counted)
+
+    async def delete_all() -> None:
+        for owner in owners:
+            await client.delete(owner)
+        await client.get(Todo, "missing", namespace="default")
+
+    with pytest.raises(NotFound):  # what was deleted before has its consequences nevertheless
+        run(delete_all())
+    assert names(cluster) == []
+    assert len(opened) == 1
 
 
 @pytest.mark.parametrize("storage", ["sqlite", "memory"])

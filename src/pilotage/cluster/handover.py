@@ -1,5 +1,6 @@
 """The full server behind the light tier: the registry without its background loops, or an embedded cluster if the
-request needs the loops. Which of the two handles a request is decided before it begins, so nothing is done twice.
+request needs an event loop. Which of the two handles a request is decided before it begins, so nothing is done twice.
+What requests leave for the loops, such as the dependents of a deleted object, an embedded cluster does after them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from pilotage.schema.generate.crd import crds
 from pilotage.schema.generate.merging import merged
 from pilotage.server.assembly import cluster_context
 from pilotage.server.catalogue.catalogue import DEFINITIONS, NAMESPACES
+from pilotage.server.loops.garbage.references import metadata_of
+from pilotage.server.plugins.plugin import QUOTAS
+from pilotage.server.records import terminating
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.tables.table import TableWriter
@@ -34,12 +38,25 @@ if TYPE_CHECKING:  # loaded on use: most requests need no event loop
 T = TypeVar("T")
 
 COLLECTION_SECONDS = 5.0
-"""How long a delete waits until the dependents are deleted, too. The rest is left to the next program with loops."""
+"""How long writes wait until the loops have done what follows from them. The rest is left to the next program with
+loops."""
 _LOOK_SECONDS = 0.005
 _READS = (Verb.GET, Verb.LIST)
-_DELETES = (Verb.DELETE, Verb.DELETE_COLLECTION)
-_TERMINATED = ("namespaces", "customresourcedefinitions")
-"""Resources whose objects the loops of a server must empty before they are deleted."""
+
+
+class _Deleted(msgspec.Struct):
+    uid: str = ""
+
+
+class _Deletion(msgspec.Struct):
+    """The answer to a delete that removed an object: the object, if it is of a built-in kind, or a Status with its
+    uid."""
+
+    metadata: _Deleted = msgspec.field(default_factory=_Deleted)
+    details: _Deleted = msgspec.field(default_factory=_Deleted)
+
+
+_deletion = msgspec.json.Decoder(_Deletion).decode
 
 
 class FullServer:
@@ -57,6 +74,8 @@ class FullServer:
         context = cluster_context(readable, options.tenant, options.clock, disable=OFF_BY_DEFAULT)
         self._registry = Registry(context)
         self._ready = False
+        self._has_written = self._has_terminating = False
+        self._deleted: set[str] = set()
         if isinstance(storage, DirectSqliteStorage):
             storage.load()  # a request to the registry reads many keys
 
@@ -64,13 +83,17 @@ class FullServer:
         await self._prepare()
         if await self._needs_loop(request):
             return self._with_cluster(lambda registry: _call(registry, request, self._clock))
-        return await _call(self._registry, request, self._clock)
+        response = await _call(self._registry, request, self._clock)
+        self._note(request, response.body)
+        return response
 
     async def list(self, request: APIRequest) -> Page:
         await self._prepare()
         if await self._needs_loop(request):
             return self._with_cluster(lambda registry: registry.list(request))
-        return await self._registry.list(request)
+        page = await self._registry.list(request)
+        self._note(request)
+        return page
 
     async def resources(self) -> Sequence[RESTMapping]:
         await self._prepare()
@@ -86,6 +109,28 @@ class FullServer:
         if await self._registry.context.configurations.fix():
             return True
         return any(info.conversion is not None for info in await self._registry.custom_resources())
+
+    async def finish(self) -> None:
+        """Run the loops if the requests so far have left work for them. In a program with an event loop, which cannot
+        have another one, it is left to the next program with loops."""
+        has_written, has_terminating, deleted = self._has_written, self._has_terminating, self._deleted
+        self._has_written, self._has_terminating, self._deleted = False, False, set()
+        leaves_work = has_terminating or (has_written and await self._has_quotas()) or await self._owned(deleted)
+        if leaves_work and not _has_event_loop():
+            self._with_cluster(_nothing)
+
+    def _note(self, request: APIRequest, answer: bytes = b"") -> None:
+        """Note what a request may have left for the loops."""
+        if request.verb in _READS or request.write.dry_run or request.delete.dry_run:
+            return
+        self._has_written = True
+        # Also an object that is removed by the change: its owner, its namespace or its definition may have waited for
+        # that. Those of a collection are answered as they were before.
+        if request.verb is Verb.DELETE_COLLECTION or terminating(answer):
+            self._has_terminating = True
+        elif request.verb is Verb.DELETE:
+            deletion = _deletion(answer)
+            self._deleted |= {deletion.metadata.uid, deletion.details.uid} - {""}
 
     async def _prepare(self) -> None:
         """Install the kinds of the program, and create the objects that a new cluster has."""
@@ -107,7 +152,7 @@ class FullServer:
         return True
 
     async def _needs_loop(self, request: APIRequest) -> bool:
-        """Whether a request waits for something, or leaves work for the loops of a server."""
+        """Whether a request waits for something."""
         configured = await self._registry.context.configurations.fix()
         if request.options.resource_version not in ("", "0"):  # the storage may not have reached the version yet
             return True
@@ -117,22 +162,24 @@ class FullServer:
             info = await self._registry.describe(replace(request, form=Form.OBJECT))
         except NotFound:
             return False
-        if info.conversion is not None:
-            return True
-        return request.verb in _DELETES and (
-            request.resource.resource in _TERMINATED or await self._has_dependents(info, request)
-        )
+        return info.conversion is not None
 
-    async def _has_dependents(self, info: ResourceInfo, request: APIRequest) -> bool:
-        """Whether an object that may be deleted owns others."""
-        context, owner = self._registry.context, b""
-        if request.verb is Verb.DELETE:
-            entry = await context.storage.get(context.key(info, request.namespace, request.name))
-            if entry is None:
-                return False
-            owner = msgspec.json.decode(entry.value)["metadata"]["uid"].encode()
-        entries = (await context.storage.list(context.prefix)).entries
-        return any(b'"ownerReferences"' in one.value and owner in one.value for one in entries)
+    async def _has_quotas(self) -> bool:
+        """Whether a loop counts what is used of quotas."""
+        context = self._registry.context
+        return bool((await context.storage.list(context.prefix + QUOTAS, limit=1)).entries)
+
+    async def _owned(self, deleted: set[str]) -> bool:
+        """Whether one of the deleted objects, by their uids, owned others."""
+        if not deleted:
+            return False
+        context = self._registry.context
+        for entry in (await context.storage.list(context.prefix)).entries:
+            if b'"ownerReferences"' in entry.value:
+                owners = metadata_of(entry.value).owner_references or ()
+                if any(owner.uid in deleted for owner in owners):
+                    return True
+        return False
 
     def _with_cluster(self, action: Callable[[Registry], Awaitable[T]], kinds: Sequence[type[Resource]] = ()) -> T:
         """Run an action on an embedded cluster with an event loop, and wait for what its loops do because of it."""
@@ -149,7 +196,7 @@ class FullServer:
                 if kinds:
                     await cluster.install(*kinds)
                 result = await action(cluster.registry)
-                await _wait_idle(cluster)
+                await wait_for_loops(cluster)
                 return result
 
         return _run(run())
@@ -171,8 +218,8 @@ async def _call(registry: Registry, request: APIRequest, clock: times.Clock) -> 
     return Response(writer.single(response.body, clock()), response.code, response.warnings)
 
 
-async def _wait_idle(cluster: Cluster) -> None:
-    """Wait until the loops of the server have nothing left to do, or for long enough."""
+async def wait_for_loops(cluster: Cluster) -> None:
+    """Wait until the loops of an embedded API server have nothing left to do, or for long enough."""
     import asyncio
 
     loop = asyncio.get_running_loop()
@@ -185,13 +232,19 @@ async def _nothing(registry: Registry) -> None:
     """The action of a cluster that is only opened."""
 
 
+def _has_event_loop() -> bool:
+    import asyncio
+
+    return asyncio._get_running_loop() is not None
+
+
 def _run(coroutine: Coroutine[Any, Any, T]) -> T:
     import asyncio
 
-    if asyncio._get_running_loop() is not None:
+    if _has_event_loop():
         coroutine.close()
         raise InvalidDefinition(
-            "this request needs the loops of a server, and a LightCluster cannot start them inside an event loop: use "
+            "this request needs an event loop of its own, and a LightCluster cannot start it inside another one: use "
             "pt.Cluster.embedded in a program that has one"
         )
     return asyncio.run(coroutine)

@@ -1,9 +1,9 @@
 """The light tier: the client of an embedded API server, without an event loop, a task, a thread or an informer.
 
 For commands that read or write a few objects and end. Custom resources are read directly from the storage; all other
-requests go through the same registry as in `Cluster.embedded`, without its background loops. Requests that need the
-loops (deleting an owner, a namespace or a definition; webhooks) are handled by a `Cluster.embedded` that is opened for
-them.
+requests go through the same registry as in `Cluster.embedded`, without its background loops. Requests that need an
+event loop (webhooks, conversions), and what requests leave for the loops (the dependents of a deleted object, the
+contents of a namespace), are handled by a `Cluster.embedded` that is opened for them.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 from _thread import RLock  # a program without threads does not load `threading`
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack
+from contextlib import AbstractAsyncContextManager, ExitStack, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pilotage.errors import InvalidDefinition, NoMatch, StorageError
+from pilotage.errors import InvalidDefinition, NoMatch, PilotageError, StorageError
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
 from pilotage.meta.models import Resource
@@ -91,9 +91,17 @@ class LightCluster:
         return Client(self.transport, scheme=self._scheme, rest_mapper=LightRESTMapper(self.transport))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine over this cluster's client or transport. If another thread is in `run`, waits."""
+        """The result of a coroutine over this cluster's client or transport. If another thread is in `run`, waits. When
+        the coroutine ends, the loops of a server do what follows from its writes."""
         with self._turn():
-            return run_now(coroutine)
+            try:
+                result = run_now(coroutine)
+            except Exception:
+                with suppress(PilotageError):
+                    run_now(self._light.finish())
+                raise
+            run_now(self._light.finish())
+            return result
 
     async def calls_webhooks(self) -> bool:
         """Whether a write may call webhooks or policies: each such request opens a server with an event loop, so that a
@@ -179,6 +187,11 @@ class LightTransport:
     async def calls_webhooks(self) -> bool:
         """Whether writes may call webhooks or policies."""
         return await self._server.calls_webhooks()
+
+    async def finish(self) -> None:
+        """Do what the requests so far have left for the loops of a server."""
+        if "_server" in vars(self):
+            await self._server.finish()
 
     def watch(self, request: APIRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         raise InvalidDefinition("a LightCluster has no watches: use pt.Cluster.embedded, or a Manager, on the storage")

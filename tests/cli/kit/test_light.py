@@ -158,6 +158,28 @@ def test_what_a_write_has_to_create_first_is_left_to_a_server(todo: Console, mis
         assert cluster is None
 
 
+@pytest.mark.parametrize("options", [[], ["--wait=false"]])
+@pytest.mark.parametrize("by_tool", [True, False])
+def test_dependents_are_deleted_before_a_delete_ends(todo: Console, options: list[str], by_tool: bool) -> None:
+    todo.output("create", "todo", "list", "--set", "spec.text=a")
+    uid = todo.output("get", "todo", "list", "-o", "jsonpath={.metadata.uid}")
+    owner = f"{{apiVersion: todo.example.com/v1, kind: Todo, name: list, uid: {uid}}}"
+    applied = "\n---\n".join(
+        f"{{apiVersion: todo.example.com/v1, kind: Todo, metadata: {{name: n{number}, ownerReferences: [{owner}]}}, "
+        "spec: {text: a}}"
+        for number in range(100)
+    )
+    todo.output("apply", "-f", "-", "--no-reconcile", stdin=applied)
+    assert todo.output("get", "todos", "-o", "name").count("/n") == 100
+    if by_tool:
+        todo.output("delete", "todo", "list", "--no-reconcile", *options)
+    else:
+        deleted = captured(lambda: cli.main(["delete", "todo", "list", *options, "--storage", todo.tool.storage]))
+        assert deleted.errors == ""
+    left = todo.run("get", "todos", "-o", "name")
+    assert left.output == ""
+
+
 def test_pilotage_creates_a_storage_by_create_and_apply_only(tmp_path: Path) -> None:
     file = tmp_path / "new.db"
     place = ["--storage", f"sqlite:{file}"]

@@ -104,7 +104,7 @@ def _chosen(options: argparse.Namespace, flag: str) -> str:
 async def _stored(url: str, command: Command, options: argparse.Namespace) -> AsyncIterator[Transport]:
     """A storage. If the tenant does not exist: one in which it seems to, for a command that may create it, else an
     empty one. Raises NoTenant."""
-    from pilotage.cli.kit.embedded import PrintingTransport, reading
+    from pilotage.cli.kit.embedded import PrintingTransport, completed, reading
     from pilotage.cli.kit.tenancy import check_exists, creates_tenant, tenant_exists
     from pilotage.cluster import Cluster
 
@@ -125,7 +125,8 @@ async def _stored(url: str, command: Command, options: argparse.Namespace) -> As
             storage = new = await exits.enter_async_context(new_tenant(url, tenant, ()))
             exits.enter_context(new.writing())
         cluster = await exits.enter_async_context(Cluster.embedded(storage, tenant=tenant, encryption_keys=keys))
-        yield PrintingTransport(cluster.transport, cluster.registry)
+        async with completed(cluster):
+            yield PrintingTransport(cluster.transport, cluster.registry)
 
 
 @asynccontextmanager

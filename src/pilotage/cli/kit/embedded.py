@@ -13,6 +13,7 @@ from pilotage.rest.transport import Transport, TransportWrapper
 
 if TYPE_CHECKING:
     from pilotage.client import Client
+    from pilotage.cluster import Cluster
     from pilotage.meta.models import Resource
     from pilotage.server.registry import Registry
     from pilotage.server.tables.table import TableWriter
@@ -47,6 +48,20 @@ class PrintingTransport(TransportWrapper):
         from pilotage.server.tables.table import TableWriter
 
         return TableWriter(await self._registry.describe(request), request.options.include_object)
+
+
+@asynccontextmanager
+async def completed(cluster: Cluster) -> AsyncIterator[None]:
+    """A block with writes; it ends when the loops of the server have done what follows from them, such as the deletion
+    of dependents."""
+    from pilotage.cluster.handover import wait_for_loops
+
+    try:
+        yield
+    except Exception:  # after a signal, the next program continues
+        await wait_for_loops(cluster)
+        raise
+    await wait_for_loops(cluster)
 
 
 async def ensure_namespace(client: Client, name: str) -> None:

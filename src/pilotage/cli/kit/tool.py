@@ -195,6 +195,7 @@ class Tool:
 
     async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         """Run a command on the storage; after one that writes, the reconcilers until they are idle."""
+        from pilotage.cli.kit.embedded import completed
         from pilotage.cli.kit.printers.written import is_dry_run, only_reads
 
         run, url = checked_function(command, options), self.storage_of(options)
@@ -211,8 +212,11 @@ class Tool:
                 with nullcontext() if isinstance(storage, str) else storage.writing():
                     return await run(session, options)
 
-            if self.setup is None or not writes or storage is _EMPTY or getattr(options, "no_reconcile", False):
+            if not writes or storage is _EMPTY:
                 return await written()
+            if self.setup is None or getattr(options, "no_reconcile", False):
+                async with completed(cluster):
+                    return await written()
             from pilotage.cli.kit.logfile import LogFile
             from pilotage.cli.kit.reconciling import Reconciling, logged, with_reconcilers
             from pilotage.cli.kit.references import load
