@@ -7,13 +7,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from pilotage.errors import Compacted, RevisionConflict, StorageBroken, StorageError
 from pilotage.storage import Delete, Event, Put, Storage, open_storage
-from pilotage.storage.sqlite import SqliteStorage
+from pilotage.storage.sqlite import SqliteStorage, file
 from pilotage.storage.sqlite.log import Log
 from pilotage.storage.sqlite.rows import Row
 
@@ -207,6 +209,21 @@ async def test_number_left_too_high_by_a_killed_process_is_corrected(path: str) 
     assert await storage.get("a")
     assert lock.reached == storage.revision
     await storage.close()
+
+
+async def test_failed_commit_hides_no_commit_of_another_process(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file, "_BUSY_MILLISECONDS", 0)
+    storage, other = await SqliteStorage.open(path), await SqliteStorage.open(path)
+    await other.commit(Put("a", b"1"))
+    with closing(apsw.Connection(path)) as program:
+        program.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageError, match="another program holds the database locked"):
+            await storage.commit(Put("b", b"1"))
+    entry = await storage.get("a")
+    assert entry is not None
+    assert entry.value == b"1"
+    await storage.close()
+    await other.close()
 
 
 async def test_storage_belongs_to_the_loop_that_opened_it(path: str) -> None:

@@ -240,6 +240,7 @@ class SQLiteWriter:
         # Checked under the lock: another process may have found the disk full since the jobs were taken.
         if self._lock.full and not all(frees_space(job.operations) for job in jobs):
             raise full(self._log.path)
+        reached = self._lock.reached
         try:
             with self._log.transaction(write=True):
                 self._catch_up()
@@ -253,7 +254,8 @@ class SQLiteWriter:
                 self._log.insert(rows_of(commits))
                 self._log.remove(garbage)
         except Exception:  # Ctrl-C may come right after the commit: then the announced number is the right one
-            self._announce(self._history.revision)
+            # Not our own revision: if the transaction could not begin, others have committed more than we have read.
+            self.announced, self._lock.reached = 0, reached
             raise
         self._lock.durable = revision  # after the commit: `load` compares it to detect a lost end of the WAL
         self._sweeping = True
