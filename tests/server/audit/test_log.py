@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -84,6 +85,34 @@ def test_a_full_disk_is_reported_once_and_the_log_goes_on_when_there_is_space(
     assert (path.read_bytes(), log.dropped) == (b"written\n", 3)
     assert len(caplog.records) == 1
     assert "Audit events are lost" in caplog.text
+
+
+def test_a_disk_that_gets_full_leaves_whole_lines_counts_the_others_and_rotates_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "audit.log"
+    write, space = os.write, 15
+
+    def on_disk(descriptor: int, data: bytes) -> int:
+        nonlocal space
+        if not space:
+            raise OSError(28, "No space left on device")
+        written = write(descriptor, data[:space])
+        space -= written
+        return written
+
+    monkeypatch.setattr("os.write", on_disk)
+    lines = [b"line%d" % number for number in range(4)]
+    file = module._File(path, AuditLogOptions(str(path), max_size=12, max_backups=1), Clock())
+    for _ in range(3):
+        with pytest.raises(OSError, match="No space"):
+            file.write(lines)
+    backup, _ = sorted(tmp_path.iterdir())
+    assert (backup.read_bytes(), path.read_bytes(), lines) == (b"line0\nline1\n", b"", [b"line2", b"line3"])
+    space = 100
+    file.write(lines)
+    file.close()
+    assert (backup.read_bytes(), path.read_bytes(), lines) == (b"line0\nline1\n", b"line2\nline3\n", [])
 
 
 def test_events_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
