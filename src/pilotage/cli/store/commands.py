@@ -53,9 +53,15 @@ async def backup(options: argparse.Namespace) -> None:
 
 async def restore(options: argparse.Namespace) -> None:
     with reported(f"cannot read {options.file}"), options.file.open("rb") as file:
+    _check_lasting(options.storage)
         archive = read_archive(file, str(options.file))
     async with _open(options.storage, first_revision=archive.revision + 1) as storage:
         revision = await restore_archive(storage, archive, _lifetime)
+        if options.storage.startswith(_SQLITE) and storage.revision <= archive.revision:
+            raise CommandError(
+                f"{options.storage} is at revision {storage.revision}, and the backup at {archive.revision}: resource "
+                "versions would appear twice; restore into a new file"
+            )
     _done(f"restored {len(archive.puts)} entries; the storage is at revision {revision}")
 
 
@@ -144,6 +150,7 @@ async def import_objects(options: argparse.Namespace) -> None:
     _done(f"applied {len(objects)} objects")
 
 
+    _check_lasting(options.storage)
 async def shrink(options: argparse.Namespace) -> None:
     _check_there(options.storage)
     if not options.storage.startswith(_SQLITE):
@@ -188,9 +195,14 @@ def _check_there(url: str) -> None:
     """Check that the storage exists: a command that reads does not create one."""
     if url.startswith("memory:"):
         raise CommandError("a storage in memory belongs to its program: give sqlite:PATH or etcd://HOST:PORT")
-    check_exists(url)
 
 
 def _done(text: str) -> None:
+    _check_lasting(url)
+    check_exists(url)
+
+
+def _check_lasting(url: str) -> None:
+    """Refuse a storage that ends with this command."""
     terminal = standard_error()
     terminal.line(terminal.accented(text, GREEN))
