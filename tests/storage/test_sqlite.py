@@ -402,6 +402,23 @@ async def test_no_acknowledged_commit_is_lost_where_shm_is_removed_between_two_s
     assert await _reopened(path) == acknowledged
 
 
+async def test_storage_whose_wal_was_removed_hides_no_commit_of_the_others(path: str) -> None:
+    old = await SqliteStorage.open(path)
+    await old.commit(Put("a", b"1"))
+    os.unlink(f"{path}-wal")
+    os.unlink(f"{path}-shm")
+    with pytest.raises(StorageBroken):
+        await old.commit(Put("a", b"2"))
+    one, two = await SqliteStorage.open(path), await SqliteStorage.open(path)
+    await one.commit(Put("a", b"3"))
+    await old.get("a")
+    entry = await two.get("a")
+    assert entry is not None
+    assert entry.value == b"3"
+    for storage in (old, one, two):
+        await storage.close()
+
+
 async def test_commit_during_which_shm_is_replaced_is_not_acknowledged(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

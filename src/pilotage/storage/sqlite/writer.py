@@ -431,7 +431,7 @@ class SQLiteWriter:
         """Lower `reached` if the process that announced it did not commit."""
         # A process that holds the lock may be between its announcement and its commit: then the number is right.
         with self._lock.held_if_free() as held:
-            if held:
+            if held and not self._files.missing():  # with an older file, the commit may be one that we cannot see
                 with self._log.transaction(write=False):
                     self._catch_up()
                 self._lock.reached = self._history.revision
