@@ -165,6 +165,31 @@ def test_a_shared_log_on_a_full_disk_loses_events_and_not_the_program(
     log.close()
 
 
+def test_a_part_of_a_line_in_a_shared_log_does_not_spoil_the_next_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = SharedAuditLog(str(tmp_path / "audit.log"))
+    write, space = os.write, 2
+
+    def on_disk(descriptor: int, data: bytes) -> int:
+        nonlocal space
+        if not space:
+            raise OSError(28, "No space left on device")
+        written = write(descriptor, data[:space])
+        space -= written
+        return written
+
+    monkeypatch.setattr("os.write", on_disk)
+    log.write(b"lost")
+    log.write(b"lost")
+    space = 100
+    log.write(b"one")
+    log.write(b"two")
+    log.close()
+    assert (tmp_path / "audit.log").read_bytes() == b"lo\none\ntwo\n"
+    assert log.dropped == 2
+
+
 def test_a_closed_log_writes_to_no_other_file(tmp_path: Path) -> None:
     log = SharedAuditLog(str(tmp_path / "audit.log"))
     log.close()

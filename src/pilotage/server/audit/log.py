@@ -112,17 +112,20 @@ class SharedAuditLog:
         """Raises OSError if the file cannot be opened."""
         self.dropped = 0
         """Events that were not written."""
+        self._torn = False  # whether the file ends with a part of a line of ours
         self._path = Path(path).expanduser()
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def write(self, line: bytes) -> None:
         """Append a line."""
-        data = line + b"\n"
+        data = (b"\n" if self._torn else b"") + line + b"\n"
         try:
             written = os.write(self._descriptor, data)
-            if written < len(data):  # the disk is full
+            self._torn = written < len(data)
+            if self._torn:  # the disk is full
                 os.write(self._descriptor, b"\n")
+                self._torn = False
                 raise OSError(errno.ENOSPC, "No space left on device")
         except OSError as error:
             if not self.dropped:
