@@ -240,6 +240,8 @@ class SQLiteWriter:
         # Checked under the lock: another process may have found the disk full since the jobs were taken.
         if self._lock.full and not all(frees_space(job.operations) for job in jobs):
             raise full(self._log.path)
+        if not self._reserve.fits(sum(job.size for job in jobs if not frees_space(job.operations))):
+            raise full(self._log.path)
         reached = self._lock.reached
         try:
             with self._log.transaction(write=True):
