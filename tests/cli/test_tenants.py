@@ -22,10 +22,13 @@ def url(tmp_path: Path) -> str:
     return url
 
 
-def test_tenants_are_listed_and_deleted(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tenants_are_listed_and_deleted(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tenants", "list", "--storage", url]) == 0
     assert capsys.readouterr().out == "team-a\nteam-b\n"
+    credentials = tmp_path / "shared.db-credentials-team-a"
+    credentials.write_text("a later tenant of the name must not accept this token")
     assert main(["tenants", "delete", "team-a", "--storage", url]) == 0
+    assert not credentials.exists()
     assert "tenant team-a deleted (" in capsys.readouterr().out
     assert main(["tenants", "list", "--storage", url]) == 0
     assert capsys.readouterr().out == "team-b\n"

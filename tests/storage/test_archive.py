@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.errors import StorageError
+from pilotage.errors import StorageError, StorageFull
 from pilotage.storage import Operation, Put, Storage, open_storage
 from pilotage.storage.archive import read_archive, restore_archive, write_archive
 from pilotage.storage.memory import MemoryStorage
@@ -66,6 +66,20 @@ async def test_a_storage_with_data_is_not_overwritten() -> None:
     archive = read_archive(io.BytesIO(await _written(storage)), "a")
     with pytest.raises(StorageError, match="not empty: restore into a new one"):
         await restore_archive(storage, archive)
+
+
+async def test_a_restore_that_fails_says_that_the_storage_is_incomplete() -> None:
+    class Full(MemoryStorage):
+        async def commit(self, *operations: Operation) -> int:
+            if self.revision == 2:
+                raise StorageFull("no space is left")
+            return await super().commit(*operations)
+
+    storage = MemoryStorage()
+    await storage.commit(*(Put(f"/{number}", b"1") for number in range(250)))
+    archive = read_archive(io.BytesIO(await _written(storage)), "a")
+    with pytest.raises(StorageError, match=r"incomplete, only 100 of 250 entries were restored: remove it.*no space"):
+        await restore_archive(Full(), archive)
 
 
 async def test_the_largest_value_is_restored_even_if_its_text_is_six_times_as_long() -> None:

@@ -80,6 +80,16 @@ async def test_a_rotation_leaves_no_history_that_needs_the_old_key() -> None:
     assert inner.oldest == inner.revision
 
 
+async def test_a_rotation_that_was_interrupted_before_it_removed_the_history_is_completed_by_the_next() -> None:
+    inner = MemoryStorage()
+    for number in range(5):
+        await _storage(inner, ONE).commit(Put("/a", b"%d" % number))
+    new = _storage(inner, TWO | ONE)
+    await new._rotate((await inner.list("")).entries[0])
+    assert await new.rotate() == 0
+    assert inner.oldest == inner.revision
+
+
 async def test_a_value_that_is_written_with_the_old_key_during_a_rotation_is_rotated_too() -> None:
     inner = MemoryStorage()
     old, new = _storage(inner, ONE), _storage(inner, TWO | ONE)

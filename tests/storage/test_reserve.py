@@ -72,6 +72,23 @@ async def test_every_object_can_be_deleted_though_another_program_takes_all_free
         await storage.commit(Put("new", VALUE))
 
 
+async def test_commits_that_fill_the_last_space_together_leave_space_for_deletes(tmp_path: Path) -> None:
+    disk = SmallDisk(tmp_path, DISK)
+    with disk.mounted():
+        storage = await SqliteStorage.open(str(tmp_path / "test.db"))
+        await storage.commit(Put("a", VALUE))
+        room = len(VALUE) * 75
+        (tmp_path / "other").write_bytes(bytes(disk.free - room))
+        # In one transaction, they would fit into the WAL, and not into the file then.
+        puts = [storage.commit(Put(f"k{number}", VALUE)) for number in range(60)]
+        outcomes = await asyncio.gather(*puts, return_exceptions=True)
+        assert all(isinstance(outcome, StorageFull) for outcome in outcomes)
+        await storage.commit(*(Put(f"k{number}", VALUE) for number in range(20)))
+        for entry in (await storage.list("")).entries:
+            await storage.commit(Delete(entry.key))
+        await storage.close()
+
+
 async def test_deletes_and_creates_at_the_same_time_have_outcomes_of_their_own(tmp_path: Path) -> None:
     async with full_disk(tmp_path) as (storage, _):
         commits = [storage.commit(Put("new", VALUE)), storage.commit(Delete("k1")), storage.commit(Put("k2", VALUE))]

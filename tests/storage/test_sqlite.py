@@ -7,13 +7,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from pilotage.errors import Compacted, RevisionConflict, StorageBroken, StorageError
 from pilotage.storage import Delete, Event, Put, Storage, open_storage
-from pilotage.storage.sqlite import SqliteStorage
+from pilotage.storage.sqlite import SqliteStorage, file
 from pilotage.storage.sqlite.log import Log
 from pilotage.storage.sqlite.rows import Row
 
@@ -209,6 +211,21 @@ async def test_number_left_too_high_by_a_killed_process_is_corrected(path: str) 
     await storage.close()
 
 
+async def test_failed_commit_hides_no_commit_of_another_process(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file, "_BUSY_MILLISECONDS", 0)
+    storage, other = await SqliteStorage.open(path), await SqliteStorage.open(path)
+    await other.commit(Put("a", b"1"))
+    with closing(apsw.Connection(path)) as program:
+        program.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageError, match="another program holds the database locked"):
+            await storage.commit(Put("b", b"1"))
+    entry = await storage.get("a")
+    assert entry is not None
+    assert entry.value == b"1"
+    await storage.close()
+    await other.close()
+
+
 async def test_storage_belongs_to_the_loop_that_opened_it(path: str) -> None:
     storage = await SqliteStorage.open(path)
     errors: list[BaseException] = []
@@ -383,6 +400,23 @@ async def test_no_acknowledged_commit_is_lost_where_shm_is_removed_between_two_s
     await one.close()
     await two.close()
     assert await _reopened(path) == acknowledged
+
+
+async def test_storage_whose_wal_was_removed_hides_no_commit_of_the_others(path: str) -> None:
+    old = await SqliteStorage.open(path)
+    await old.commit(Put("a", b"1"))
+    os.unlink(f"{path}-wal")
+    os.unlink(f"{path}-shm")
+    with pytest.raises(StorageBroken):
+        await old.commit(Put("a", b"2"))
+    one, two = await SqliteStorage.open(path), await SqliteStorage.open(path)
+    await one.commit(Put("a", b"3"))
+    await old.get("a")
+    entry = await two.get("a")
+    assert entry is not None
+    assert entry.value == b"3"
+    for storage in (old, one, two):
+        await storage.close()
 
 
 async def test_commit_during_which_shm_is_replaced_is_not_acknowledged(

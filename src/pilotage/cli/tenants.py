@@ -62,6 +62,7 @@ def list_tenants(options: argparse.Namespace) -> int:
 def delete(options: argparse.Namespace) -> int:
     """Delete one. A name that has no objects is an error: it may be misspelt."""
     from pilotage.cli.kit import logfile
+    from pilotage.cli.serve.credentials import default_path
     from pilotage.server.tenants import delete_tenant
 
     async def delete_objects(storage: Storage) -> int:
@@ -74,6 +75,8 @@ def delete(options: argparse.Namespace) -> int:
         url = url_without_password(options.storage)
         raise CommandError(f"{url} has no tenant {options.tenant}; see pilotage tenants list --storage {url}")
     logfile.remove(logfile.log_file_of(options.storage, options.tenant))
+    if credentials := default_path(options.storage, options.tenant):
+        credentials.unlink(missing_ok=True)  # a later tenant of this name must not accept the old token
     print(f"tenant {options.tenant} deleted ({count:,} objects)")
     return 0
 

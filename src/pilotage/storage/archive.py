@@ -81,15 +81,22 @@ async def restore_archive(storage: Storage, archive: Archive, lifetime: Callable
     """Write the entries of an archive into an empty storage, and return the new revision. Raises StorageError.
 
     An archive does not have lifetimes: `lifetime` returns the seconds that the value of a key is kept for (0: always).
+    A restore that fails or is interrupted leaves an incomplete storage.
     """
     if (await storage.list("", limit=1)).entries:
         raise StorageError("the storage is not empty: restore into a new one")
-    revision = storage.revision
+    revision, restored = storage.revision, 0
     for batch in _batches(replace(put, lifetime=lifetime(put.key)) for put in archive.puts):
         try:
             revision = await storage.commit(*batch)
         except RevisionConflict as conflict:
             raise StorageError(f"{conflict.key} was written by another program during the restore") from conflict
+        except StorageError as error:
+            raise StorageError(
+                f"the storage is incomplete, only {restored} of {len(archive.puts)} entries were restored: remove it, "
+                f"and restore into a new one. {error}"
+            ) from error
+        restored += len(batch)
     return revision
 
 

@@ -142,13 +142,14 @@ class EncryptedStorage(StorageWrapper):
     async def rotate(self) -> int:
         """Write every chosen value that is not encrypted under the first key again; returns their number.
 
-        Then the history is compacted: its values need the other keys, or are not encrypted.
+        Then the history is compacted, also if nothing was left to write by a rotation that was interrupted: its values
+        need the other keys, or are not encrypted.
         """
         rotated = 0
         for entry in (await self._inner.list("")).entries:
             if self._chosen(entry.key):
                 rotated += await self._rotate(entry)
-        if rotated:
+        if self._inner.oldest < self._inner.revision:
             await self._inner.compact(self._inner.revision)
         return rotated
 

@@ -13,6 +13,7 @@ import pytest
 from pilotage.cli import main
 from pilotage.cli.store import commands
 from pilotage.errors import StorageError
+from pilotage.storage.sqlite import DirectSqliteStorage
 from pilotage.storage.sqlite.log import Log
 
 OBJECTS = """\
@@ -91,6 +92,8 @@ def test_objects_are_imported_backed_up_restored_and_exported(folder: Path, caps
         (["backup", "sqlite:missing.db", "a"], "there is no storage sqlite:missing.db"),
         (["backup", "sqlite:missing.db", "-"], "a backup is written to a file and not to standard output"),
         (["check", "memory:"], "belongs to its program"),
+        (["restore", "missing", "memory:"], "belongs to its program"),
+        (["import", "memory:", "objects.yaml"], "belongs to its program"),
         (["restore", "missing", "sqlite:a.db"], "cannot read missing: No such file"),
         (["restore", "objects.yaml", "sqlite:a.db"], "objects.yaml is not an archive of a storage"),
         (["shrink", "etcd://a:1"], "etcdctl defrag"),
@@ -126,6 +129,65 @@ def test_an_object_with_the_name_of_a_builtin_one_is_exported(folder: Path, caps
     _store("export", "sqlite:a.db")
     kinds = [line for line in capsys.readouterr().out.splitlines() if line.startswith("kind: ")]
     assert "kind: Service" in kinds
+
+
+def test_objects_of_a_person_are_exported_from_the_places_of_the_system(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "more.yaml").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine, namespace: kube-system}\n---\n"
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: 'system:mine'}\n"
+    )
+    _store("import", "sqlite:a.db", "more.yaml")
+    capsys.readouterr()
+    _store("export", "sqlite:a.db")
+    names = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  name: ")]
+    assert names == ["  name: mine", "  name: system:mine"]
+
+
+@pytest.mark.parametrize("more", [[], ["--skip-damaged"]])
+def test_an_export_of_a_tenant_that_does_not_exist_is_an_error_and_creates_none(
+    more: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml", "--tenant", "team")
+    assert main(["store", "export", "sqlite:a.db", "--tenant", "tema", *more]) != 0
+    assert 'there is no tenant "tema"; there are: team' in capsys.readouterr().err
+    _store("export", "sqlite:a.db", *more)  # of the default tenant, which is empty at first
+    assert capsys.readouterr().out == ""
+    assert main(["tenants", "list", "--storage", "sqlite:a.db"]) == 0
+    assert capsys.readouterr().out == "team\n"
+
+
+def test_a_restore_repeats_no_revision_in_a_file_that_exists(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml")
+    _store("backup", "sqlite:a.db", "a.backup")
+    DirectSqliteStorage("new.db").close_now()
+    capsys.readouterr()
+    assert main(["store", "restore", "a.backup", "sqlite:new.db"]) == 1
+    assert "resource versions would appear twice; restore into a new file" in capsys.readouterr().err
+    (folder / "new.db").write_bytes(b"")
+    (folder / "new.db-lock").unlink()
+    _store("restore", "a.backup", "sqlite:new.db")
+
+
+def test_a_check_without_the_keys_does_not_miss_the_owners_that_it_cannot_read(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = ("--storage", "sqlite:a.db", "--encryption-keys", "one")
+    _store("import", "sqlite:a.db", "objects.yaml", "--encryption-keys", "one")
+    capsys.readouterr()
+    assert main(["get", "secret", "s", "-n", "team", "-o", "jsonpath={.metadata.uid}", *keys]) == 0
+    owner = f"{{apiVersion: v1, kind: Secret, name: s, uid: {capsys.readouterr().out}}}"
+    (folder / "more.yaml").write_text(
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: team, ownerReferences: [{owner}]}}\n"
+    )
+    assert main(["create", "-f", "more.yaml", *keys]) == 0
+    _store("check", "sqlite:a.db")
+    _store("check", "sqlite:a.db", "--encryption-keys", "one")
+    capsys.readouterr()
+    assert main(["store", "check", "sqlite:a.db", "--encryption-keys", "two"]) == 1
+    (problem,) = capsys.readouterr().out.splitlines()
+    assert "is encrypted with the key 'one', which is not given" in problem
 
 
 def test_without_its_key_a_secret_is_not_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -86,6 +87,34 @@ def test_a_full_disk_is_reported_once_and_the_log_goes_on_when_there_is_space(
     assert "Audit events are lost" in caplog.text
 
 
+def test_a_disk_that_gets_full_leaves_whole_lines_counts_the_others_and_rotates_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "audit.log"
+    write, space = os.write, 15
+
+    def on_disk(descriptor: int, data: bytes) -> int:
+        nonlocal space
+        if not space:
+            raise OSError(28, "No space left on device")
+        written = write(descriptor, data[:space])
+        space -= written
+        return written
+
+    monkeypatch.setattr("os.write", on_disk)
+    lines = [b"line%d" % number for number in range(4)]
+    file = module._File(path, AuditLogOptions(str(path), max_size=12, max_backups=1), Clock())
+    for _ in range(3):
+        with pytest.raises(OSError, match="No space"):
+            file.write(lines)
+    backup, _ = sorted(tmp_path.iterdir())
+    assert (backup.read_bytes(), path.read_bytes(), lines) == (b"line0\nline1\n", b"", [b"line2", b"line3"])
+    space = 100
+    file.write(lines)
+    file.close()
+    assert (backup.read_bytes(), path.read_bytes(), lines) == (b"line0\nline1\n", b"line2\nline3\n", [])
+
+
 def test_events_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release, entered = threading.Event(), threading.Event()
     write = module._File.write
@@ -134,6 +163,31 @@ def test_a_shared_log_on_a_full_disk_loses_events_and_not_the_program(
         log.write(b"two")
     assert (log.dropped, caplog.text.count("Audit events are lost")) == (2, 1)
     log.close()
+
+
+def test_a_part_of_a_line_in_a_shared_log_does_not_spoil_the_next_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = SharedAuditLog(str(tmp_path / "audit.log"))
+    write, space = os.write, 2
+
+    def on_disk(descriptor: int, data: bytes) -> int:
+        nonlocal space
+        if not space:
+            raise OSError(28, "No space left on device")
+        written = write(descriptor, data[:space])
+        space -= written
+        return written
+
+    monkeypatch.setattr("os.write", on_disk)
+    log.write(b"lost")
+    log.write(b"lost")
+    space = 100
+    log.write(b"one")
+    log.write(b"two")
+    log.close()
+    assert (tmp_path / "audit.log").read_bytes() == b"lo\none\ntwo\n"
+    assert log.dropped == 2
 
 
 def test_a_closed_log_writes_to_no_other_file(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ _INTERNAL = ("internal", "names", "addresses", "ports")
 async def problems(storage: Storage, entries: Sequence[Entry]) -> AsyncIterator[str]:
     """One line for each problem. Encrypted values are checked only if the storage decrypts them."""
     objects: dict[str, dict[str, Any]] = {}
+    unread: set[str] = set()
     for entry in entries:
         found: Entry | None = entry
         if entry.value.startswith(MARK):
@@ -25,15 +26,17 @@ async def problems(storage: Storage, entries: Sequence[Entry]) -> AsyncIterator[
                 found = await storage.get(entry.key)
             except StorageError as error:
                 yield str(error)
-                continue
+                found = None
             if found is None or found.value.startswith(MARK):
+                unread.add(entry.key)
                 continue
         problem, document = read_entry(found or entry)
         if problem:
             yield f"{entry.key}: {problem}"
+            unread.add(entry.key)
         elif document is not None:
             objects[entry.key] = document
-    for problem in _references(objects):
+    for problem in _references(objects, unread):
         yield problem
 
 
@@ -58,8 +61,10 @@ def read_entry(entry: Entry) -> tuple[str, dict[str, Any] | None]:
     return "", document
 
 
-def _references(objects: dict[str, dict[str, Any]]) -> Iterable[str]:
+def _references(objects: dict[str, dict[str, Any]], unread: Collection[str]) -> Iterable[str]:
+    """What refers to objects that do not exist; one with a key in `unread` exists, and its uid is not known."""
     uids: dict[str, str] = {}
+    names = {(key.split("/")[1], key.rpartition("/")[2]) for key in unread}
     for key, document in objects.items():
         uid = document["metadata"]["uid"]
         if (other := uids.setdefault(uid, key)) != key:
@@ -67,10 +72,11 @@ def _references(objects: dict[str, dict[str, Any]]) -> Iterable[str]:
     for key, document in objects.items():
         metadata, tenant = document["metadata"], key.split("/")[1]
         namespace = metadata.get("namespace")
-        if namespace and f"/{tenant}/core/namespaces/{namespace}" not in objects:
+        key_of_namespace = f"/{tenant}/core/namespaces/{namespace}"
+        if namespace and key_of_namespace not in objects and key_of_namespace not in unread:
             yield f"{key}: the namespace {namespace} does not exist"
         owners = metadata.get("ownerReferences") or []
         if not isinstance(owners, list) or not all(isinstance(owner, dict) for owner in owners):
             yield f"{key}: its ownerReferences are not a list of objects"
-        elif owners and all(str(owner.get("uid")) not in uids for owner in owners):
+        elif owners and not any(str(each.get("uid")) in uids or (tenant, each.get("name")) in names for each in owners):
             yield f"{key}: none of its owners exists; a running server deletes it"

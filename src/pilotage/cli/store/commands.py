@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.files import reported
-from pilotage.cli.kit.tenancy import check_exists
+from pilotage.cli.kit.tenancy import check_exists, has_tenant
 from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.store.check import problems
 from pilotage.cli.store.objects import apply_objects, export_objects
@@ -17,6 +17,7 @@ from pilotage.cli.store.readable import export_readable, in_memory
 from pilotage.cli.terminal import GREEN, standard_error, standard_output
 from pilotage.cluster.cluster import Cluster
 from pilotage.errors import StorageBroken, StorageError
+from pilotage.meta.documents import Document
 from pilotage.meta.text import yamltext
 from pilotage.server.encryption import encrypted
 from pilotage.server.loops.rounds import EVENTS
@@ -52,9 +53,15 @@ async def backup(options: argparse.Namespace) -> None:
 
 
 async def restore(options: argparse.Namespace) -> None:
+    _check_lasting(options.storage)
     with reported(f"cannot read {options.file}"), options.file.open("rb") as file:
         archive = read_archive(file, str(options.file))
     async with _open(options.storage, first_revision=archive.revision + 1) as storage:
+        if options.storage.startswith(_SQLITE) and storage.revision <= archive.revision:
+            raise CommandError(
+                f"{options.storage} is at revision {storage.revision}, and the backup at {archive.revision}: resource "
+                "versions would appear twice; restore into a new file"
+            )
         revision = await restore_archive(storage, archive, _lifetime)
     _done(f"restored {len(archive.puts)} entries; the storage is at revision {revision}")
 
@@ -112,8 +119,11 @@ async def export(options: argparse.Namespace) -> None:
     if options.skip_damaged:
         await _export_readable(options)
         return
-    async with _cluster(options) as cluster:
-        documents = await export_objects(cluster.client, options.namespace)
+    documents: list[Document] = []
+    async with _open(options.storage) as storage:
+        if await has_tenant(storage, options.tenant):
+            async with _cluster(options, storage) as cluster:
+                documents = await export_objects(cluster.client, options.namespace)
     if documents:
         standard_output().line(yamltext.write_all(documents).rstrip("\n"))
 
@@ -124,6 +134,8 @@ async def _export_readable(options: argparse.Namespace) -> None:
     if not url.startswith(_SQLITE):
         raise CommandError(f"{url_without_password(url)}: --skip-damaged is for a SQLite file; etcd checks its data")
     found = salvage(url.removeprefix(_SQLITE))
+    if not found.damage:
+        await has_tenant(await in_memory(found), options.tenant)
     documents, unreadable = await export_readable(found, options.tenant, options.namespace, options.encryption_keys)
     if documents:
         standard_output().line(yamltext.write_all(documents).rstrip("\n"))
@@ -138,8 +150,9 @@ async def _export_readable(options: argparse.Namespace) -> None:
 
 
 async def import_objects(options: argparse.Namespace) -> None:
+    _check_lasting(options.storage)
     objects = read_manifests(options.files, required=False)
-    async with _cluster(options) as cluster:
+    async with _cluster(options, options.storage) as cluster:
         await apply_objects(cluster.client, objects)
     _done(f"applied {len(objects)} objects")
 
@@ -180,15 +193,20 @@ async def _open(url: str, *, first_revision: int = 1) -> AsyncIterator[Storage]:
         await storage.close()
 
 
-def _cluster(options: argparse.Namespace) -> Cluster:
-    return Cluster.embedded(options.storage, tenant=options.tenant, encryption_keys=options.encryption_keys or "")
+def _cluster(options: argparse.Namespace, storage: str | Storage) -> Cluster:
+    return Cluster.embedded(storage, tenant=options.tenant, encryption_keys=options.encryption_keys or "")
 
 
 def _check_there(url: str) -> None:
     """Check that the storage exists: a command that reads does not create one."""
+    _check_lasting(url)
+    check_exists(url)
+
+
+def _check_lasting(url: str) -> None:
+    """Refuse a storage that ends with this command."""
     if url.startswith("memory:"):
         raise CommandError("a storage in memory belongs to its program: give sqlite:PATH or etcd://HOST:PORT")
-    check_exists(url)
 
 
 def _done(text: str) -> None:

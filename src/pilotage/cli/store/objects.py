@@ -84,7 +84,7 @@ def _is_exported(mapping: RESTMapping) -> bool:
 def _comes_with_a_cluster(document: Document) -> bool:
     metadata = document["metadata"]
     name, kind = metadata["name"], document["kind"]
-    if _BOOTSTRAP in (metadata.get("labels") or {}) or name.startswith("system:"):
+    if _BOOTSTRAP in (metadata.get("labels") or {}):
         return True
     if kind == "Namespace":
         return name in SYSTEM_NAMESPACES
@@ -97,7 +97,6 @@ def _comes_with_a_cluster(document: Document) -> bool:
             and metadata.get("namespace", "default") == "default"
         )
         or (kind == "PriorityClass" and name.startswith("system-"))
-        or metadata.get("namespace") == "kube-system"
     )
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
 
 from pilotage.meta.scalars import times
 from pilotage.telemetry.logs import logger
@@ -113,17 +112,20 @@ class SharedAuditLog:
         """Raises OSError if the file cannot be opened."""
         self.dropped = 0
         """Events that were not written."""
+        self._torn = False  # whether the file ends with a part of a line of ours
         self._path = Path(path).expanduser()
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def write(self, line: bytes) -> None:
         """Append a line."""
-        data = line + b"\n"
+        data = (b"\n" if self._torn else b"") + line + b"\n"
         try:
             written = os.write(self._descriptor, data)
-            if written < len(data):  # the disk is full
+            self._torn = written < len(data)
+            if self._torn:  # the disk is full
                 os.write(self._descriptor, b"\n")
+                self._torn = False
                 raise OSError(errno.ENOSPC, "No space left on device")
         except OSError as error:
             if not self.dropped:
@@ -143,33 +145,53 @@ class _File:
         self._path = path
         self._options = options
         self._clock = clock
-        self._stream = self._open_stream()
+        self._descriptor = -1  # closed
+        self._written = 0
+        self._open()
 
     def write(self, lines: list[bytes]) -> None:
-        for line in lines:
-            limit = self._options.max_size
-            if limit and self._written and self._written + len(line) + 1 > limit:
+        """Append lines. They are removed from the list when they are written. Raises OSError."""
+        limit = self._options.max_size
+        while lines:
+            if self._descriptor < 0:
+                self._open()
+            size = self._written
+            count = 0
+            for line in lines:
+                if limit and size and size + len(line) + 1 > limit:
+                    break
+                size += len(line) + 1
+                count += 1
+            self._append(b"".join(line + b"\n" for line in lines[:count]))
+            del lines[:count]
+            if lines:
                 self._rotate()
-            self._stream.write(line + b"\n")
-            self._written += len(line) + 1
-        self._stream.flush()
 
     def close(self) -> None:
-        self._stream.close()
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
-    def _open_stream(self) -> BinaryIO:
+    def _open(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        stream = os.fdopen(descriptor, "ab", buffering=64 * 1024)
-        self._written = stream.seek(0, os.SEEK_END)
-        return stream
+        self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._written = os.fstat(self._descriptor).st_size
+
+    def _append(self, data: bytes) -> None:
+        """Write all of it or nothing: behind a part of a line, the next one could not be read."""
+        done = 0
+        try:
+            while done < len(data):
+                done += os.write(self._descriptor, data[done:])
+        except OSError:
+            if done:
+                os.ftruncate(self._descriptor, self._written)
+            raise
+        self._written += done
 
     def _rotate(self) -> None:
-        self._stream.close()
-        try:
-            os.replace(self._path, self._backup_path())
-        finally:
-            self._stream = self._open_stream()
+        self.close()
+        os.replace(self._path, self._backup_path())
         for old in self._backups()[: -self._options.max_backups or None] if self._options.max_backups else ():
             old.unlink(missing_ok=True)
 
@@ -196,6 +218,7 @@ class _StandardOutput:
     def write(self, lines: list[bytes]) -> None:
         sys.stdout.buffer.write(b"".join(line + b"\n" for line in lines))
         sys.stdout.buffer.flush()
+        lines.clear()
 
     def close(self) -> None:
         pass

@@ -73,6 +73,16 @@ class Reserve:
             return error.errno == errno.EFBIG
         return True
 
+    def fits(self, size: int) -> bool:
+        """Whether values of this size can be written to the WAL and then moved into the file.
+
+        A WAL that cannot be moved is never reused, so that each delete would need new space.
+        """
+        if size <= self.bytes // _PARTS:
+            return True
+        disk = os.fstatvfs(self._lock.descriptor)
+        return disk.f_bavail * disk.f_frsize >= 5 * size // 2  # twice, in pages
+
     def release(self, *, all_parts: bool = True) -> bool:
         """Release a part of the blocks. False if none are left, or, without `all_parts`, only the last part."""
         kept = self.bytes

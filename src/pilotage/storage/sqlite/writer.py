@@ -240,6 +240,9 @@ class SQLiteWriter:
         # Checked under the lock: another process may have found the disk full since the jobs were taken.
         if self._lock.full and not all(frees_space(job.operations) for job in jobs):
             raise full(self._log.path)
+        if not self._reserve.fits(sum(job.size for job in jobs if not frees_space(job.operations))):
+            raise full(self._log.path)
+        reached = self._lock.reached
         try:
             with self._log.transaction(write=True):
                 self._catch_up()
@@ -253,7 +256,8 @@ class SQLiteWriter:
                 self._log.insert(rows_of(commits))
                 self._log.remove(garbage)
         except Exception:  # Ctrl-C may come right after the commit: then the announced number is the right one
-            self._announce(self._history.revision)
+            # Not our own revision: if the transaction could not begin, others have committed more than we have read.
+            self.announced, self._lock.reached = 0, reached
             raise
         self._lock.durable = revision  # after the commit: `load` compares it to detect a lost end of the WAL
         self._sweeping = True
@@ -429,7 +433,7 @@ class SQLiteWriter:
         """Lower `reached` if the process that announced it did not commit."""
         # A process that holds the lock may be between its announcement and its commit: then the number is right.
         with self._lock.held_if_free() as held:
-            if held:
+            if held and not self._files.missing():  # with an older file, the commit may be one that we cannot see
                 with self._log.transaction(write=False):
                     self._catch_up()
                 self._lock.reached = self._history.revision

@@ -11,6 +11,8 @@ from pilotage.errors import ApiError, Conflict, Forbidden
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.server.admission import Admission, Attributes
+from pilotage.server.encryption import is_secret
+from pilotage.storage.encryption import Cipher, EncryptedStorage
 from pilotage.storage.memory import MemoryStorage
 
 from ...registries import (
@@ -205,6 +207,41 @@ async def test_orphans_lose_their_reference_and_stay() -> None:
         assert await api.names(CONFIG_MAPS) == ["child", "only", "other"]
         assert (await api.get(CONFIG_MAPS, "child", "default"))["metadata"]["ownerReferences"] == [reference(other)]
         assert "ownerReferences" not in (await api.get(CONFIG_MAPS, "only", "default"))["metadata"]
+
+
+async def test_without_the_keys_the_dependents_of_an_encrypted_owner_are_kept() -> None:
+    storage = MemoryStorage()
+    async with opened(_encrypted(storage)) as api:
+        owner = await api.create(SECRETS, named("owner"), "default")
+        await config_map(api, "dependent", reference(owner, "Secret"))
+    async with opened(storage) as api:
+        await config_map(api, "another", reference(owner, "Secret"))
+        await collected(api)
+        assert await api.names(CONFIG_MAPS) == ["another", "dependent"]
+    async with opened(_encrypted(storage)) as api:
+        await api.delete(SECRETS, "owner", "default")
+        await collected(api)
+        assert await api.names(CONFIG_MAPS) == []
+
+
+async def test_without_the_keys_an_owner_of_encrypted_secrets_is_not_orphaned() -> None:
+    storage = MemoryStorage()
+    async with opened(_encrypted(storage)) as api:
+        owner = await config_map(api, "owner")
+        await api.create(SECRETS, named("dependent", reference(owner)), "default")
+    async with opened(storage) as api:
+        await api.delete(CONFIG_MAPS, "owner", "default", propagation_policy="Orphan")
+        await asyncio.sleep(0.01)
+        assert await api.names(CONFIG_MAPS) == ["owner"]
+        assert any("give the keys" in reason for reason in api.registry.busy())
+    async with opened(_encrypted(storage)) as api:
+        await collected(api)
+        assert await api.names(CONFIG_MAPS) == []
+        assert "ownerReferences" not in (await api.get(SECRETS, "dependent", "default"))["metadata"]
+
+
+def _encrypted(storage: MemoryStorage) -> EncryptedStorage:
+    return EncryptedStorage(storage, Cipher({"one": b"1" * 32}), is_secret)
 
 
 async def test_a_collected_object_with_the_orphan_finalizer_orphans_its_dependents() -> None:

@@ -14,8 +14,10 @@ from pilotage.errors import Conflict, NotFound, PilotageError
 from pilotage.meta.documents import Document, set_or_drop
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.rest.request import APIRequest, DeleteOptions, User, Verb
+from pilotage.server import records
 from pilotage.server.catalogue.catalogue import DEFINITIONS, EVENTS, Redefined
 from pilotage.server.context import RegistryContext
+from pilotage.server.definitions import collection_of
 from pilotage.server.loops.garbage.ownerevents import record_invalid_owner
 from pilotage.server.loops.garbage.ownergraph import OwnerGraph
 from pilotage.server.loops.garbage.references import (
@@ -148,6 +150,7 @@ class Collector(LogLoop):
 
     async def _orphan_dependents(self, info: ResourceInfo, metadata: Metadata) -> None:
         """Remove the references to this owner from its dependents, then its finalizer."""
+        await self._check_secrets(metadata.namespace)
         uid, dependents = metadata.uid, self._graph.dependents(metadata.uid)
         for start in range(0, len(dependents), _AT_ONCE):
             several = (self._orphan(key, uid) for key in dependents[start : start + _AT_ONCE])
@@ -155,6 +158,13 @@ class Collector(LogLoop):
                 if failure is not None:
                     raise failure
         await self._remove_finalizer(info, metadata, ORPHAN)
+
+    async def _check_secrets(self, namespace: str) -> None:
+        """Raise StorageBroken if a Secret that may be a dependent cannot be read: without its owner it would be deleted
+        by a program that can read it."""
+        secrets = self._context.prefix + collection_of("", "secrets") + (f"{namespace}/" if namespace else "")
+        for entry in (await self._context.storage.list(secrets)).entries:
+            records.check_decrypted(entry.value)
 
     async def _orphan(self, key: str, uid: str) -> None:
         entry, info = await self._context.storage.get(key), await self._resource(key)
@@ -195,15 +205,20 @@ class Collector(LogLoop):
             if owner.namespaced and not info.namespaced:  # the namespace of its owner is unknown
                 await record_invalid_owner(self._context, info, metadata, reference)
                 return None
-            states.append((reference, await self._owner_state(owner, reference, metadata.namespace)))
+            state = await self._owner_state(owner, reference, metadata.namespace)
+            if state is None:
+                return None
+            states.append((reference, state))
         self._unknown_owners.discard(key)
         return states
 
-    async def _owner_state(self, owner: ResourceInfo, reference: OwnerReference, namespace: str) -> OwnerState:
+    async def _owner_state(self, owner: ResourceInfo, reference: OwnerReference, namespace: str) -> OwnerState | None:
         entry = await self._context.storage.get(self._context.key(owner, namespace, reference.name))
         if entry is None:
             return OwnerState.ABSENT
         metadata = metadata_of(entry.value)
+        if not metadata.uid:
+            return None  # it is encrypted, and this program does not have the keys
         if metadata.uid != reference.uid:
             return OwnerState.ABSENT
         return OwnerState.WAITING if metadata.waits_for_dependents else OwnerState.SOLID
