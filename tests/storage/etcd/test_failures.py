@@ -178,6 +178,16 @@ async def test_a_block_of_reads_waits_for_its_own_commit_if_the_watch_is_late() 
             await storage.get("/a")
 
 
+async def test_a_block_of_reads_waits_for_the_commit_of_a_nested_block_if_the_watch_is_late() -> None:
+    etcd = FakeEtcd()
+    async with opened(etcd) as storage, storage.request():
+        etcd.answers_progress = False
+        async with storage.request():
+            revision = await storage.commit(Put("/a", b"1"))
+        with pytest.raises(StorageUnavailable, match=f"does not reach {revision}"):
+            await storage.get("/a")
+
+
 async def test_a_commit_whose_response_was_lost_is_not_taken_for_that_of_another_writer() -> None:
     """Both write the same bytes, such as the next number of a counter."""
     slot = Slot(b"slot", revision=7)

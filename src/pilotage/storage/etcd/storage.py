@@ -350,6 +350,8 @@ class _Request:
 
     async def __aenter__(self) -> None:
         await self._catch_up()
+        if (outer := self._current.get()) is not None and outer.caught_up:
+            return  # part of it: a commit in this block that the copy is late for concerns its reads, too
         self._token = self._current.set(self)
         self.caught_up = True
 
