@@ -432,6 +432,19 @@ async def test_tls_on_a_port_with_a_certificate_that_is_trusted_and_one_that_is_
         await plain.close()
 
 
+async def test_tls_with_a_server_that_closes_such_connections_is_explained() -> None:
+    async def close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.close()
+
+    async with await asyncio.start_server(close, "127.0.0.1", 0) as server:
+        target = Address(host="127.0.0.1", port=server.sockets[0].getsockname()[1])
+        channel = GRPCChannel(target, ChannelOptions(ssl=tls.create_default_context()))
+        with pytest.raises(ConnectionLost, match="closed the connection in the TLS handshake"):
+            await channel.unary(ECHO, b"")
+        await channel.close()
+
+
 async def _until_stuck(calling: GRPCChannel) -> None:
     for _ in range(100_000):
         if calling._connection is not None and calling._connection.paused:

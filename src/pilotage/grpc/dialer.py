@@ -107,6 +107,8 @@ def _failure_text(endpoint: Endpoint, error: OSError, hint: str) -> str:
         return f"{endpoint}: the server's certificate is not trusted: {error.verify_message}"
     if isinstance(error, tls.SSLError):
         return f"{endpoint}: the TLS handshake failed: {error.reason or error}"
+    if isinstance(error, ConnectionResetError) and not error.args:  # asyncio's, in a handshake
+        return f"{endpoint}: the server closed the connection in the TLS handshake: it may expect one without TLS"
     if isinstance(error, FileNotFoundError):
         return f"{endpoint}: there is no such socket: the server is not running, or its directory is not mounted{hint}"
     if isinstance(error, PermissionError) and endpoint.path:

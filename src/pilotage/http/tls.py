@@ -35,11 +35,12 @@ def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
         cert_file.write_bytes(certificate)
         key_file.write_bytes(key)
         # A pair that does not match would leave half of it in the context.
-        check.load_cert_chain(cert_file, key_file, _no_password)
+        check.load_cert_chain(cert_file, key_file, no_password)
         context.load_cert_chain(cert_file, key_file)
 
 
-def _no_password() -> str:
+def no_password() -> str:
+    """In place of OpenSSL's question on the terminal, which the process would wait for. Raises ValueError."""
     raise ValueError("the key is encrypted, and its password cannot be entered here: decrypt it")
 
 

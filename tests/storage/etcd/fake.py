@@ -105,8 +105,8 @@ class FakeEtcd:
 @asynccontextmanager
 async def opened(etcd: FakeEtcd) -> AsyncIterator[EtcdStorage]:
     storage = EtcdStorage(cast("EtcdClient", etcd), KEYS, 1000, 1 << 20)
-    await storage._mirror.start()
     try:
+        await storage._mirror.start()
         yield storage
     finally:
         await storage.close()

@@ -1,9 +1,19 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
+
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from pilotage.errors import StorageError
 from pilotage.grpc.dialer import Address
+from pilotage.http.certificates import authority
 from pilotage.storage.etcd.address import EtcdAddress, parse_address
 from pilotage.storage.etcd.keys import Keys
 
@@ -58,6 +68,16 @@ def test_the_password_can_come_from_the_environment(monkeypatch: pytest.MonkeyPa
 def test_a_missing_certificate_is_named() -> None:
     with pytest.raises(StorageError, match=r"cannot be read from /missing\.crt: .*No such file"):
         parse_address("etcd://a?ca=/missing.crt").ssl()
+
+
+def test_an_encrypted_key_is_an_error_and_nothing_asks_for_its_password(tmp_path: Path) -> None:
+    pair = authority(datetime.now(UTC))
+    encryption = BestAvailableEncryption(b"secret")
+    key = load_pem_private_key(pair.key, None).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+    (tmp_path / "tls.crt").write_bytes(pair.certificate)
+    (tmp_path / "tls.key").write_bytes(key)
+    with pytest.raises(StorageError, match="the key is encrypted, and its password cannot be entered here"):
+        parse_address(f"etcd://a?cert={tmp_path}/tls.crt&key={tmp_path}/tls.key").ssl()
 
 
 @pytest.mark.parametrize("key", ["/default/core/pods/a", "a", "/", "//a", "/\0a", "\0a", "é", "\0"])

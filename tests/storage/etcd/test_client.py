@@ -77,6 +77,24 @@ async def test_a_refused_repetition_does_not_say_that_nothing_was_written() -> N
 
 
 @pytest.mark.virtual_time
+async def test_a_refused_token_for_a_repetition_does_not_say_that_nothing_was_written() -> None:
+    """The tokens of a member are lost when it restarts, and the password was changed meanwhile."""
+    errors = [
+        ConnectionLost("reset", sent=True),
+        RPCError(Code.UNAUTHENTICATED, "etcdserver: invalid auth token"),
+        RPCError(Code.INVALID_ARGUMENT, "authentication failed, invalid user ID or password"),
+    ]
+
+    def reply(member: int, method: Method, token: str) -> bytes:
+        raise errors.pop(0)
+
+    client = _Client("etcd://user:secret@a,b", reply)
+    with pytest.raises(StorageUnavailable, match="whether the commit took effect is not known") as caught:
+        await client.call(TXN, message("TxnRequest")(), writes=True)
+    assert caught.value.sent
+
+
+@pytest.mark.virtual_time
 async def test_a_closed_client_does_not_try_again() -> None:
     calls: list[int] = []
 

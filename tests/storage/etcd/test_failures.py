@@ -27,6 +27,47 @@ def _deletion(key: str, revision: int) -> Any:
     return event
 
 
+def _put(key: str, revision: int) -> Any:
+    event = message("WatchResponse")().events.add()
+    event.kv.key, event.kv.mod_revision = KEYS.encoded(key), revision
+    return event
+
+
+async def test_a_log_that_takes_long_is_loaded_at_the_start_as_long_as_the_watch_makes_progress() -> None:
+    etcd = FakeEtcd(revision=10)
+    etcd.answers_progress = False
+
+    async def feed() -> None:
+        await etcd.new_stream.wait()
+        for revision in range(2, 11):
+            await asyncio.sleep(1.5)
+            etcd.streams[0].push(_put("/a", revision))
+
+    feeding = asyncio.create_task(feed())
+    async with opened(etcd) as storage:
+        assert (storage.oldest, storage.revision) == (1, 10)
+    await feeding
+
+
+async def test_a_start_fails_when_the_watch_stops_to_make_progress() -> None:
+    etcd = FakeEtcd(revision=10)
+    etcd.answers_progress = False
+    with pytest.raises(StorageUnavailable, match="at revision 1 and does not reach 10"):
+        async with opened(etcd):
+            pass
+
+
+async def test_fragments_are_applied_as_far_as_their_revisions_are_complete() -> None:
+    etcd = FakeEtcd(revision=10)
+    async with opened(etcd) as storage:
+        watch = storage.watch("/", since=10)
+        etcd.streams[-1].push(_put("/a", 11), _put("/b", 11), _put("/c", 12), fragment=True)
+        assert [event.key for event in await anext(watch)] == ["/a", "/b"]
+        etcd.streams[-1].push(_put("/d", 12), fragment=True)
+        etcd.streams[-1].push(_put("/e", 12))
+        assert [event.key for event in await anext(watch)] == ["/c", "/d", "/e"]
+
+
 async def test_readers_do_not_interrupt_a_load_that_takes_long() -> None:
     etcd = FakeEtcd()
     async with opened(etcd) as storage:
@@ -133,6 +174,16 @@ async def test_a_block_of_reads_waits_for_its_own_commit_if_the_watch_is_late() 
         etcd.answers_progress = False
         revision = await storage.commit(Put("/a", b"1"))
         assert storage.revision < revision
+        with pytest.raises(StorageUnavailable, match=f"does not reach {revision}"):
+            await storage.get("/a")
+
+
+async def test_a_block_of_reads_waits_for_the_commit_of_a_nested_block_if_the_watch_is_late() -> None:
+    etcd = FakeEtcd()
+    async with opened(etcd) as storage, storage.request():
+        etcd.answers_progress = False
+        async with storage.request():
+            revision = await storage.commit(Put("/a", b"1"))
         with pytest.raises(StorageUnavailable, match=f"does not reach {revision}"):
             await storage.get("/a")
 

@@ -290,6 +290,35 @@ async def test_a_check_whose_response_is_lost_does_not_stand_for_the_next_commit
         assert entry.revision == revision
 
 
+async def test_a_commit_that_was_refused_takes_no_effect_when_an_earlier_attempt_arrives_late(
+    etcd: EtcdCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first attempt waits in a member that is paused, and the second one meets a conflict."""
+    call = EtcdClient.call
+    late: list[bytes] = []
+
+    async def delay_first_attempt(
+        client: EtcdClient, method: Method, request: Any, *, writes: bool = False
+    ) -> CallResponse:
+        answer = await call(client, method, request, writes=writes)
+        if method is not TXN or late:
+            return answer
+        late.append(request.SerializeToString())
+        return CallResponse(answer.message, uncertain=True)
+
+    async with _open(f"{etcd.url}/late") as storage, _open(f"{etcd.url}/late") as other:
+        revision = await storage.commit(Put("/a", b"1"))
+        with monkeypatch.context() as patched:
+            patched.setattr(EtcdClient, "call", delay_first_attempt)
+            with pytest.raises(RevisionConflict):
+                await storage.commit(Put("/a", b"2", expected=0))
+        await other.commit(Delete("/a", expected=revision))
+        await _call(etcd, TXN.path, late[0])
+        assert await storage.get("/a") is None
+        await storage.commit(Put("/b", b"1", expected=0))
+        assert [entry.key for entry in (await storage.list("")).entries] == ["/b"]
+
+
 async def test_of_the_commits_that_meet_the_quota_of_etcd_exactly_the_acknowledged_are_stored() -> None:
     found = binaries()
     if isinstance(found, str):

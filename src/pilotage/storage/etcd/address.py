@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, unquote
 
 from pilotage.errors import StorageError
 from pilotage.grpc.dialer import Address
+from pilotage.http.tls import no_password
 from pilotage.storage import url_without_password
 
 SCHEME = "etcd://"
@@ -48,8 +49,8 @@ class EtcdAddress:
         try:
             context = tls.create_default_context(cafile=self.ca or None)
             if self.cert:
-                context.load_cert_chain(self.cert, self.key or None)
-        except (OSError, tls.SSLError) as error:
+                context.load_cert_chain(self.cert, self.key or None, no_password)
+        except (OSError, tls.SSLError, ValueError) as error:
             files = ", ".join(filter(None, (self.ca, self.cert, self.key)))
             raise StorageError(f"{self}: the certificates cannot be read from {files}: {error}") from error
         return context

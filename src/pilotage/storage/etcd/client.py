@@ -96,7 +96,12 @@ class EtcdClient:
                 if isinstance(error, RPCError):
                     if token_expired(error) and self._has_token(method) and not renewed:
                         renewed = True
-                        await self._renew(metadata)
+                        try:
+                            await self._renew(metadata)
+                        except StorageError as failure:
+                            if uncertain:
+                                raise self._unavailable(failure, sent=True) from failure
+                            raise
                         continue
                     if not transient(error):
                         # That nothing was written is known of the last attempt only.

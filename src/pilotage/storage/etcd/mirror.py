@@ -7,7 +7,8 @@ reached it, so that no read is stale.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import groupby
 from typing import Any
@@ -54,7 +55,13 @@ class Mirror:
         """Load the keys, and watch them from then on. Raises StorageError."""
         current = await self._load(oldest=FIRST_REVISION)
         self._task = asyncio.create_task(self._run(), name="etcd watch")
-        await self.reach(current)
+        while True:
+            loaded = self.history.revision
+            try:
+                return await self.reach(current)
+            except StorageUnavailable:
+                if self.history.revision == loaded:  # a long log takes longer than a reader waits
+                    raise
 
     async def reach(self, revision: int) -> None:
         """Wait until every commit up to a revision is in the copy. Raises StorageUnavailable, StorageBroken."""
@@ -166,13 +173,15 @@ class Mirror:
                     return True
                 raise StorageUnavailable(response.cancel_reason or "etcd cancelled it", sent=False)
             events.extend(response.events)
-            # A revision is delivered as a whole: a reader must not see a part of a transaction.
-            if response.fragment:
-                continue
-            if events:
-                if not self._apply(events):
+            # A revision is delivered as a whole: a reader must not see a part of a transaction. The fragments of one
+            # response may have a thousand revisions, which take long to receive.
+            whole = _whole_revisions(events) if response.fragment else len(events)
+            if whole:
+                if not self._apply(events[:whole]):
                     return True
-                events = []
+                del events[:whole]
+            elif response.fragment:
+                continue
             # Its header has the revision of etcd, not that of the events sent so far: it is not progress.
             elif response.created:
                 self._established = True
@@ -271,6 +280,11 @@ def check_revision(client: EtcdClient, known: int, revision: int) -> None:
             f"{client.address}: etcd is at revision {revision} and was at {known} before: it was restored from a"
             " backup, or its data was removed. Restart every program that uses it"
         )
+
+
+def _whole_revisions(events: Sequence[Any]) -> int:
+    """The number of events before those of the last revision, of which more may follow."""
+    return bisect_left(events, _revision(events[-1]), key=_revision) if events else 0
 
 
 def _revision(event: Any) -> int:

@@ -22,7 +22,7 @@ from ..release import release_memory
 from ..transaction import MAX_VALUE_BYTES, check, frees_space
 from ..watch import Watchers
 from .address import EtcdAddress, parse_address
-from .client import CallTimeouts, EtcdClient
+from .client import CallResponse, CallTimeouts, EtcdClient
 from .errors import COMPACTED, LEASE_NOT_FOUND
 from .keys import Keys
 from .leases import Leases
@@ -31,7 +31,7 @@ from .messages import COMPACT, STATUS, TXN, message
 from .mirror import Mirror, check_revision
 from .slots import LIFETIME as SLOT_LIFETIME
 from .slots import Slot, Slots
-from .transactions import conflict, deletion, slot_revision, transaction, writes
+from .transactions import conflict, deletion, fence, fenced, slot_revision, transaction, writes
 
 _OLDEST_VERSIONS = {(3, 4): 25, (3, 5): 8}
 """Before these, etcd sends progress notifications before the events that they include."""
@@ -192,17 +192,10 @@ class EtcdStorage(HistoryStorage):
                 self._note_space(None)
             return int(answer.message.header.revision)
         if slot is not None:
-            found = slot_revision(operations, answer.message)
-            if slot.written(found):
-                return found  # an earlier attempt took effect, and its response was lost
-            if found != slot.revision:
-                return await self._send_again(operations, slot, uncertain=answer.uncertain)
+            if revision := await self._other_attempt(operations, slot, answer):
+                return revision
         elif answer.uncertain:
-            raise StorageUnavailable(
-                f"{self._client.address}: the response of etcd was lost, and it has no space for what would show"
-                " whether the commit took effect",
-                sent=True,
-            )
+            raise self._unknown("etcd has no space for what would show it")
         # First: a read in the same request does not ask etcd again, and must see what the commit conflicts with.
         await self._reach(int(answer.message.header.revision))
         raise conflict(operations, answer.message)
@@ -218,14 +211,41 @@ class EtcdStorage(HistoryStorage):
                 sent=True,
             ) from error
 
+    async def _other_attempt(self, operations: Sequence[Operation], slot: Slot, answer: CallResponse) -> int:
+        """The revision of another attempt of a commit whose conditions do not hold; 0 if none takes effect."""
+        found = slot_revision(operations, answer.message)
+        if slot.written(found):
+            return found  # an earlier attempt took effect, and its response was lost
+        if found != slot.revision:
+            return await self._send_again(operations, slot, uncertain=answer.uncertain)
+        return await self._fence(slot) if answer.uncertain else 0
+
+    async def _fence(self, slot: Slot) -> int:
+        """An earlier attempt of a commit may still be under way: prevent its effect. If it took effect after all, the
+        revision; else 0."""
+        try:
+            answer = (await self._client.call(TXN, fence(slot), writes=True)).message
+        except StorageError as error:
+            raise self._unknown(str(error)) from error
+        if revision := fenced(answer):
+            slot.revision = revision
+            return 0
+        found = slot_revision((), answer)
+        if not slot.written(found):
+            raise self._unknown(f"another program has removed keys below {self._keys.prefix}")
+        return found
+
+    def _unknown(self, why: str) -> StorageUnavailable:
+        return StorageUnavailable(
+            f"{self._client.address}: the response of etcd was lost, and whether the commit took effect is not known:"
+            f" {why}",
+            sent=True,
+        )
+
     async def _send_again(self, operations: Sequence[Operation], slot: Slot, *, uncertain: bool) -> int:
         """Send the commit again: another program has removed the slot."""
         if uncertain:
-            raise StorageUnavailable(
-                f"{self._client.address}: the response of etcd was lost, and another program has removed keys below"
-                f" {self._keys.prefix}: whether the commit took effect is not known",
-                sent=True,
-            )
+            raise self._unknown(f"another program has removed keys below {self._keys.prefix}")
         slot.revision = 0
         return await self._send(operations, slot)
 
@@ -330,6 +350,8 @@ class _Request:
 
     async def __aenter__(self) -> None:
         await self._catch_up()
+        if (outer := self._current.get()) is not None and outer.caught_up:
+            return  # part of it: a commit in this block that the copy is late for concerns its reads, too
         self._token = self._current.set(self)
         self.caught_up = True
 

@@ -12,6 +12,8 @@ from .keys import Keys
 from .messages import message
 from .slots import Slot
 
+_FENCE = b"fence"
+
 
 def transaction(operations: Sequence[Operation], keys: Keys, lease: int, slot: Slot | None) -> Any:
     """All conditions and, if they hold, all writes. If one does not hold, the response has the keys' revisions."""
@@ -27,14 +29,25 @@ def transaction(operations: Sequence[Operation], keys: Keys, lease: int, slot: S
         elif type(operation) is Delete:
             request.success.add().request_delete_range.key = key
         _read_revision(request, key)
-    # A repetition finds the slot at another revision and does nothing.
     if slot is not None:
-        compare = request.compare.add()
-        compare.key, compare.target, compare.mod_revision = slot.key, message("Compare").MOD, slot.revision
-        put = request.success.add().request_put
-        put.key, put.lease = slot.key, slot.lease
-        _read_revision(request, slot.key)
+        _write_slot(request, slot)
     return request
+
+
+def fence(slot: Slot) -> Any:
+    """Writes the slot without the commit: an attempt of it that arrives later does nothing."""
+    request = message("TxnRequest")()
+    _write_slot(request, slot, _FENCE)
+    return request
+
+
+def fenced(response: Any) -> int:
+    """The revision that the slot has because of its fence, from the response to that; 0 if the commit was earlier, or
+    the slot was removed."""
+    if response.succeeded:
+        return int(response.header.revision)
+    found = response.responses[0].response_range.kvs
+    return int(found[0].mod_revision) if found and found[0].value == _FENCE else 0
 
 
 def writes(operations: Sequence[Operation]) -> bool:
@@ -70,6 +83,15 @@ def deletion(start: bytes, end: bytes) -> Any:
 def _read_revision(request: Any, key: bytes) -> None:
     found = request.failure.add().request_range
     found.key, found.keys_only = key, True
+
+
+def _write_slot(request: Any, slot: Slot, value: bytes = b"") -> None:
+    """A repetition finds the slot at another revision and does nothing."""
+    compare = request.compare.add()
+    compare.key, compare.target, compare.mod_revision = slot.key, message("Compare").MOD, slot.revision
+    put = request.success.add().request_put
+    put.key, put.value, put.lease = slot.key, value, slot.lease
+    request.failure.add().request_range.key = slot.key
 
 
 def _compare(request: Any, operation: Operation, key: bytes) -> None:
