@@ -29,10 +29,8 @@ class PrintingTransport(TransportWrapper):
     async def call(self, request: APIRequest) -> Response:
         if request.form is not Form.TABLE or request.verb not in (Verb.GET, Verb.LIST):
             return await self._inner.call(request)
-        writer, now = await self._writer(request), times.system_clock()
-        if request.verb is Verb.LIST:
-            return Response(writer.collection(await self._inner.list(request), now))
-        return Response(writer.single((await self._inner.call(request)).body, now))
+        writer = await self._writer(request)
+        return await writer.answer(request, self._inner.call, self._inner.list, times.system_clock)
 
     @asynccontextmanager
     async def watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
