@@ -209,7 +209,7 @@ class Tool:
                 with nullcontext() if isinstance(storage, str) else storage.writing():
                     return await run(session, options)
 
-            if self.setup is None or not writes or storage is _EMPTY or getattr(options, "no_reconcile", False):
+            if self.setup is None or storage is _EMPTY or not self._reconciles(command, options):
                 return await written()
             from pilotage.cli.kit.logfile import LogFile
             from pilotage.cli.kit.reconciling import Reconciling, logged, with_reconcilers
@@ -297,7 +297,7 @@ class Tool:
 
     def _reconciles(self, command: Command, options: argparse.Namespace) -> bool:
         """Whether reconcilers, or their webhooks, run beside a command."""
-        if self.setup is None or not command.writes or options.no_reconcile:
+        if self.setup is None or not command.writes or getattr(options, "no_reconcile", False):
             return False
         from pilotage.cli.kit.printers.written import only_reads
 
