@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from pilotage.cluster.apiserver import OFF_BY_DEFAULT
 from pilotage.cluster.light import LightOptions
@@ -159,7 +158,7 @@ class FullServer:
         if request.verb not in _READS and configured:
             return True
         try:
-            info = await self._registry.describe(replace(request, form=Form.OBJECT))
+            info = await self._registry.describe(request)
         except NotFound:
             return False
         return info.conversion is not None
@@ -209,13 +208,8 @@ class FullServer:
 async def _call(registry: Registry, request: APIRequest, clock: times.Clock) -> Response:
     if request.form is not Form.TABLE:
         return await registry.call(request)
-    whole = replace(request, form=Form.OBJECT)
-    writer = TableWriter(await registry.describe(whole), request.options.include_object)
-    if request.verb is Verb.LIST:
-        page = await registry.list(whole)
-        return Response(writer.collection(page, clock()), warnings=page.warnings)
-    response = await registry.call(whole)
-    return Response(writer.single(response.body, clock()), response.code, response.warnings)
+    writer = TableWriter(await registry.describe(request), request.options.include_object)
+    return await writer.answer(request, registry.call, registry.list, clock)
 
 
 async def wait_for_loops(cluster: Cluster) -> None:

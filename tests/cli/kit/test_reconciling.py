@@ -97,6 +97,36 @@ def test_a_list_of_labels_starts_no_reconciler(todo: Console, reconciler: Reconc
     assert todo.output("label", "todo", "milk", "--list") == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "error"),
+    [
+        (("patch", "todo", "milk"), 2, "error: must specify one of -p"),
+        (("patch", "todo", "milk", "-p", "{"), 1, 'error: unable to parse "{"'),
+        (("patch", "todo", "milk", "--patch-file", "missing.yaml"), 1, "error: unable to read patch file"),
+        (("label", "todo", "milk"), 2, "error: at least one label update is required"),
+        (("annotate", "todo", "milk", "a=b", "c"), 2, "error: all resources must be specified before"),
+        (("edit", "todo", "milk", "-o", "name"), 1, "error: -o name: the file to edit is yaml or json"),
+        (("create", "todo", "eggs", "-o", "yml"), 1, "error: unable to match a printer"),
+        (("scale", "todo", "milk", "--replicas=1", "-o", "yml"), 1, "error: unable to match a printer"),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, tuple) else "",
+)
+def test_a_mistake_in_the_arguments_starts_no_reconciler(
+    todo: Console, words: tuple[str, ...], code: int, error: str
+) -> None:
+    managers: list[pt.Manager] = []
+    todo.output("create", "todo", "milk", "--set", "spec.text=a", "--no-reconcile")
+    todo.tool.setup = managers.append
+    refused = todo.run(*words)
+    assert (refused.code, refused.errors.startswith(error), managers) == (code, True, [])
+
+
+def test_a_command_on_one_object_needs_its_name(todo: Console, reconciler: Reconciler) -> None:
+    for command in (("edit", "todos"), ("patch", "todos", "--set", "spec.text=b")):
+        refused = todo.run(*command)
+        assert (refused.code, refused.errors) == (2, f"error: give the name of the object to {command[0]}\n")
+
+
 def test_the_webhooks_check_a_dry_run_of_the_server(todo: Console, reconciler: Reconciler) -> None:
     todo.output("create", "todo", "milk", "--set", "spec.text=a")
     refused = todo.run("create", "todo", "eggs", "--set", "spec.text=eggs", "--dry-run=server")

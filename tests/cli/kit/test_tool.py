@@ -299,23 +299,22 @@ def test_help_is_printed_without_a_command(todo: Console) -> None:
     assert "run the reconcilers until they are idle" in shown
 
 
-def test_the_session_in_the_documentation_is_what_the_program_prints(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "howto" / "command-line-tool.md").read_text()
-    program = re.search(r"```python\n(.*?)```", page, re.DOTALL)
-    session = re.search(r"```console\n(.*?)```", page, re.DOTALL)
-    assert program is not None
-    assert session is not None
-    module = types.ModuleType("chores")
-    sys.modules["chores"] = module
+@pytest.mark.parametrize(("page", "name"), [("docs/howto/command-line-tool.md", "chores"), ("README.md", "notes")])
+def test_the_session_in_the_documentation_is_what_the_program_prints(tmp_path: Path, page: str, name: str) -> None:
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+    (program,) = (text for language, text in blocks if language == "python" and f'kit.Tool("{name}"' in text)
+    (session,) = (text for language, text in blocks if language == "console" and f"$ python {name}.py " in text)
+    module = types.ModuleType(name)
+    sys.modules[name] = module
     try:
-        exec(compile(program[1], "chores.py", "exec", dont_inherit=True), module.__dict__)
-        module.tool.storage = f"sqlite:{tmp_path}/chores.db"
-        for text in session[1].split("$ python chores.py ")[1:]:
+        exec(compile(program, f"{name}.py", "exec", dont_inherit=True), module.__dict__)
+        module.tool.storage = f"sqlite:{tmp_path}/{name}.db"
+        for text in session.split(f"$ python {name}.py ")[1:]:
             line, _, expected = text.partition("\n")
             result = Console(module.tool).run(*shlex.split(line))
             assert result.output + result.errors == expected
     finally:
-        del sys.modules["chores"]
+        del sys.modules[name]
 
 
 def test_pilotage_reads_and_writes_the_storage_of_a_tool(todo: Console) -> None:

@@ -51,7 +51,7 @@ class Anywhere:
         storage = self.storage_of(options)
         if not is_light(command, options, storage):
             return None
-        tenant, keys = _chosen(options, "tenant") or "default", _chosen(options, "encryption_keys")
+        tenant, keys = _tenant(options), _chosen(options, "encryption_keys")
         if command.name == "get" and (code := self._get(storage, tenant, options)) is not None:
             return code
         from pilotage.cli.kit import light
@@ -100,6 +100,10 @@ def _chosen(options: argparse.Namespace, flag: str) -> str:
     return getattr(options, flag, "") or os.environ.get(f"PILOTAGE_{flag.upper()}", "")
 
 
+def _tenant(options: argparse.Namespace) -> str:
+    return _chosen(options, "tenant") or "default"
+
+
 @asynccontextmanager
 async def _stored(url: str, command: Command, options: argparse.Namespace) -> AsyncIterator[Transport]:
     """A storage. If the tenant does not exist: one in which it seems to, for a command that may create it, else an
@@ -110,7 +114,7 @@ async def _stored(url: str, command: Command, options: argparse.Namespace) -> As
 
     if not creates_tenant(command.name, options):
         check_exists(url)
-    tenant, keys = _chosen(options, "tenant") or "default", _chosen(options, "encryption_keys")
+    tenant, keys = _tenant(options), _chosen(options, "encryption_keys")
     exists = await tenant_exists(command.name, url, tenant)
     if not command.writes:
         async with reading(url, tenant, (), keys) as transport:
@@ -149,5 +153,5 @@ async def _open(transport: Transport, options: argparse.Namespace, namespace: st
     from pilotage.cli.kit.logfile import log_file_of
     from pilotage.cli.kit.session import CommandSession
 
-    log_file = log_file_of(storage, _chosen(options, "tenant") or "default")
+    log_file = log_file_of(storage, _tenant(options))
     return await CommandSession.open(transport, options, namespace, "pilotage", log_file)

@@ -30,10 +30,8 @@ class PrintingTransport(TransportWrapper):
     async def call(self, request: APIRequest) -> Response:
         if request.form is not Form.TABLE or request.verb not in (Verb.GET, Verb.LIST):
             return await self._inner.call(request)
-        writer, now = await self._writer(request), times.system_clock()
-        if request.verb is Verb.LIST:
-            return Response(writer.collection(await self._inner.list(request), now))
-        return Response(writer.single((await self._inner.call(request)).body, now))
+        writer = await self._writer(request)
+        return await writer.answer(request, self._inner.call, self._inner.list, times.system_clock)
 
     @asynccontextmanager
     async def watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
@@ -88,17 +86,15 @@ async def has_namespace(client: Client, name: str) -> bool:
 
 async def copied(url: str, tenant: str) -> Storage:
     """What a tenant has now, in memory, where a dry run may create what it needs."""
+    from pilotage.cli.kit.tenancy import opened
     from pilotage.server.tenants import prefix_of
-    from pilotage.storage import open_storage
     from pilotage.storage.interface import Put
     from pilotage.storage.memory import MemoryStorage
 
-    storage, copy = await open_storage(url), MemoryStorage()
-    try:
+    copy = MemoryStorage()
+    async with opened(url) as storage:
         for entry in (await storage.list(prefix_of(tenant))).entries:
             await copy.commit(Put(entry.key, entry.value))
-    finally:
-        await storage.close()
     return copy
 
 
@@ -108,13 +104,12 @@ async def reading(
 ) -> AsyncIterator[Transport | None]:
     """The storage without the work of a server: no background loops, and nothing is written. None if a kind of
     `kinds` is not installed as it is now. `audit` is the file of the audit log, and that of its policy."""
+    from pilotage.cli.kit.tenancy import opened
     from pilotage.server.assembly import cluster_context
     from pilotage.server.registry import Registry
-    from pilotage.storage import open_storage
 
     async with AsyncExitStack() as exits:
-        storage = await open_storage(url)
-        exits.push_async_callback(storage.close)
+        storage = await exits.enter_async_context(opened(url))
         if encryption_keys:
             from pilotage.server.encryption import encrypted
 

@@ -10,12 +10,11 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, supp
 from msgspec.structs import replace
 
 from pilotage.cli.kit.embedded import ensure_namespace
-from pilotage.cli.kit.tenancy import is_missing_file
+from pilotage.cli.kit.tenancy import is_missing_file, opened
 from pilotage.cluster import Cluster
 from pilotage.errors import RevisionConflict, StorageError
 from pilotage.meta.models import Resource
 from pilotage.server.tenants import prefix_of
-from pilotage.storage import open_storage
 from pilotage.storage.bases import StorageWrapper
 from pilotage.storage.interface import Check, Entry, Event, Operation, Put, Snapshot, Storage, Watch
 from pilotage.storage.keys import MAX_COMMIT_OPERATIONS
@@ -33,21 +32,17 @@ async def new_tenant(
     """The storage of a URL as if the tenant existed, with its namespaces, that of the tool among them, and the
     definitions of `kinds`."""
     async with AsyncExitStack() as exits:
+        existing: Storage | None = None
 
-        async def opened() -> Storage:
-            storage = await open_storage(url)
-            exits.push_async_callback(storage.close)
-            return storage
-
-        async def found() -> Storage:
-            assert existing is not None
-            return existing
+        async def real() -> Storage:
+            return await exits.enter_async_context(opened(url)) if existing is None else existing
 
         contents = await _contents(tenant, kinds, namespace)
-        existing = None if is_missing_file(url) else await opened()
+        if not is_missing_file(url):
+            existing = await real()
         memory = MemoryStorage() if existing is None else MemoryStorage(first_revision=existing.revision)
         most = _ETCD_OPERATIONS if url.startswith("etcd:") else MAX_COMMIT_OPERATIONS
-        yield NewTenantStorage(memory, contents, opened if existing is None else found, most)
+        yield NewTenantStorage(memory, contents, real, most)
 
 
 async def _contents(tenant: str, kinds: Sequence[type[Resource]], namespace: str) -> Sequence[Entry]:

@@ -214,7 +214,7 @@ class Tool:
 
             if not writes or storage is _EMPTY:
                 return await written()
-            if self.setup is None or getattr(options, "no_reconcile", False):
+            if self.setup is None or not self._reconciles(command, options):
                 async with completed(cluster):
                     return await written()
             from pilotage.cli.kit.logfile import LogFile
@@ -303,7 +303,7 @@ class Tool:
 
     def _reconciles(self, command: Command, options: argparse.Namespace) -> bool:
         """Whether reconcilers, or their webhooks, run beside a command."""
-        if self.setup is None or not command.writes or options.no_reconcile:
+        if self.setup is None or not command.writes or getattr(options, "no_reconcile", False):
             return False
         from pilotage.cli.kit.printers.written import only_reads
 

@@ -7,6 +7,7 @@ raised: the registry answers every one of them, and both give the same answers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
@@ -77,16 +78,11 @@ class StoredReader:
     async def _table(self, request: APIRequest) -> Response:
         from pilotage.server.tables.table import TableWriter
 
-        info = await self._info(request)
-        writer = TableWriter(info, request.options.include_object)
-        whole = msgspec.structs.replace(request, form=Form.OBJECT)
-        if request.verb is Verb.LIST:
-            page = await self._reader.list(info, whole)
-            return Response(writer.collection(page, self._clock()), warnings=page.warnings)
-        if request.verb is not Verb.GET:
+        if request.verb not in (Verb.GET, Verb.LIST):
             raise NeedsServer
-        response = await self._reader.get(info, whole)
-        return Response(writer.single(response.body, self._clock()), warnings=response.warnings)
+        info = await self._info(request)
+        get, list_ = partial(self._reader.get, info), partial(self._reader.list, info)
+        return await TableWriter(info, request.options.include_object).answer(request, get, list_, self._clock)
 
     async def _info(self, request: APIRequest) -> ResourceInfo:
         gvr = request.resource

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,10 @@ from pilotage.errors import BadRequest
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
 from pilotage.meta.paths import part
+from pilotage.meta.scalars.times import Clock
 from pilotage.meta.values import Value
-from pilotage.rest.response import Bytes, Page, WatchEvent
+from pilotage.rest.request import APIRequest, Form, Verb
+from pilotage.rest.response import Bytes, Page, Response, WatchEvent
 from pilotage.server import records
 from pilotage.server.tables import custom
 from pilotage.server.tables.cells import Printer
@@ -22,6 +24,9 @@ from pilotage.types import builtin
 
 if TYPE_CHECKING:
     from pilotage.server.resources import ResourceInfo
+
+Get = Callable[[APIRequest], Awaitable[Response]]
+List = Callable[[APIRequest], Awaitable[Page]]
 
 _INCLUDED = ("", "Metadata", "Object", "None")
 _encode = msgspec.json.Encoder().encode
@@ -84,6 +89,15 @@ class TableWriter(Value, frozen=True, dict=True):
         document = records.decode(bytes(event.object))
         columns = self._columns if first else None
         return WatchEvent(event.type, self._table(_version(document), columns, (event.object,), now))
+
+    async def answer(self, request: APIRequest, get: Get, list_: List, clock: Clock) -> Response:
+        """The answer to a get or a list in the form of a Table, from one with whole objects. Raises BadRequest."""
+        whole = msgspec.structs.replace(request, form=Form.OBJECT)
+        if request.verb is Verb.LIST:
+            page = await list_(whole)
+            return Response(self.collection(page, clock()), warnings=page.warnings)
+        response = await get(whole)
+        return Response(self.single(response.body, clock()), response.code, response.warnings)
 
     def _table(self, metadata: Document, columns: object, items: Iterable[Bytes], now: datetime) -> bytes:
         rows = b",".join(self._row(bytes(item), now) for item in items)

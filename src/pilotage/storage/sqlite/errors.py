@@ -59,9 +59,8 @@ def full(path: str) -> StorageFull:
 def used_up(path: str) -> StorageFull:
     """The error of a delete for which no space is left, not even the space that was kept for it."""
     return StorageFull(
-        f"no space is left to write to {path}, and the space reserved for deletes is used up: free disk space (or "
-        "raise the"
-        " quota), then try again"
+        f"no space is left to write to {path}, and the space reserved for deletes is used up: free disk space (or raise"
+        " the quota), then try again"
     )
 
 
@@ -80,7 +79,6 @@ def _of_system(error: OSError, path: str) -> StorageError:
 
 def _failed(path: str, what: str) -> StorageBroken:
     return StorageBroken(
-        f"the disk of {path} failed ({what}). Further writes are refused, reads continue. Whether the commits in "
-        "progress"
-        " took effect is not known until the storage is opened again: check the disk, then restart"
+        f"the disk of {path} failed ({what}). Further writes are refused, reads continue. Whether the commits in"
+        " progress took effect is not known until the storage is opened again: check the disk, then restart"
     )

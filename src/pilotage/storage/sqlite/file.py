@@ -72,7 +72,7 @@ def resolve(path: str) -> str:
         if not os.access(resolved, os.R_OK, effective_ids=_EFFECTIVE):
             raise StorageError(f"{resolved} cannot be read (Permission denied): check its owner and mode")
     elif not os.access(folder, os.W_OK | os.X_OK, effective_ids=_EFFECTIVE):
-        raise PermissionError(13, "Permission denied", folder)
+        raise PermissionError(errno.EACCES, "Permission denied", folder)
     return resolved
 
 
@@ -244,13 +244,13 @@ def _create_folder(folder: str) -> None:
 
 
 def _is_folder(path: str) -> bool:
-    """Whether the file exists. Raises OSError if something else is there, or without permission to look it up."""
+    """Whether the folder exists. Raises OSError if something else is there, or without permission to look it up."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
         return False
     if not stat.S_ISDIR(found.st_mode):
-        raise NotADirectoryError(20, "Not a directory", path)
+        raise NotADirectoryError(errno.ENOTDIR, "Not a directory", path)
     return True
 
 

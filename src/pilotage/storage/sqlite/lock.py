@@ -49,6 +49,8 @@ _SHORT_TIMEOUT = 0.1  # after a failed wait for the same holder: the next caller
 class LockFile:
     """The open lock file. The lock belongs to the open file, so it also excludes a second storage of this process."""
 
+    _mode = fcntl.LOCK_EX
+
     def __init__(self, path: str, mode: int) -> None:
         self.path = path
         self._stuck = ""  # why the last wait failed
@@ -148,7 +150,7 @@ class LockFile:
 
     def _try(self) -> bool:
         try:
-            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self.descriptor, self._mode | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True

@@ -36,6 +36,8 @@ _UNKNOWN = 1 << 62
 class ReadOnlyLockFile(LockFile):
     """The lock file, if there is one that can be read. Readers hold it together; nothing in it is changed."""
 
+    _mode = fcntl.LOCK_SH
+
     def __init__(self, path: str) -> None:
         self.path = path
         self.descriptor = -1
@@ -90,13 +92,6 @@ class ReadOnlyLockFile(LockFile):
     def close(self) -> None:
         if self.descriptor >= 0:
             super().close()
-
-    def _try(self) -> bool:
-        try:
-            fcntl.flock(self.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
     def _refusal(self) -> StorageError:
         return StorageReadOnly(f"{self.path} is open read-only")

@@ -21,7 +21,6 @@ from .jobs import MOST_BYTES, MOST_COMMITS, CheckJob, CommitJob, CompactJob, Job
 from .opening import Opening
 
 _EXIT_SECONDS = 10.0  # how long the exit of the interpreter waits for the commits of a storage that was not closed
-
 _CHECK_SECONDS = 5.0
 
 
@@ -36,9 +35,8 @@ class SqliteStorage(HistoryStorage):
         self._max_value_bytes = max_value_bytes
         self._commits: list[CommitJob] = []  # not handed over yet
         self._size = 0  # of these
-        self._checking: asyncio.Future[None] | None = (
-            None  # shared by all callers: a blocked thread must not collect jobs
-        )
+        # Shared by all callers: a blocked thread must not collect jobs.
+        self._checking: asyncio.Future[None] | None = None
         self._closing: asyncio.Future[None] | None = None
         # The thread has no reference to this object: if it is collected without close(), the thread ends.
         self._finalizer = weakref.finalize(self, self._writer.stop, _EXIT_SECONDS)

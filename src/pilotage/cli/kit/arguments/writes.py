@@ -182,7 +182,10 @@ def scale(parser: argparse.ArgumentParser) -> None:
 )
 def reconcile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--all", dest="every_object", action="store_true", help="print all objects, also those that have not changed"
+        "--all",
+        dest="every_object",
+        action="store_true",
+        help="reconcile all objects, also those that have not changed",
     )
 
 

@@ -7,6 +7,7 @@ import re
 from functools import partial
 
 from pilotage.cli.errors import UsageError
+from pilotage.cli.kit.commands import files
 from pilotage.cli.kit.commands.files import manifests_of, write_all
 from pilotage.cli.kit.exits import raise_all, reworded
 from pilotage.cli.kit.printers.written import DRY_RUN, is_dry_run
@@ -40,7 +41,7 @@ def check(options: argparse.Namespace) -> None:
             "all resources selected for prune without explicitly passing --all. To prune all resources, "
             "pass the --all flag. If you did not mean to prune all resources, specify a label selector"
         )
-    manifests_of(options)
+    files.check(options)
 
 
 async def apply_one(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.errors import UsageError
+from pilotage.cli.kit.commands import files
 from pilotage.cli.kit.commands.files import manifests_of, write_all
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.written import is_dry_run
@@ -31,9 +32,9 @@ def check(options: argparse.Namespace) -> None:
     if options.filename:
         if options.resources or options.set:
             raise UsageError("give either -f FILE, or TYPE NAME with --set")
-        manifests_of(options, named=False)
     elif len(_words(options)) != 2:
         raise UsageError("give TYPE NAME, with fields as in --set spec.size=3, or -f FILE")
+    files.check(options, named=False)
 
 
 def _words(options: argparse.Namespace) -> list[str]:

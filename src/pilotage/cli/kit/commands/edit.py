@@ -6,7 +6,8 @@ import argparse
 import re
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.commands.get import chosen_by
+from pilotage.cli.kit.commands import files
+from pilotage.cli.kit.commands.get import named_objects
 from pilotage.cli.kit.editor import edit_text, temporary_file
 from pilotage.cli.kit.exits import collected, raise_all
 from pilotage.cli.kit.printers.documents import as_json, as_yaml, without_managed_fields
@@ -29,17 +30,19 @@ _HEAD = """\
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     errors: list[PilotageError] = []
-    chosen = await chosen_by(session, options, errors)
-    if not all(each.name for each in chosen):
-        raise CommandError("give the name of the object to edit")
-    if options.output not in ("", "yaml", "json"):
-        raise CommandError(f"-o {options.output}: the file to edit is yaml or json")
     report = Report(session, options)
-    for each in chosen:
+    for each in await named_objects(session, options, errors):
         with collected(errors):
             await _edit(session, options, each, report)
     raise_all(errors)
     return 0
+
+
+def check(options: argparse.Namespace) -> None:
+    """Refuse a format that is not one of a file to edit, and files that cannot be read. Raises CommandError."""
+    if options.output not in ("", "yaml", "json"):
+        raise CommandError(f"-o {options.output}: the file to edit is yaml or json")
+    files.check(options)
 
 
 async def _edit(session: CommandSession, options: argparse.Namespace, each: SelectedObjects, report: Report) -> None:

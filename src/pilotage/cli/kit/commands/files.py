@@ -1,4 +1,4 @@
-"""The objects that files name, for commands that read or delete them."""
+"""The objects of files: what a command selects by them, and the loop of the commands that write them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.exits import collected
-from pilotage.cli.kit.printers.written import Report
+from pilotage.cli.kit.printers.written import Report, object_printer
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.manifestfiles import Manifest, read_manifests
@@ -64,10 +64,11 @@ async def write_all(
     return written, errors
 
 
-def check(options: argparse.Namespace) -> None:
-    """Read the objects of `-f`, if there are any. Raises CommandError."""
+def check(options: argparse.Namespace, *, named: bool = True) -> None:
+    """Refuse an unknown format of the output, and read the objects of `-f`, if there are any. Raises CommandError."""
+    object_printer(options)
     if options.filename:
-        manifests_of(options)
+        manifests_of(options, named=named)
 
 
 async def placed(session: CommandSession, manifest: Manifest, options: argparse.Namespace) -> RESTMapping:

@@ -64,6 +64,16 @@ async def objects_of(
     return found if all(each.name for each in found) else await listed(session, options, found)
 
 
+async def named_objects(
+    session: CommandSession, options: argparse.Namespace, errors: list[PilotageError]
+) -> list[SelectedObjects]:
+    """The same, for a command that changes only objects that are named. Raises CommandError."""
+    found = await chosen_by(session, options, errors)
+    if not all(each.name for each in found):
+        raise UsageError(f"give the name of the object to {options.object_command}")
+    return found
+
+
 async def listed(
     session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]
 ) -> list[SelectedObjects]:

@@ -6,7 +6,7 @@ import argparse
 from typing import NamedTuple
 
 from pilotage.cli.errors import CommandError, UsageError
-from pilotage.cli.kit.commands.files import check
+from pilotage.cli.kit.commands import files
 from pilotage.cli.kit.commands.get import objects_of
 from pilotage.cli.kit.exits import collected, raise_all
 from pilotage.cli.kit.printers.written import Report, is_dry_run
@@ -16,7 +16,6 @@ from pilotage.errors import PilotageError
 from pilotage.meta.documents import Document
 from pilotage.rest.request import PatchType
 
-__all__ = ["check", "run"]
 _DONE = {(True, True): "modified", (True, False): "labeled", (False, True): "unlabeled", (False, False): "not labeled"}
 
 
@@ -52,8 +51,6 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     """Change the labels or the annotations, which `options.pairs` names, of what the arguments select."""
     field: str = options.pairs
     options.resources, changes = _split(options.resources, field)
-    if not changes and not options.list:
-        raise UsageError(f"at least one {field.removesuffix('s')} update is required")
     report = Report(session, options)
     errors: list[PilotageError] = []
     chosen = await objects_of(session, options, errors)
@@ -70,6 +67,14 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
                 report.add(each.mapping, document, done)
     raise_all(errors)
     return 0
+
+
+def check(options: argparse.Namespace) -> None:
+    """Refuse arguments that change nothing, and files that cannot be read. Raises CommandError."""
+    _, changes = _split(options.resources, options.pairs)
+    if not changes and not options.list:
+        raise UsageError(f"at least one {options.pairs.removesuffix('s')} update is required")
+    files.check(options)
 
 
 def _split(words: list[str], field: str) -> tuple[list[str], _Changes]:

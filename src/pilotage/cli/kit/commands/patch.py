@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pilotage.cli.errors import CommandError, UsageError
-from pilotage.cli.kit.commands.files import check
-from pilotage.cli.kit.commands.get import chosen_by
+from pilotage.cli.kit.commands import files
+from pilotage.cli.kit.commands.get import named_objects
 from pilotage.cli.kit.exits import collected, raise_all
 from pilotage.cli.kit.printers.written import Report, is_dry_run
 from pilotage.cli.kit.schemas import schema_of
@@ -19,24 +19,27 @@ from pilotage.errors import DecodeError, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.rest.request import PatchType
 
-__all__ = ["check", "run"]
 _TYPES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC}
 
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     errors: list[PilotageError] = []
-    chosen = await chosen_by(session, options, errors)
-    if not all(each.name for each in chosen):
-        raise UsageError("give the name of the object to patch")
-    given = [bool(options.patch), bool(options.patch_file), bool(options.set or options.unset)]
-    if given.count(True) != 1:
-        raise UsageError("must specify one of -p, --patch-file, --set and --unset")
     report = Report(session, options)
-    for each in chosen:
+    for each in await named_objects(session, options, errors):
         with collected(errors):
             await _patch(session, options, each, report)
     raise_all(errors)
     return 0
+
+
+def check(options: argparse.Namespace) -> None:
+    """Refuse options that contradict one another, and files that cannot be read. Raises CommandError."""
+    given = [bool(options.patch), bool(options.patch_file), bool(options.set or options.unset)]
+    if given.count(True) != 1:
+        raise UsageError("must specify one of -p, --patch-file, --set and --unset")
+    if not (options.set or options.unset):
+        _document(options)
+    files.check(options)
 
 
 async def _patch(session: CommandSession, options: argparse.Namespace, each: SelectedObjects, report: Report) -> None:
@@ -58,14 +61,20 @@ async def _content(
     if options.set or options.unset:
         schema = await schema_of(session, each.mapping)
         return merge_patch(settings(options.set, schema), removals(options.unset, schema)), PatchType.MERGE
-    from pilotage.meta.text import yamltext  # loaded on use: `--set` with a schema needs no YAML
+    return _document(options), _TYPES[options.type] if options.type else _default_type(each)
 
-    kind = _TYPES[options.type] if options.type else _default_type(each)
-    text = options.patch or _read(options.patch_file)
-    try:
-        return yamltext.read(text), kind
-    except DecodeError as error:
-        raise CommandError(f'unable to parse "{text}": {error}') from error
+
+def _document(options: argparse.Namespace) -> Any:
+    """The patch document, which is read once: the file may be standard input. Raises CommandError."""
+    if not hasattr(options, "patch_document"):
+        from pilotage.meta.text import yamltext  # loaded on use: `--set` with a schema needs no YAML
+
+        text = options.patch or _read(options.patch_file)
+        try:
+            options.patch_document = yamltext.read(text)
+        except DecodeError as error:
+            raise CommandError(f'unable to parse "{text}": {error}') from error
+    return options.patch_document
 
 
 async def _patched(

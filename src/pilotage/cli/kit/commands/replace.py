@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from pilotage.cli.errors import UsageError
+from pilotage.cli.kit.commands import files
 from pilotage.cli.kit.commands.delete import delete_one, wait_gone
 from pilotage.cli.kit.commands.files import manifests_of, placed, selected_by
 from pilotage.cli.kit.exits import collected, raise_all
@@ -47,7 +48,7 @@ def check(options: argparse.Namespace) -> None:
             raise UsageError(f"{flag} must have --force specified")
     if options.recreate and options.dry_run != "none":
         raise UsageError("--dry-run can not be used when --force is set")
-    manifests_of(options)
+    files.check(options)
 
 
 async def _replaced(

@@ -10,22 +10,21 @@ from pilotage.cli.terminal import GREEN
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pilotage.cli.kit.printers.output import Printer
+
 DRY_RUN = {"": "", "none": "", "client": " (dry run)", "server": " (server dry run)"}
 """The suffix of an outcome, by the value of `--dry-run`."""
 
 
 class Report:
-    """Prints one object after the other: a line for each, or the object in the format of `-o`.
-
-    Create it before anything is written, so that an unknown format fails first. Raises CommandError.
-    """
+    """Prints one object after the other: a line for each, or the object in the format of `-o`."""
 
     def __init__(self, session: CommandSession, options: argparse.Namespace) -> None:
-        from pilotage.cli.kit.printers.output import OBJECT_FORMATS, printer_of
-
         self._session = session
         self._suffix = DRY_RUN[getattr(options, "dry_run", "")]
-        self._printer = printer_of(options.output, formats=OBJECT_FORMATS) if options.output else None
+        self._printer = object_printer(options)
         self._separator = "---\n" if options.output == "yaml" else ""
         self._several = False
 
@@ -38,6 +37,16 @@ class Report:
             return
         self._session.report((self._separator if self._several else "") + self._printer([document], False))
         self._several = True
+
+
+def object_printer(options: argparse.Namespace) -> Printer | None:
+    """The printer of whole objects for the format of `-o`, if there is one. Raises CommandError for an unknown one."""
+    output = getattr(options, "output", "")  # `diff` has no formats
+    if not output:
+        return None
+    from pilotage.cli.kit.printers.output import OBJECT_FORMATS, printer_of
+
+    return printer_of(output, formats=OBJECT_FORMATS)
 
 
 def is_dry_run(options: argparse.Namespace) -> bool:
