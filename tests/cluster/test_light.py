@@ -327,6 +327,24 @@ def test_dependents_are_collected_once_for_all_calls_of_a_run(
     assert len(opened) == 1
 
 
+def test_a_write_succeeds_if_what_follows_from_it_cannot_be_done_now(
+    cluster: pt.LightCluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    owner = cluster.run(cluster.client.create(todo("owner")))
+    cluster.run(cluster.client.create(todo("dependent", owner_references=[_owned_by(owner)])))
+
+    def busy(storage: Storage | str, **options: Any) -> pt.Cluster:
+        raise StorageError("another process holds the lock")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pt.Cluster, "embedded", busy)
+        cluster.run(cluster.client.delete(owner))
+        with pytest.raises(NotFound):
+            cluster.run(cluster.client.get(Todo, "owner", namespace="default"))
+    lines = [record.getMessage() for record in caplog.records if record.name == "pilotage.cluster"]
+    assert [line.partition(" error=")[2] for line in lines] == ['"StorageError: another process holds the lock"']
+
+
 @pytest.mark.parametrize("storage", ["sqlite", "memory"])
 def test_threads_that_share_it_write_one_at_a_time(url: str, storage: str) -> None:
     def create(thread: int) -> None:

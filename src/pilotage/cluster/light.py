@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from _thread import RLock  # a program without threads does not load `threading`
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -97,11 +97,23 @@ class LightCluster:
             try:
                 result = run_now(coroutine)
             except Exception:
-                with suppress(PilotageError):
-                    run_now(self._light.finish())
+                self._finish()
                 raise
-            run_now(self._light.finish())
+            self._finish()
             return result
+
+    def _finish(self) -> None:
+        """Do what follows from the writes. Its errors are not those of the writes, which are stored: the next program
+        with loops does what is left."""
+        try:
+            run_now(self._light.finish())
+        except PilotageError as error:
+            from pilotage.telemetry.logs import logger
+
+            message = (
+                "The writes are stored, but what follows from them (deletion of dependents) is left to the next run"
+            )
+            logger("pilotage.cluster").error(message, error=error)
 
     async def calls_webhooks(self) -> bool:
         """Whether a write may call webhooks or policies: each such request opens a server with an event loop, so that a
