@@ -435,8 +435,10 @@ class Manager:
         try:
             await self._lifecycle.stop(raising=error is None)
         finally:
-            await self.beginning.save()
-            await self._exits.aclose()
+            try:
+                await self.beginning.save()
+            finally:
+                await self._exits.aclose()  # also if it is cancelled: events are written and the storage is closed here
 
     def _launch(self) -> None:
         if self._exits is None:
