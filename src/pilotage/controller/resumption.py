@@ -102,7 +102,8 @@ class Resumption:
                 done[str(request)] = due
             elif due is not None:  # a class of the program: only a reconcile of all objects makes such requests again
                 done[ALL] = min(due, done.get(ALL) or due)
-        return merged(record, self._seen, done, self._exists)
+        before = self._record.due if self._record is not None else {}
+        return merged(record, self._seen, done, before, self._exists)
 
     def _filter(self, source: Kind) -> Callable[[Event], bool]:
         seen = self._seen_before(source)
@@ -133,8 +134,10 @@ class Resumption:
         for source in self._sources:
             if self._kind is not None and forms.gvk_of(source.kind) == self._kind:
                 informer = source.cache.informer(source.kind)
+                if informer is None or not informer.has_synced:
+                    return True  # not known: this run has not read the objects
                 try:
-                    return informer is None or informer.find(name, namespace=namespace) is not None
+                    return informer.find(name, namespace=namespace) is not None
                 except NotCached:
                     return True  # another run may read that namespace
         return True

@@ -30,6 +30,9 @@ from pilotage.manager.runs.checkpoint import (
 from pilotage.meta.models import ObjectMeta, OwnerReference
 from pilotage.meta.objects import Header
 from pilotage.types.core.v1 import ConfigMap, Secret
+from pilotage.types.rbac.v1 import ClusterRoleBinding, PolicyRule
+
+from ..restricted import grant, restricted
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 pytestmark = pytest.mark.virtual_time
@@ -176,6 +179,35 @@ async def test_two_processes_at_once_keep_each_others_lines() -> None:
         assert (program.reconciled, other.reconciled) == (["a"], ["c"])
 
 
+async def test_what_another_process_left_since_the_start_is_kept_also_by_one_that_ends_later() -> None:
+    async with three_secrets() as program:
+        other = Program(program.cluster)
+        other.after = {"a": 3600}
+        async with program.manager() as manager:
+            await manager.run_until_idle()
+            await other.run()  # reconciles a again, and ends first
+            left = await program.due()
+        assert list(left) == ["default/a"]
+        assert await program.due() == left
+
+
+async def test_what_is_due_is_kept_by_a_run_that_could_not_read_the_objects() -> None:
+    own = PolicyRule(api_groups=[""], resources=["configmaps"], verbs=["*"])
+    secrets = PolicyRule(api_groups=[""], resources=["secrets"], verbs=["list", "watch"])
+    async with restricted() as (cluster, admin):
+        await grant(admin, "own", own)
+        await grant(admin, "secrets", secrets)
+        await admin.create(secret("a"))
+        program = Program(cluster)
+        program.after = {"a": 3600}
+        await program.run()
+        left = await program.due()
+        await admin.delete(ClusterRoleBinding, "secrets")
+        with pytest.raises(NotIdle, match="missing permission"):
+            await program.run()
+        assert await program.due() == left
+
+
 async def test_a_run_for_one_object_leaves_the_others_to_the_next_run() -> None:
     async with three_secrets() as program:
         async with program.manager() as manager:
@@ -241,8 +273,8 @@ def test_a_record_is_text_that_can_be_read_back() -> None:
 
 def test_of_two_processes_the_one_that_has_seen_more_counts() -> None:
     old, new = SeenObjects(7, 2, "ff", NOON), SeenObjects(9, 3, "fe", NOON)
-    assert merged(ControllerState({"Secret": new}), {"Secret": old}, {}, lambda key: True).seen == {"Secret": new}
-    assert merged(ControllerState({"Secret": old}), {"Secret": new}, {}, lambda key: True).seen == {"Secret": new}
+    assert merged(ControllerState({"Secret": new}), {"Secret": old}, {}, {}, lambda key: True).seen == {"Secret": new}
+    assert merged(ControllerState({"Secret": old}), {"Secret": new}, {}, {}, lambda key: True).seen == {"Secret": new}
 
 
 def test_more_lines_than_a_config_map_has_room_for_become_one_for_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,17 +148,23 @@ def merged(
     record: ControllerState,
     seen: Mapping[str, SeenObjects],
     done: Mapping[str, datetime | None],
+    before: Mapping[str, datetime],
     exists: Callable[[str], bool],
 ) -> ControllerState:
     """A record after a run: `done` has the requests that it has reconciled, with the time at which each is due again.
 
-    Requests of objects that do not exist any more are removed. Of two processes, the one that has seen more counts.
+    Requests of objects that do not exist any more are removed. Of two processes, the one that has seen more counts. A
+    line that was not there `before` the run is that of another process, which may have reconciled the request later: it
+    is kept, and of two times the earlier one.
     """
     newer = {
         kind: now for kind, now in seen.items() if kind not in record.seen or now.version >= record.seen[kind].version
     }
-    kept = {key: time for key, time in record.due.items() if key not in done and (key == ALL or exists(key))}
-    return ControllerState({**record.seen, **newer}, bounded({**kept, **{k: time for k, time in done.items() if time}}))
+    due = {key: time for key, time in done.items() if time is not None}
+    for key, time in record.due.items():
+        if (key not in done or time != before.get(key)) and (key == ALL or exists(key)):
+            due[key] = min(time, due.get(key, time))
+    return ControllerState({**record.seen, **newer}, bounded(due))
 
 
 def bounded(due: Mapping[str, datetime]) -> Mapping[str, datetime]:
