@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from pilotage.cluster import Cluster
-from pilotage.controller import ControllerBuilder, Request, Result
+from pilotage.controller import ControllerBuilder, Request, Result, enqueue_requests_from
 from pilotage.errors import InvalidDefinition, NotFound
 from pilotage.manager.errors import AlreadyStarted, NotIdle
 from pilotage.manager.manager import Manager
@@ -120,6 +120,50 @@ async def test_if_an_owned_object_was_deleted_between_two_runs_all_are_reconcile
         await program.cluster.client.delete(ConfigMap, "owned", namespace="default")
         assert await program.run() == ["a", "b", "c"]
         assert await program.run() == []
+
+
+async def test_if_an_object_was_remapped_between_two_runs_the_request_of_its_old_state_is_reconciled_too() -> None:
+    def of(config_map: ConfigMap) -> list[Request]:
+        return [Request(config_map.metadata.labels["of"], "default")] if config_map.metadata.labels else []
+
+    async with three_secrets() as program:
+
+        async def run() -> list[str]:
+            program.reconciled.clear()
+            async with Manager(program.cluster, ManagerOptions(checkpoint="run")) as manager:
+                builder = ControllerBuilder(manager).for_(Secret).watches(ConfigMap, enqueue_requests_from(of))
+                builder.complete(program.reconcile)
+                await manager.run_until_idle(timeout=100)
+            return program.reconciled
+
+        moved = ConfigMap(metadata=ObjectMeta(name="x", namespace="default", labels={"of": "a"}))
+        await program.cluster.client.create(moved)
+        await run()
+        moved = await program.cluster.client.get(ConfigMap, "x", namespace="default")
+        moved.metadata.labels["of"] = "b"
+        await program.cluster.client.update(moved)
+        assert {"a", "b"} <= set(await run())
+        assert await run() == []
+
+
+async def test_an_owned_object_that_was_changed_concerns_its_owner_and_one_with_another_owner_all() -> None:
+    async with three_secrets() as program:
+        client = program.cluster.client
+        owners = {
+            name: OwnerReference(api_version="v1", kind="Secret", name=name, uid=owner.metadata.uid, controller=True)
+            for name in ("a", "b")
+            if (owner := await client.get(Secret, name, namespace="default"))
+        }
+        owned = ConfigMap(metadata=ObjectMeta(name="owned", namespace="default", owner_references=[owners["a"]]))
+        owned = await client.create(owned)
+        await asyncio.sleep(1)
+        await program.run()
+        owned.data["changed"] = "yes"
+        owned = await client.update(owned)
+        assert await program.run() == ["a"]
+        owned.metadata.owner_references = [owners["b"]]
+        await client.update(owned)
+        assert {"a", "b"} <= set(await program.run())
 
 
 async def test_requeue_after_is_handed_on_and_the_run_after_its_time_honours_it() -> None:
@@ -316,11 +360,14 @@ def test_an_object_that_was_created_in_the_second_of_the_run_existed_or_not_and_
     def header(uid: str, version: int, seconds: int = 0) -> Header:
         return Header(uid=uid, resource_version=str(version), creation_timestamp=NOON + timedelta(seconds=seconds))
 
+    def uid(header: Header) -> str:
+        return header.uid
+
     before = [header("a", 1, -9), header("b", 2)]
-    seen = checkpoint.seen_of(before, 5, NOON + timedelta(milliseconds=300))
+    seen = checkpoint.seen_of(before, 5, NOON + timedelta(milliseconds=300), uid)
     changed, new, later = header("b", 6), header("c", 7), header("d", 8, 1)
-    assert not checkpoint.was_deleted(seen, [*before, new, later])
-    assert not checkpoint.was_deleted(seen, [before[0], changed, later])
-    assert checkpoint.was_deleted(seen, [before[0], later])
-    assert checkpoint.was_deleted(seen, [before[0], new, later])
-    assert checkpoint.was_deleted(seen, [before[0], changed, new])  # not certain
+    assert not checkpoint.was_lost(seen, [*before, new, later], uid)
+    assert not checkpoint.was_lost(seen, [before[0], changed, later], uid)
+    assert checkpoint.was_lost(seen, [before[0], later], uid)
+    assert checkpoint.was_lost(seen, [before[0], new, later], uid)
+    assert checkpoint.was_lost(seen, [before[0], changed, new], uid)  # not certain

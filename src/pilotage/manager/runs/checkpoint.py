@@ -35,6 +35,9 @@ ALL = "*"
 MAX_DUE_BYTES = 512 * 1024
 """A ConfigMap has 1 MiB at most. If the lines of the requests are longer, one line for all objects replaces them."""
 
+Identity = Callable[[Header], str]
+"""The UID of an object, and what the requests of its events depend on."""
+
 _BACKOFF = Backoff(steps=10)
 
 log = logger("pilotage.manager")
@@ -47,7 +50,7 @@ class SeenObjects(msgspec.Struct, frozen=True):
     """Every change up to this resource version was handled."""
     objects: int
     digest: str
-    """The digest of their UIDs: it shows whether one of them was deleted since."""
+    """The digest of their identities: it shows whether one of them was deleted or remapped since."""
     time: datetime
 
 
@@ -174,25 +177,26 @@ def bounded(due: Mapping[str, datetime]) -> Mapping[str, datetime]:
     return {ALL: min(due.values())}
 
 
-def seen_of(headers: Iterable[Header], version: int, time: datetime) -> SeenObjects:
+def seen_of(headers: Iterable[Header], version: int, time: datetime, identity: Identity) -> SeenObjects:
     """What a run has seen of a kind."""
-    listed = [header.uid for header in headers]
+    listed = [identity(header) for header in headers]
     return SeenObjects(version, len(listed), _digest(listed), time)
 
 
-def was_deleted(seen: SeenObjects, headers: Iterable[Header]) -> bool:
-    """Whether an object was deleted since. Objects that were changed since, and created in the second in which the run
-    ended, may have existed then or not: if neither all nor none of them fit, the answer is True."""
+def was_lost(seen: SeenObjects, headers: Iterable[Header], identity: Identity) -> bool:
+    """Whether an object was deleted since, or was changed so that its events lead to other requests. Objects that were
+    changed since, and created in the second in which the run ended, may have existed then or not: if neither all nor
+    none of them fit, the answer is True."""
     second = seen.time.replace(microsecond=0)
     certain: list[str] = []
     possible: list[str] = []
     for header in headers:
         created = header.creation_timestamp
         if version_of(header) <= seen.version or (created is not None and created < second):
-            certain.append(header.uid)
+            certain.append(identity(header))
         elif created is not None and created == second:
-            possible.append(header.uid)
-    fitting = (len(uids) == seen.objects and _digest(uids) == seen.digest for uids in (certain, certain + possible))
+            possible.append(identity(header))
+    fitting = (len(found) == seen.objects and _digest(found) == seen.digest for found in (certain, certain + possible))
     return not any(fitting)
 
 
@@ -222,7 +226,7 @@ def _decoded_or_empty(data: Mapping[str, str]) -> ControllerState:
         return ControllerState()
 
 
-def _digest(uids: Iterable[str]) -> str:
-    """The digest of a set of UIDs, independent of their order."""
-    total = sum(int.from_bytes(blake2b(uid.encode(), digest_size=8).digest()) for uid in uids)
+def _digest(identities: Iterable[str]) -> str:
+    """The digest of a set of texts, independent of their order."""
+    total = sum(int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) for text in identities)
     return f"{total % 2**64:016x}"
