@@ -99,6 +99,20 @@ async def test_a_run_without_a_change_writes_nothing() -> None:
         assert after.metadata.resource_version == before.metadata.resource_version
 
 
+async def test_a_controller_may_have_a_name_that_a_config_map_may_not() -> None:
+    async with three_secrets() as program:
+
+        async def run() -> list[str]:
+            program.reconciled.clear()
+            async with Manager(program.cluster, ManagerOptions(checkpoint="run")) as manager:
+                ControllerBuilder(manager).for_(Secret).named("Keeps Secrets").complete(program.reconcile)
+                await manager.run_until_idle(timeout=100)
+            return sorted(program.reconciled)
+
+        assert await run() == ["a", "b", "c"]
+        assert await run() == []
+
+
 async def test_what_was_changed_or_created_between_two_runs_is_reconciled() -> None:
     async with three_secrets() as program:
         await asyncio.sleep(1)

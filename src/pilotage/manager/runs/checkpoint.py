@@ -23,6 +23,7 @@ from pilotage.manager.election.elector import in_cluster_namespace
 from pilotage.manager.options import ManagerOptions
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.objects import Header
+from pilotage.meta.validation.names import dns_1123_subdomain
 from pilotage.telemetry.logs import logger
 from pilotage.types.core.v1 import ConfigMap
 
@@ -81,7 +82,7 @@ class Checkpoint:
         self.name = name
         self._client = client
         self._namespace = namespace
-        self._records: dict[str, ControllerState] = {}
+        self._records: dict[str, ControllerState] = {}  # by the names of their ConfigMaps
         self._participants: list[Participant] = []
 
     def add(self, participant: Participant) -> None:
@@ -89,14 +90,13 @@ class Checkpoint:
 
     def record(self, controller: str) -> ControllerState | None:
         """The record of a controller at the start; None in its first run."""
-        return self._records.get(controller)
+        return self._records.get(self._config_map_of(controller))
 
     async def load(self) -> None:
         found = await self._client.list(ConfigMap, namespace=self._namespace, labels={LABEL: self.name})
         for each in found:
-            controller = each.metadata.name.removeprefix(f"{self.name}-")
             try:
-                self._records[controller] = decoded(each.data)
+                self._records[each.metadata.name] = decoded(each.data)
             except (ValueError, msgspec.MsgspecError) as error:
                 log.error(
                     "Cannot read a checkpoint, all objects are reconciled",
@@ -119,8 +119,16 @@ class Checkpoint:
 
     async def _save(self, participant: Participant) -> None:
         """Merge into what is stored now: another process may have written it since it was read."""
-        write = partial(self._write, f"{self.name}-{participant.name}", participant)
+        write = partial(self._write, self._config_map_of(participant.name), participant)
         await retry_on_conflict(write, _BACKOFF, also=(AlreadyExists, NotFound))
+
+    def _config_map_of(self, controller: str) -> str:
+        """The name of the ConfigMap of a controller. Controllers may have any name; one that is not valid there is
+        replaced by its digest."""
+        name = f"{self.name}-{controller}"
+        if not dns_1123_subdomain(name):
+            return name
+        return f"{self.name}-{blake2b(controller.encode(), digest_size=8).hexdigest()}"
 
     async def _write(self, name: str, participant: Participant) -> None:
         try:
