@@ -201,6 +201,12 @@ class Tool:
             storage = await self._storage(url, command, options, exits)
             if storage is url and not writes:
                 return await run(await exits.enter_async_context(self._reading(url, options)), options)
+            started = None
+            if writes and storage is not _EMPTY and not getattr(options, "no_reconcile", False) and self.setup:
+                from pilotage.cli.errors import Interrupted
+                from pilotage.cli.signals.interruption import ended_by_signals
+
+                started = exits.enter_context(ended_by_signals(Interrupted("interrupted")))
             cluster = await exits.enter_async_context(self._open(storage, options))
             cluster = await self._with_namespace(cluster, storage, command, options, exits)
             session = await self._embedded_session(cluster, options)
@@ -209,7 +215,7 @@ class Tool:
                 with nullcontext() if isinstance(storage, str) else storage.writing():
                     return await run(session, options)
 
-            if self.setup is None or not writes or storage is _EMPTY or getattr(options, "no_reconcile", False):
+            if started is None or self.setup is None:
                 return await written()
             from pilotage.cli.kit.logfile import LogFile
             from pilotage.cli.kit.reconciling import Reconciling, logged, with_reconcilers
@@ -223,6 +229,7 @@ class Tool:
                 session.errors,
                 checkpoint,
                 has_written=lambda: session.has_written,
+                started=started,
                 is_dry_run=is_dry_run(options),
                 ends_process=self._is_main,
                 failure=command.least_failure,
