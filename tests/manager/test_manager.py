@@ -12,6 +12,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.manager.errors import AlreadyStarted, ManagerStopped, NotIdle, RunnableCancelled, ShutdownTimeout
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
+from pilotage.manager.runs.beginning import Beginning
 
 from .fakes import FakeCache, FakeCluster, FakeInformer, Recorded, elapsed, recorded_logs, turns
 
@@ -282,6 +283,27 @@ async def test_a_cache_that_cannot_be_made_is_an_error_and_the_cluster_is_closed
     with pytest.raises(RuntimeError, match="no cache"):
         async with Manager(cluster):
             pytest.fail("it was opened")
+    assert not cluster.is_open
+
+
+async def test_the_cluster_is_closed_also_if_the_block_is_cancelled_while_the_checkpoint_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster, writing = FakeCluster(), asyncio.Event()
+
+    async def save(_: Beginning) -> None:
+        writing.set()
+        await asyncio.Event().wait()
+
+    async def run() -> None:
+        async with Manager(cluster) as manager:
+            await manager.run_until_idle(5)
+
+    monkeypatch.setattr(Beginning, "save", save)
+    running = asyncio.create_task(run())
+    await writing.wait()
+    running.cancel()
+    await asyncio.wait([running])
     assert not cluster.is_open
 
 

@@ -153,6 +153,36 @@ async def test_handlers_are_there_only_while_the_manager_starts() -> None:
         assert signal.getsignal(signal.SIGTERM) == before
 
 
+async def test_a_signal_at_the_end_of_the_block_takes_effect_when_all_is_closed() -> None:
+    stopping, finish = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopping.set()
+            await finish.wait()
+
+    cluster, heard = FakeCluster(), list[bool]()
+    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(cluster.is_open))
+    try:
+
+        async def run() -> None:
+            async with Manager(cluster) as manager:
+                manager.add(work)
+                await manager.run_until_idle()
+
+        running = asyncio.create_task(run())
+        await stopping.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert heard == []
+        finish.set()
+        await running
+        assert heard == [False]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_outside_the_main_thread_nothing_is_handled() -> None:
     outcome: list[bool] = []
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pilotage.controller.event import Event
@@ -39,18 +40,34 @@ def enqueue_request_for_owner(
     Owners are matched by group and kind, whatever version their references name. On an update both the old and the new
     owners are reconciled. `rest_mapper` is asked whether a kind that is given without its class has a namespace.
     """
-    wanted = gvk_of(owner).group_kind
-    is_namespaced = _scope(owner, rest_mapper)
+    return OwnerRequests(gvk_of(owner).group_kind, only_controller, _scope(owner, rest_mapper))
 
-    def requests(event: Event) -> Requests:
+
+@dataclass(frozen=True, slots=True)
+class OwnerRequests:
+    """The handler of `enqueue_request_for_owner`."""
+
+    owner: GroupKind
+    only_controller: bool
+    is_namespaced: Callable[[], bool]
+
+    def __call__(self, event: Event) -> Requests:
         found: dict[Request, None] = {}
         for header in (event.old_header, event.new_header):
-            for reference in _owners(header, only_controller):
-                if _group_kind(reference) == wanted and header is not None:
-                    found[Request(reference.name, header.namespace if is_namespaced() else "")] = None
+            for reference in _owners(header, self.only_controller):
+                if _group_kind(reference) == self.owner and header is not None:
+                    found[Request(reference.name, header.namespace if self.is_namespaced() else "")] = None
         return found
 
-    return requests
+
+def mapping_basis(handler: Handler, header: Header) -> str:
+    """The part of an object, beside its name, on which the requests of its events depend; as long as this text is the
+    same, the handler returns the same requests."""
+    if handler is enqueue_request_for_object:
+        return ""
+    if isinstance(handler, OwnerRequests):
+        return " ".join(sorted(reference.uid for reference in _owners(header, handler.only_controller)))
+    return header.resource_version  # a function of the program may read any field
 
 
 def enqueue_requests_from(function: Callable[[T], Requests | Awaitable[Requests]]) -> Handler[T]:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pilotage.cache.errors import NotCached
 from pilotage.controller.activity import Activity
 from pilotage.controller.event import Event
+from pilotage.controller.handlers import mapping_basis
 from pilotage.controller.request import Request
 from pilotage.controller.sources.sources import Kind
 from pilotage.manager.runs.beginning import Beginning
@@ -16,11 +17,12 @@ from pilotage.manager.runs.checkpoint import (
     ALL,
     LABEL,
     ControllerState,
+    Identity,
     SeenObjects,
     merged,
     seen_of,
     version_of,
-    was_deleted,
+    was_lost,
 )
 from pilotage.meta import forms, objects
 from pilotage.meta.kinds import GroupVersionKind
@@ -60,9 +62,9 @@ class Resumption:
                 source.initially = self._filter(source)
 
     def begin(self, queue: WorkQueue[Request]) -> None:
-        """Add the requests that no event causes: the one object, or those that are due. If an object was deleted since
-        the last run, or a kind was not seen then, all objects are reconciled: which of them it concerned is not
-        known."""
+        """Add the requests that no event causes: the one object, or those that are due. If an object was deleted or
+        remapped since the last run, or a kind was not seen then, all objects are reconciled: which of them it concerned
+        is not known."""
         if self._beginning.only:
             for one in self._beginning.only:
                 if self._kind is not None and one.kind == self._kind.group_kind:
@@ -87,10 +89,11 @@ class Resumption:
         self._seen, self._was_idle = {}, True
         for source in self._sources:
             key, headers, version = self._key(source), list(_headers(source)), _version(source)
+            identity = self._identity_in(key)
             known = self._seen_before(source)
             is_changed = known is None or any(version_of(header) > known.version for header in headers)
-            if known is None or is_changed or was_deleted(known, headers):
-                self._seen[key] = seen_of(headers, version, self._clock())
+            if known is None or is_changed or was_lost(known, headers, identity):
+                self._seen[key] = seen_of(headers, version, self._clock(), identity)
 
     def merge(self, record: ControllerState) -> ControllerState:
         outcomes = self._activity.outcomes if self._activity is not None else None
@@ -102,7 +105,8 @@ class Resumption:
                 done[str(request)] = due
             elif due is not None:  # a class of the program: only a reconcile of all objects makes such requests again
                 done[ALL] = min(due, done.get(ALL) or due)
-        return merged(record, self._seen, done, self._exists)
+        before = self._record.due if self._record is not None else {}
+        return merged(record, self._seen, done, before, self._exists)
 
     def _filter(self, source: Kind) -> Callable[[Event], bool]:
         seen = self._seen_before(source)
@@ -123,18 +127,26 @@ class Resumption:
     def _is_unclear(self, source: Kind) -> bool:
         seen = self._seen_before(source)
         is_reset = seen is not None and _version(source) < seen.version  # the storage was restored from a backup
-        return seen is None or is_reset or was_deleted(seen, _headers(source))
+        return seen is None or is_reset or was_lost(seen, _headers(source), self._identity_in(self._key(source)))
 
     def _key(self, source: Kind) -> str:
         return self._beginning.name_of(source.cache) + str(forms.gvk_of(source.kind).group_kind)
+
+    def _identity_in(self, key: str) -> Identity:
+        """The identity of the objects of a kind, for all sources of that kind: the handler of an update has the old
+        object, too, and that of a later run has not."""
+        handlers = [source.handler for source in self._sources if self._key(source) == key]
+        return lambda header: " ".join((header.uid, *(mapping_basis(handler, header) for handler in handlers)))
 
     def _exists(self, key: str) -> bool:
         namespace, _, name = key.rpartition("/")
         for source in self._sources:
             if self._kind is not None and forms.gvk_of(source.kind) == self._kind:
                 informer = source.cache.informer(source.kind)
+                if informer is None or not informer.has_synced:
+                    return True  # not known: this run has not read the objects
                 try:
-                    return informer is None or informer.find(name, namespace=namespace) is not None
+                    return informer.find(name, namespace=namespace) is not None
                 except NotCached:
                     return True  # another run may read that namespace
         return True

@@ -83,6 +83,11 @@ class Lifecycle:
         return f"waiting for the leader lease {elector.lease}, which is held by {elector.leader or 'no replica yet'}"
 
     @property
+    def signalled(self) -> bool:
+        """Whether a signal has arrived."""
+        return self._signals > 0
+
+    @property
     def stop_asked(self) -> bool:
         return self._stop_asked.is_set()
 

@@ -432,23 +432,27 @@ class Manager:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._exits is not None
-        try:
-            await self._lifecycle.stop(raising=error is None)
-        finally:
-            await self.beginning.save()
-            await self._exits.aclose()
+        with nullcontext() if self._lifecycle.signalled else self._signals(deferred=True):
+            try:
+                await self._lifecycle.stop(raising=error is None)
+            finally:
+                try:
+                    await self.beginning.save()
+                finally:
+                    await self._exits.aclose()  # also if it is cancelled: this writes events and closes the storage
 
     def _launch(self) -> None:
         if self._exits is None:
             raise _closed()
         self._lifecycle.launch()
 
-    def _signals(self) -> AbstractContextManager[None]:
+    def _signals(self, *, deferred: bool = False) -> AbstractContextManager[None]:
         if not self.options.handle_signals:
             return nullcontext()
         from pilotage.manager import signals
 
-        return signals.handled(self._lifecycle.on_signal, self._lifecycle.on_arrival)
+        handled = signals.deferred if deferred else signals.handled
+        return handled(self._lifecycle.on_signal, self._lifecycle.on_arrival)
 
     def _fences(self) -> tuple[Fence, ...]:
         """Fencing: refuse writes of a former leader. A process that never led may write, because not all work needs a

@@ -38,6 +38,18 @@ def handled(listener: Listener, on_arrival: Listener | None = None) -> Iterator[
             handlers.restore()
 
 
+@contextmanager
+def deferred(listener: Listener, on_arrival: Listener | None = None) -> Iterator[None]:
+    """The same for a block that ends by itself: what handles signals after it gets the first one of the block then."""
+    received: list[signal.Signals] = []
+    try:
+        with handled(listener, on_arrival), handled(received.append):
+            yield
+    finally:
+        if received and asyncio.get_running_loop() not in _INSTALLED:  # an outer block has it already
+            signal.raise_signal(received[0])
+
+
 class _Handlers:
     """The handlers of one loop, and the previous ones.
 

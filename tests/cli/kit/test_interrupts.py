@@ -74,6 +74,29 @@ def test_a_second_signal_ends_the_command_and_what_was_cut_is_listed(interrupted
     assert interrupted.output("get", "todo", "milk", "-o", "jsonpath={.status.phase}") == "Open"
 
 
+class LateReconciler:
+    """Ctrl-C is pressed when its time is over, in the moment that it has left."""
+
+    def __init__(self, manager: pt.Manager) -> None:
+        manager.add(self)
+
+    def stop_accepting(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    async def start(self) -> None:
+        await asyncio.Event().wait()
+
+    async def reconcile(self, request: pt.Request) -> None:
+        await asyncio.Event().wait()
+
+
+def test_what_is_cut_after_the_timeout_is_listed_also_after_a_signal(interrupted: Console) -> None:
+    interrupted.tool.setup = lambda manager: pt.ControllerBuilder(manager).for_(Todo).complete(LateReconciler(manager))
+    ran = interrupted.run("create", "todo", "milk", "--set", "spec.text=a", "--reconcile-timeout", "0.1")
+    assert ran.code == 130
+    assert ran.errors.splitlines()[-1].startswith("error: interrupted, and not finished: controller.reconcile todo")
+
+
 class InterruptedDefaulter:
     """Ctrl-C is pressed in the middle of a command: while its second object is written."""
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from pilotage.cluster import Cluster
-from pilotage.controller import ControllerBuilder, Request, Result
+from pilotage.controller import ControllerBuilder, Request, Result, enqueue_requests_from
 from pilotage.errors import InvalidDefinition, NotFound
 from pilotage.manager.errors import AlreadyStarted, NotIdle
 from pilotage.manager.manager import Manager
@@ -30,6 +30,9 @@ from pilotage.manager.runs.checkpoint import (
 from pilotage.meta.models import ObjectMeta, OwnerReference
 from pilotage.meta.objects import Header
 from pilotage.types.core.v1 import ConfigMap, Secret
+from pilotage.types.rbac.v1 import ClusterRoleBinding, PolicyRule
+
+from ..restricted import grant, restricted
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 pytestmark = pytest.mark.virtual_time
@@ -96,6 +99,20 @@ async def test_a_run_without_a_change_writes_nothing() -> None:
         assert after.metadata.resource_version == before.metadata.resource_version
 
 
+async def test_a_controller_may_have_a_name_that_a_config_map_may_not() -> None:
+    async with three_secrets() as program:
+
+        async def run() -> list[str]:
+            program.reconciled.clear()
+            async with Manager(program.cluster, ManagerOptions(checkpoint="run")) as manager:
+                ControllerBuilder(manager).for_(Secret).named("Keeps Secrets").complete(program.reconcile)
+                await manager.run_until_idle(timeout=100)
+            return sorted(program.reconciled)
+
+        assert await run() == ["a", "b", "c"]
+        assert await run() == []
+
+
 async def test_what_was_changed_or_created_between_two_runs_is_reconciled() -> None:
     async with three_secrets() as program:
         await asyncio.sleep(1)
@@ -117,6 +134,50 @@ async def test_if_an_owned_object_was_deleted_between_two_runs_all_are_reconcile
         await program.cluster.client.delete(ConfigMap, "owned", namespace="default")
         assert await program.run() == ["a", "b", "c"]
         assert await program.run() == []
+
+
+async def test_if_an_object_was_remapped_between_two_runs_the_request_of_its_old_state_is_reconciled_too() -> None:
+    def of(config_map: ConfigMap) -> list[Request]:
+        return [Request(config_map.metadata.labels["of"], "default")] if config_map.metadata.labels else []
+
+    async with three_secrets() as program:
+
+        async def run() -> list[str]:
+            program.reconciled.clear()
+            async with Manager(program.cluster, ManagerOptions(checkpoint="run")) as manager:
+                builder = ControllerBuilder(manager).for_(Secret).watches(ConfigMap, enqueue_requests_from(of))
+                builder.complete(program.reconcile)
+                await manager.run_until_idle(timeout=100)
+            return program.reconciled
+
+        moved = ConfigMap(metadata=ObjectMeta(name="x", namespace="default", labels={"of": "a"}))
+        await program.cluster.client.create(moved)
+        await run()
+        moved = await program.cluster.client.get(ConfigMap, "x", namespace="default")
+        moved.metadata.labels["of"] = "b"
+        await program.cluster.client.update(moved)
+        assert {"a", "b"} <= set(await run())
+        assert await run() == []
+
+
+async def test_an_owned_object_that_was_changed_concerns_its_owner_and_one_with_another_owner_all() -> None:
+    async with three_secrets() as program:
+        client = program.cluster.client
+        owners = {
+            name: OwnerReference(api_version="v1", kind="Secret", name=name, uid=owner.metadata.uid, controller=True)
+            for name in ("a", "b")
+            if (owner := await client.get(Secret, name, namespace="default"))
+        }
+        owned = ConfigMap(metadata=ObjectMeta(name="owned", namespace="default", owner_references=[owners["a"]]))
+        owned = await client.create(owned)
+        await asyncio.sleep(1)
+        await program.run()
+        owned.data["changed"] = "yes"
+        owned = await client.update(owned)
+        assert await program.run() == ["a"]
+        owned.metadata.owner_references = [owners["b"]]
+        await client.update(owned)
+        assert {"a", "b"} <= set(await program.run())
 
 
 async def test_requeue_after_is_handed_on_and_the_run_after_its_time_honours_it() -> None:
@@ -174,6 +235,35 @@ async def test_two_processes_at_once_keep_each_others_lines() -> None:
             await second.run_once(Secret, "c", namespace="default")
         assert sorted(await program.due()) == ["default/a", "default/c"]
         assert (program.reconciled, other.reconciled) == (["a"], ["c"])
+
+
+async def test_what_another_process_left_since_the_start_is_kept_also_by_one_that_ends_later() -> None:
+    async with three_secrets() as program:
+        other = Program(program.cluster)
+        other.after = {"a": 3600}
+        async with program.manager() as manager:
+            await manager.run_until_idle()
+            await other.run()  # reconciles a again, and ends first
+            left = await program.due()
+        assert list(left) == ["default/a"]
+        assert await program.due() == left
+
+
+async def test_what_is_due_is_kept_by_a_run_that_could_not_read_the_objects() -> None:
+    own = PolicyRule(api_groups=[""], resources=["configmaps"], verbs=["*"])
+    secrets = PolicyRule(api_groups=[""], resources=["secrets"], verbs=["list", "watch"])
+    async with restricted() as (cluster, admin):
+        await grant(admin, "own", own)
+        await grant(admin, "secrets", secrets)
+        await admin.create(secret("a"))
+        program = Program(cluster)
+        program.after = {"a": 3600}
+        await program.run()
+        left = await program.due()
+        await admin.delete(ClusterRoleBinding, "secrets")
+        with pytest.raises(NotIdle, match="missing permission"):
+            await program.run()
+        assert await program.due() == left
 
 
 async def test_a_run_for_one_object_leaves_the_others_to_the_next_run() -> None:
@@ -241,8 +331,8 @@ def test_a_record_is_text_that_can_be_read_back() -> None:
 
 def test_of_two_processes_the_one_that_has_seen_more_counts() -> None:
     old, new = SeenObjects(7, 2, "ff", NOON), SeenObjects(9, 3, "fe", NOON)
-    assert merged(ControllerState({"Secret": new}), {"Secret": old}, {}, lambda key: True).seen == {"Secret": new}
-    assert merged(ControllerState({"Secret": old}), {"Secret": new}, {}, lambda key: True).seen == {"Secret": new}
+    assert merged(ControllerState({"Secret": new}), {"Secret": old}, {}, {}, lambda key: True).seen == {"Secret": new}
+    assert merged(ControllerState({"Secret": old}), {"Secret": new}, {}, {}, lambda key: True).seen == {"Secret": new}
 
 
 def test_more_lines_than_a_config_map_has_room_for_become_one_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,11 +374,14 @@ def test_an_object_that_was_created_in_the_second_of_the_run_existed_or_not_and_
     def header(uid: str, version: int, seconds: int = 0) -> Header:
         return Header(uid=uid, resource_version=str(version), creation_timestamp=NOON + timedelta(seconds=seconds))
 
+    def uid(header: Header) -> str:
+        return header.uid
+
     before = [header("a", 1, -9), header("b", 2)]
-    seen = checkpoint.seen_of(before, 5, NOON + timedelta(milliseconds=300))
+    seen = checkpoint.seen_of(before, 5, NOON + timedelta(milliseconds=300), uid)
     changed, new, later = header("b", 6), header("c", 7), header("d", 8, 1)
-    assert not checkpoint.was_deleted(seen, [*before, new, later])
-    assert not checkpoint.was_deleted(seen, [before[0], changed, later])
-    assert checkpoint.was_deleted(seen, [before[0], later])
-    assert checkpoint.was_deleted(seen, [before[0], new, later])
-    assert checkpoint.was_deleted(seen, [before[0], changed, new])  # not certain
+    assert not checkpoint.was_lost(seen, [*before, new, later], uid)
+    assert not checkpoint.was_lost(seen, [before[0], changed, later], uid)
+    assert checkpoint.was_lost(seen, [before[0], later], uid)
+    assert checkpoint.was_lost(seen, [before[0], new, later], uid)
+    assert checkpoint.was_lost(seen, [before[0], changed, new], uid)  # not certain

@@ -54,6 +54,8 @@ class Reconciling:
     """The name of the checkpoint, which has what was seen and what is due; empty: all objects are reconciled."""
     has_written: Callable[[], bool]
     """Whether the command has written something by now."""
+    started: asyncio.Event
+    """Set when the manager handles signals."""
     is_dry_run: bool = False
     """Only webhooks run: nothing may be written."""
     ends_process: bool = False
@@ -118,7 +120,12 @@ async def _run_managed(cluster: Cluster, how: Reconciling, work: _Work, interrup
         if inspect.isawaitable(result):
             await result
         manager.add(work)
-        idle = asyncio.create_task(manager.run_until_idle(), name="reconciling")  # handles signals until it ends
+
+        async def reconcile() -> None:
+            how.started.set()
+            await manager.run_until_idle()
+
+        idle = asyncio.create_task(reconcile(), name="reconciling")  # handles signals until it ends
         done = asyncio.create_task(work.done.wait(), name="command")
         try:
             await asyncio.wait([idle, done], return_when=asyncio.FIRST_COMPLETED)

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 
 from pilotage.cli.collection import skip_last_collection
-from pilotage.cli.errors import INTERRUPTED, NOT_RECONCILED
+from pilotage.cli.errors import INTERRUPTED, NOT_RECONCILED, Interrupted
 from pilotage.cli.flags import add_switch, add_value, places
 from pilotage.cli.help import examples
 from pilotage.cli.kit.arguments import COMMANDS, RECONCILE, Command
@@ -204,6 +204,11 @@ class Tool:
             storage = await self._storage(url, command, options, exits)
             if storage is url and not writes:
                 return await run(await exits.enter_async_context(self._reading(url, options)), options)
+            started = None
+            if storage is not _EMPTY and self._reconciles(command, options):
+                from pilotage.cli.signals.interruption import ended_by_signals
+
+                started = exits.enter_context(ended_by_signals(Interrupted("interrupted")))
             cluster = await exits.enter_async_context(self._open(storage, options))
             cluster = await self._with_namespace(cluster, storage, command, options, exits)
             session = await self._embedded_session(cluster, options)
@@ -214,7 +219,7 @@ class Tool:
 
             if not writes or storage is _EMPTY:
                 return await written()
-            if self.setup is None or not self._reconciles(command, options):
+            if started is None or self.setup is None:
                 async with completed(cluster):
                     return await written()
             from pilotage.cli.kit.logfile import LogFile
@@ -229,6 +234,7 @@ class Tool:
                 session.errors,
                 checkpoint,
                 has_written=lambda: session.has_written,
+                started=started,
                 is_dry_run=is_dry_run(options),
                 ends_process=self._is_main,
                 failure=command.least_failure,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,20 +16,17 @@ from pilotage.cli.run.arguments import Flags
 from pilotage.cli.run.environment import RunEnvironment, connect, environment_of, serving
 from pilotage.cli.run.flags import check_manager_target, manager_options
 from pilotage.cli.run.objects import AppliedObjects
-from pilotage.cli.signals.interruption import Interruption, TimeLimit
+from pilotage.cli.signals.interruption import Interruption, TimeLimit, ended_by_signals
 from pilotage.cli.terminal import Terminal
 from pilotage.errors import NoMatch
 from pilotage.manager.errors import ManagerStopped, NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.processes.child import process_number
 from pilotage.manager.runs.schedule import every
-from pilotage.manager.signals import handled
 from pilotage.tasks import cancel_all
 from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:
-    import signal
-
     from pilotage.meta.models import Resource
 
 log = logger("pilotage.run")
@@ -56,7 +53,7 @@ class Program:
 
     async def _run(self) -> None:
         objects = read_manifests(self.flags.filename, required=False)
-        with _ended_by_signals(self.interruption) as starting:
+        with ended_by_signals(Interrupted("interrupted"), self.interruption) as starting:
             async with AsyncExitStack() as exits:
                 found, manager = await self._manager(exits)
                 if self.interruption is not None:
@@ -158,29 +155,6 @@ class Program:
 def _pending(busy: Sequence[str], flags: Flags) -> str:
     lines = [f"not everything is reconciled after {flags.idle_timeout:g} s (--timeout); still pending:"]
     return "\n".join([*lines, *(f"  {reason}" for reason in busy)])
-
-
-@contextmanager
-def _ended_by_signals(interruption: Interruption | None) -> Iterator[asyncio.Event]:
-    """A signal cancels the block as long as the event is not set: then the manager handles signals."""
-    started, task = asyncio.Event(), asyncio.current_task()
-    interrupted = False
-
-    def on_signal(_: signal.Signals) -> None:
-        nonlocal interrupted
-        if interruption is not None:
-            interruption.is_shown = True  # in the log of the manager
-        if not started.is_set() and task is not None:
-            interrupted = True
-            task.cancel()
-
-    with handled(on_signal, interruption.on_signal if interruption is not None else None):
-        try:
-            yield started
-        except asyncio.CancelledError:
-            if not interrupted:
-                raise
-            raise Interrupted("interrupted") from None
 
 
 async def _is_served(manager: Manager, kind: type[Resource]) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pilotage.cli.signals.deadline import EXIT_SECONDS, ExitDeadline
 from pilotage.manager.manager import Manager
 from pilotage.manager.shutdown import ShutdownCallbacks
+from pilotage.manager.signals import handled
 from pilotage.manager.supervision.watchdog import Block
 from pilotage.manager.work import ActiveWork
 
@@ -123,6 +126,30 @@ class Interruption:
             return 0.0
         grace = self._manager.options.graceful_shutdown_timeout
         return math.inf if grace < 0 else grace
+
+
+@contextmanager
+def ended_by_signals(interrupted: Exception, interruption: Interruption | None = None) -> Iterator[asyncio.Event]:
+    """A signal cancels the block as long as the event is not set: then the manager handles signals, and what follows is
+    finished: events are written, and the storage is closed. A cancelled block raises `interrupted`."""
+    started, task = asyncio.Event(), asyncio.current_task()
+    is_cancelled = False
+
+    def on_signal(_: signal.Signals) -> None:
+        nonlocal is_cancelled
+        if interruption is not None:
+            interruption.is_shown = True  # in the log of the manager
+        if not started.is_set() and task is not None:
+            is_cancelled = True
+            task.cancel()
+
+    with handled(on_signal, interruption.on_signal if interruption is not None else None):
+        try:
+            yield started
+        except asyncio.CancelledError:
+            if not is_cancelled:
+                raise
+            raise interrupted from None
 
 
 def listed(left: Sequence[str]) -> str:

@@ -78,7 +78,7 @@ class _EventSource(Source):
         low_priority: int = LOW_PRIORITY,
     ) -> None:
         self._debouncer = Debouncer(debounce) if isinstance(debounce, Debounce) else debounce
-        self._handler = handler
+        self.handler = handler
         self._predicates = predicates
         self._low_priority = low_priority
         self._pipeline: EventPipeline | None = None
@@ -97,7 +97,7 @@ class _EventSource(Source):
 
     def _start_pipeline(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> EventPipeline:
         predicates = self._predicates if self.initially is None else (self.initially, *self._predicates)
-        self._pipeline = EventPipeline(queue, self._handler, predicates, self._low_priority, self._debouncer)
+        self._pipeline = EventPipeline(queue, self.handler, predicates, self._low_priority, self._debouncer)
         tasks.create_task(self._pipeline.run(), name=f"handlers of {self}")
         return self._pipeline
 

@@ -25,6 +25,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.objects import Header
 from pilotage.meta.unstructured import Unstructured
+from pilotage.meta.validation.names import dns_1123_subdomain
 from pilotage.telemetry.logs import logger
 
 LABEL = "pilotage.dev/checkpoint"
@@ -35,6 +36,9 @@ ALL = "*"
 
 MAX_DUE_BYTES = 512 * 1024
 """A ConfigMap has 1 MiB at most. If the lines of the requests are longer, one line for all objects replaces them."""
+
+Identity = Callable[[Header], str]
+"""The UID of an object, and what the requests of its events depend on."""
 
 _BACKOFF = Backoff(steps=10)
 _CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")  # not the class: a command-line tool starts faster without it
@@ -49,7 +53,7 @@ class SeenObjects(msgspec.Struct, frozen=True):
     """Every change up to this resource version was handled."""
     objects: int
     digest: str
-    """The digest of their UIDs: it shows whether one of them was deleted since."""
+    """The digest of their identities: it shows whether one of them was deleted or remapped since."""
     time: datetime
 
 
@@ -80,7 +84,7 @@ class Checkpoint:
         self.name = name
         self._client = client
         self._namespace = namespace
-        self._records: dict[str, ControllerState] = {}
+        self._records: dict[str, ControllerState] = {}  # by the names of their ConfigMaps
         self._participants: list[Participant] = []
 
     def add(self, participant: Participant) -> None:
@@ -88,14 +92,13 @@ class Checkpoint:
 
     def record(self, controller: str) -> ControllerState | None:
         """The record of a controller at the start; None in its first run."""
-        return self._records.get(controller)
+        return self._records.get(self._config_map_of(controller))
 
     async def load(self) -> None:
         found = await self._client.list(_CONFIG_MAP, namespace=self._namespace, labels={LABEL: self.name})
         for each in found:
-            controller = each.metadata.name.removeprefix(f"{self.name}-")
             try:
-                self._records[controller] = decoded(_data(each))
+                self._records[each.metadata.name] = decoded(_data(each))
             except (ValueError, msgspec.MsgspecError) as error:
                 log.error(
                     "Cannot read a checkpoint, all objects are reconciled",
@@ -118,8 +121,16 @@ class Checkpoint:
 
     async def _save(self, participant: Participant) -> None:
         """Merge into what is stored now: another process may have written it since it was read."""
-        write = partial(self._write, f"{self.name}-{participant.name}", participant)
+        write = partial(self._write, self._config_map_of(participant.name), participant)
         await retry_on_conflict(write, _BACKOFF, also=(AlreadyExists, NotFound))
+
+    def _config_map_of(self, controller: str) -> str:
+        """The name of the ConfigMap of a controller. Controllers may have any name; one that is not valid there is
+        replaced by its digest."""
+        name = f"{self.name}-{controller}"
+        if not dns_1123_subdomain(name):
+            return name
+        return f"{self.name}-{blake2b(controller.encode(), digest_size=8).hexdigest()}"
 
     async def _write(self, name: str, participant: Participant) -> None:
         try:
@@ -150,17 +161,23 @@ def merged(
     record: ControllerState,
     seen: Mapping[str, SeenObjects],
     done: Mapping[str, datetime | None],
+    before: Mapping[str, datetime],
     exists: Callable[[str], bool],
 ) -> ControllerState:
     """A record after a run: `done` has the requests that it has reconciled, with the time at which each is due again.
 
-    Requests of objects that do not exist any more are removed. Of two processes, the one that has seen more counts.
+    Requests of objects that do not exist any more are removed. Of two processes, the one that has seen more counts. A
+    line that was not there `before` the run is that of another process, which may have reconciled the request later: it
+    is kept, and of two times the earlier one.
     """
     newer = {
         kind: now for kind, now in seen.items() if kind not in record.seen or now.version >= record.seen[kind].version
     }
-    kept = {key: time for key, time in record.due.items() if key not in done and (key == ALL or exists(key))}
-    return ControllerState({**record.seen, **newer}, bounded({**kept, **{k: time for k, time in done.items() if time}}))
+    due = {key: time for key, time in done.items() if time is not None}
+    for key, time in record.due.items():
+        if (key not in done or time != before.get(key)) and (key == ALL or exists(key)):
+            due[key] = min(time, due.get(key, time))
+    return ControllerState({**record.seen, **newer}, bounded(due))
 
 
 def bounded(due: Mapping[str, datetime]) -> Mapping[str, datetime]:
@@ -170,25 +187,26 @@ def bounded(due: Mapping[str, datetime]) -> Mapping[str, datetime]:
     return {ALL: min(due.values())}
 
 
-def seen_of(headers: Iterable[Header], version: int, time: datetime) -> SeenObjects:
+def seen_of(headers: Iterable[Header], version: int, time: datetime, identity: Identity) -> SeenObjects:
     """What a run has seen of a kind."""
-    listed = [header.uid for header in headers]
+    listed = [identity(header) for header in headers]
     return SeenObjects(version, len(listed), _digest(listed), time)
 
 
-def was_deleted(seen: SeenObjects, headers: Iterable[Header]) -> bool:
-    """Whether an object was deleted since. Objects that were changed since, and created in the second in which the run
-    ended, may have existed then or not: if neither all nor none of them fit, the answer is True."""
+def was_lost(seen: SeenObjects, headers: Iterable[Header], identity: Identity) -> bool:
+    """Whether an object was deleted since, or was changed so that its events lead to other requests. Objects that were
+    changed since, and created in the second in which the run ended, may have existed then or not: if neither all nor
+    none of them fit, the answer is True."""
     second = seen.time.replace(microsecond=0)
     certain: list[str] = []
     possible: list[str] = []
     for header in headers:
         created = header.creation_timestamp
         if version_of(header) <= seen.version or (created is not None and created < second):
-            certain.append(header.uid)
+            certain.append(identity(header))
         elif created is not None and created == second:
-            possible.append(header.uid)
-    fitting = (len(uids) == seen.objects and _digest(uids) == seen.digest for uids in (certain, certain + possible))
+            possible.append(identity(header))
+    fitting = (len(found) == seen.objects and _digest(found) == seen.digest for found in (certain, certain + possible))
     return not any(fitting)
 
 
@@ -223,7 +241,7 @@ def _decoded_or_empty(data: Mapping[str, str]) -> ControllerState:
         return ControllerState()
 
 
-def _digest(uids: Iterable[str]) -> str:
-    """The digest of a set of UIDs, independent of their order."""
-    total = sum(int.from_bytes(blake2b(uid.encode(), digest_size=8).digest()) for uid in uids)
+def _digest(identities: Iterable[str]) -> str:
+    """The digest of a set of texts, independent of their order."""
+    total = sum(int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) for text in identities)
     return f"{total % 2**64:016x}"
