@@ -171,6 +171,17 @@ async def test_who_waits_for_room_and_is_cancelled_passes_its_turn_on() -> None:
 
 
 @pytest.mark.virtual_time
+async def test_who_waits_for_room_and_starts_no_work_passes_its_turn_on() -> None:
+    tracker = WorkTracker(limit=1)
+    first = tracker.start("upload", "a")
+    waiting = [asyncio.ensure_future(tracker.wait_for_room()) for _ in range(3)]
+    await asyncio.sleep(1)
+    first.end()
+    async with asyncio.timeout(1):
+        await asyncio.gather(*waiting)
+
+
+@pytest.mark.virtual_time
 async def test_a_shutdown_ends_the_wait_for_room() -> None:
     tracker = WorkTracker(limit=1)
     with tracker.track("upload", "a"):

@@ -100,8 +100,9 @@ class WorkTracker:
 
         Called on one event loop. Work is refused only by a shutdown: work that does not wait here may exceed the limit.
         """
+        loop, has_waited = asyncio.get_running_loop(), False
         while self._accepting and not self.has_room:
-            turn = asyncio.get_running_loop().create_future()
+            turn, has_waited = loop.create_future(), True
             self._queued.append(turn)
             try:
                 await turn
@@ -110,6 +111,12 @@ class WorkTracker:
                     self._queued.remove(turn)
                 self._wake_one()  # its turn may have come already
                 raise
+        if has_waited:
+            loop.call_soon(self._pass_on)  # the caller may start no work: nothing would end, and wake the next one
+
+    def _pass_on(self) -> None:
+        if self.has_room:
+            self._wake_one()
 
     def _wake_one(self) -> None:
         while self._queued:
