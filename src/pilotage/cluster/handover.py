@@ -23,7 +23,6 @@ from pilotage.schema.generate.merging import merged
 from pilotage.server.assembly import cluster_context
 from pilotage.server.catalogue.catalogue import DEFINITIONS, NAMESPACES
 from pilotage.server.loops.garbage.references import metadata_of
-from pilotage.server.plugins.plugin import QUOTAS
 from pilotage.server.records import terminating
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
@@ -114,8 +113,8 @@ class FullServer:
         have another one, it is left to the next program with loops."""
         has_written, has_terminating, deleted = self._has_written, self._has_terminating, self._deleted
         self._has_written, self._has_terminating, self._deleted = False, False, set()
-        leaves_work = has_terminating or (has_written and await self._has_quotas()) or await self._owned(deleted)
-        if leaves_work and not _has_event_loop():
+        has_used = has_written and await self._registry.context.quotas.list()  # a loop counts what is used of quotas
+        if (has_terminating or has_used or await self._owned(deleted)) and not _has_event_loop():
             self._with_cluster(_nothing)
 
     def _note(self, request: APIRequest, answer: bytes = b"") -> None:
@@ -162,11 +161,6 @@ class FullServer:
         except NotFound:
             return False
         return info.conversion is not None
-
-    async def _has_quotas(self) -> bool:
-        """Whether a loop counts what is used of quotas."""
-        context = self._registry.context
-        return bool((await context.storage.list(context.prefix + QUOTAS, limit=1)).entries)
 
     async def _owned(self, deleted: set[str]) -> bool:
         """Whether one of the deleted objects, by their uids, owned others."""
