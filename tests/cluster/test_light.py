@@ -289,6 +289,19 @@ def test_what_a_quota_counts_is_counted_after_a_delete(cluster: pt.LightCluster)
         run(client.create(todo("milk")))
 
 
+def test_a_create_that_fails_uses_up_no_quota(cluster: pt.LightCluster) -> None:
+    run, client = cluster.run, cluster.client
+    quota = ResourceQuota(
+        metadata=_metadata({"name": "few", "namespace": "default"}),
+        spec=ResourceQuotaSpec(hard={"count/todos.light.pilotage.dev": pt.Quantity("2")}),
+    )
+    run(client.create(quota))
+    run(client.create(todo("milk")))
+    with pytest.raises(AlreadyExists):
+        run(client.create(todo("milk")))
+    run(client.create(todo("bread")))
+
+
 def test_a_deleted_object_may_have_any_fields_beside_its_spec(url: str) -> None:
     with pt.LightCluster(url, kinds=[Report]) as cluster:
         run, client = cluster.run, cluster.client

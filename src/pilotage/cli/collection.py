@@ -11,17 +11,16 @@ _OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 
 @contextmanager
-def rarely_collected() -> Iterator[None]:
-    """With few collections inside the block."""
+def rarely_collected(*, ends_process: bool = False) -> Iterator[None]:
+    """With few collections inside the block, and behind it too if the process ends: one would be due at once."""
     before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *before[1:])
+    if before[0]:  # else the program has turned collections off
+        gc.set_threshold(max(before[0], _OBJECTS_BETWEEN_COLLECTIONS), *before[1:])
     try:
         yield
     finally:
-        if not gc.get_freeze_count():  # else the program keeps objects frozen, and `unfreeze` is not ours to call
-            gc.freeze()
-            gc.unfreeze()  # all objects are old now: else the next collection, which is due at once, would visit them
-        gc.set_threshold(*before)
+        if not ends_process:
+            gc.set_threshold(*before)
 
 
 def skip_last_collection() -> None:

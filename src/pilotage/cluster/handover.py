@@ -23,7 +23,6 @@ from pilotage.schema.generate.merging import merged
 from pilotage.server.assembly import cluster_context
 from pilotage.server.catalogue.catalogue import DEFINITIONS, NAMESPACES
 from pilotage.server.loops.garbage.references import metadata_of
-from pilotage.server.plugins.plugin import QUOTAS
 from pilotage.server.records import terminating
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
@@ -82,17 +81,17 @@ class FullServer:
         await self._prepare()
         if await self._needs_loop(request):
             return self._with_cluster(lambda registry: _call(registry, request, self._clock))
+        self._note_request(request)
         response = await _call(self._registry, request, self._clock)
-        self._note(request, response.body)
+        self._note_answer(request, response.body)
         return response
 
     async def list(self, request: APIRequest) -> Page:
         await self._prepare()
         if await self._needs_loop(request):
             return self._with_cluster(lambda registry: registry.list(request))
-        page = await self._registry.list(request)
-        self._note(request)
-        return page
+        self._note_request(request)
+        return await self._registry.list(request)
 
     async def resources(self) -> Sequence[RESTMapping]:
         await self._prepare()
@@ -114,20 +113,25 @@ class FullServer:
         have another one, it is left to the next program with loops."""
         has_written, has_terminating, deleted = self._has_written, self._has_terminating, self._deleted
         self._has_written, self._has_terminating, self._deleted = False, False, set()
-        leaves_work = has_terminating or (has_written and await self._has_quotas()) or await self._owned(deleted)
-        if leaves_work and not _has_event_loop():
+        has_used = has_written and await self._registry.context.quotas.list()  # a loop counts what is used of quotas
+        if (has_terminating or has_used or await self._owned(deleted)) and not _has_event_loop():
             self._with_cluster(_nothing)
 
-    def _note(self, request: APIRequest, answer: bytes = b"") -> None:
-        """Note what a request may have left for the loops."""
-        if request.verb in _READS or request.write.dry_run or request.delete.dry_run:
-            return
-        self._has_written = True
+    def _note_request(self, request: APIRequest) -> None:
+        """Note what a request may leave for the loops even if it fails: what it was charged for to quotas, and the
+        objects of a collection that were deleted before the error."""
+        if _changes(request):
+            self._has_written = True
+            # Its objects are answered as they were before.
+            self._has_terminating |= request.verb is Verb.DELETE_COLLECTION
+
+    def _note_answer(self, request: APIRequest, answer: bytes) -> None:
+        """Note what a request has left for the loops."""
         # Also an object that is removed by the change: its owner, its namespace or its definition may have waited for
-        # that. Those of a collection are answered as they were before.
-        if request.verb is Verb.DELETE_COLLECTION or terminating(answer):
+        # that.
+        if _changes(request) and terminating(answer):
             self._has_terminating = True
-        elif request.verb is Verb.DELETE:
+        elif _changes(request) and request.verb is Verb.DELETE:
             deletion = _deletion(answer)
             self._deleted |= {deletion.metadata.uid, deletion.details.uid} - {""}
 
@@ -162,11 +166,6 @@ class FullServer:
         except NotFound:
             return False
         return info.conversion is not None
-
-    async def _has_quotas(self) -> bool:
-        """Whether a loop counts what is used of quotas."""
-        context = self._registry.context
-        return bool((await context.storage.list(context.prefix + QUOTAS, limit=1)).entries)
 
     async def _owned(self, deleted: set[str]) -> bool:
         """Whether one of the deleted objects, by their uids, owned others."""
@@ -203,6 +202,11 @@ class FullServer:
     def _shared(self) -> str | Storage:
         """The same storage for an event loop: SQLite's file is opened once more."""
         return f"sqlite:{self._storage.path}" if isinstance(self._storage, DirectSqliteStorage) else self._storage
+
+
+def _changes(request: APIRequest) -> bool:
+    """Whether a request may change what is stored."""
+    return request.verb not in _READS and not request.write.dry_run and not request.delete.dry_run
 
 
 async def _call(registry: Registry, request: APIRequest, clock: times.Clock) -> Response:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
-import ssl as tls
+from typing import TYPE_CHECKING
 
 from pilotage.errors import InvalidDefinition
+
+if TYPE_CHECKING:
+    import asyncio  # loaded on use: what only formats an address may be in a program without an event loop
+    import ssl as tls
 
 _BACKLOG = 1024
 
@@ -48,6 +51,8 @@ async def connect_protocol(
 
     `shutdown_seconds` is how long the peer may take to end TLS when the connection is closed.
     """
+    import asyncio
+
     if accepted.family != socket.AF_UNIX:
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     await asyncio.get_running_loop().connect_accepted_socket(

@@ -16,6 +16,8 @@ from tests.cli.kit.tools import captured
 class FullDisk:
     """Where every command finds a full disk, which the storage logs and raises."""
 
+    ends_process = False
+
     def storage_of(self, options: argparse.Namespace) -> str:
         return "sqlite:todo.db"
 
@@ -35,6 +37,8 @@ def test_an_error_of_the_storage_is_one_line(monkeypatch: pytest.MonkeyPatch) ->
 
 class Interrupted:
     """Where Ctrl-C ends every command."""
+
+    ends_process = False
 
     def storage_of(self, options: argparse.Namespace) -> str:
         return "sqlite:todo.db"

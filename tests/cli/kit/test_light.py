@@ -104,6 +104,22 @@ def test_a_write_without_reconcilers_loads_no_event_loop_and_starts_no_thread(tm
         assert modules & {"asyncio", "ssl", "pilotage.cluster.cluster", "pilotage.server.loops.background"} == set()
 
 
+def test_pilotage_reads_built_in_kinds_without_an_event_loop(tmp_path: Path) -> None:
+    program = "import sys; from pilotage import cli; code = cli.main(); print(*sys.modules); sys.exit(code)"
+
+    def run(*words: str) -> tuple[list[str], set[str]]:
+        command = [sys.executable, "-c", program, *words, "--storage", "sqlite:pilotage.db"]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+        *lines, modules = ran.stdout.splitlines()
+        return lines, set(modules.split())
+
+    run("create", "configmap", "settings", "--set", "data.color=red")
+    for words in (["get", "configmaps"], ["get", "endpoints,services", "-A"]):
+        lines, modules = run(*words)
+        assert "NAME" in lines[0]
+        assert modules & {"asyncio", "ssl"} == set()
+
+
 def test_commands_print_and_store_the_same_with_an_event_loop_and_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

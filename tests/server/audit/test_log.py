@@ -115,6 +115,28 @@ def test_a_disk_that_gets_full_leaves_whole_lines_counts_the_others_and_rotates_
     assert (backup.read_bytes(), path.read_bytes(), lines) == (b"line0\nline1\n", b"line2\nline3\n", [])
 
 
+def test_a_part_of_a_line_is_removed_from_a_file_that_was_emptied_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As logrotate does with `copytruncate`."""
+    path = tmp_path / "audit.log"
+    file = module._File(path, AuditLogOptions(str(path)), Clock())
+    file.write([b"line0"])
+    os.truncate(path, 0)
+    parts, write = [2, 0], os.write
+
+    def on_disk(descriptor: int, data: bytes) -> int:
+        if part := parts.pop(0):
+            return write(descriptor, data[:part])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.write", on_disk)
+    with pytest.raises(OSError, match="No space"):
+        file.write([b"line1"])
+    file.close()
+    assert path.read_bytes() == b""
+
+
 def test_events_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release, entered = threading.Event(), threading.Event()
     write = module._File.write

@@ -13,7 +13,7 @@ from pilotage.storage import Put
 from pilotage.storage.etcd.leases import Leases
 from pilotage.storage.etcd.messages import message
 from pilotage.storage.etcd.slots import Slot
-from pilotage.storage.etcd.transactions import conflict, slot_revision
+from pilotage.storage.etcd.transactions import conflict, fence, fenced, slot_revision
 
 from .fake import KEYS, FakeEtcd, opened
 
@@ -200,6 +200,16 @@ async def test_a_commit_whose_response_was_lost_is_not_taken_for_that_of_another
     assert (found.key, found.revision) == ("/count", other)
     response.responses[1].response_range.kvs[0].mod_revision = other
     assert slot.written(slot_revision([mine], response))
+
+
+async def test_a_fence_whose_response_was_lost_is_not_taken_for_the_commit() -> None:
+    response = message("TxnResponse")()
+    found = response.responses.add().response_range.kvs.add(mod_revision=9)
+    put = fence(Slot(b"slot", revision=7)).success[0].request_put
+    found.value = put.value
+    assert fenced(response) == 9
+    found.value = b""  # that of the commit
+    assert fenced(response) == 0
 
 
 async def test_callers_at_the_same_time_share_a_lease() -> None:

@@ -38,6 +38,8 @@ def register(subparsers: Any, name: str) -> None:
 class Anywhere:
     """The storage or server that the flags or their environment variables (PILOTAGE_STORAGE and others) select."""
 
+    ends_process = True
+
     def storage_of(self, options: argparse.Namespace) -> str:
         """The URL of the storage; empty for a server. Raises CommandError."""
         if options.kubeconfig or options.context:

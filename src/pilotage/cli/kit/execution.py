@@ -27,6 +27,9 @@ else:
 class CommandBackend(Protocol):
     """Where commands work: the storage of a tool, or what `pilotage` was given."""
 
+    ends_process: bool
+    """Whether the process ends with the command."""
+
     def storage_of(self, options: argparse.Namespace) -> str:
         """The URL of the storage; empty for a server."""
 
@@ -39,7 +42,7 @@ class CommandBackend(Protocol):
 
 def execute(place: CommandBackend, command: Command, options: argparse.Namespace) -> int:
     """Run a command; the exit code. Errors are lines on standard error."""
-    with rarely_collected():
+    with rarely_collected(ends_process=place.ends_process):
         return _execute(place, command, options)
 
 

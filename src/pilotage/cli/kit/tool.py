@@ -80,7 +80,7 @@ class Tool:
         self.encryption_keys = encryption_keys
         self.audit_log_path = audit_log_path
         self.audit_policy_file = audit_policy_file
-        self._is_main = False
+        self.ends_process = False
 
     @property
     def kinds(self) -> tuple[type[Resource], ...]:
@@ -89,7 +89,7 @@ class Tool:
 
     def main(self, arguments: Sequence[str] | None = None) -> NoReturn:
         """Run one command and exit."""
-        self._is_main = True
+        self.ends_process = True
         skip_last_collection()
         code = self.run(arguments)
         if code in (INTERRUPTED, NOT_RECONCILED):
@@ -236,7 +236,7 @@ class Tool:
                 has_written=lambda: session.has_written,
                 started=started,
                 is_dry_run=is_dry_run(options),
-                ends_process=self._is_main,
+                ends_process=self.ends_process,
                 failure=command.least_failure,
             )
             log = LogFile(session.log_file, lambda: isinstance(storage, str) or storage.is_stored)

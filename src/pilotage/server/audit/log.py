@@ -185,7 +185,7 @@ class _File:
                 done += os.write(self._descriptor, data[done:])
         except OSError:
             if done:
-                os.ftruncate(self._descriptor, self._written)
+                os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - done)
             raise
         self._written += done
 
