@@ -24,7 +24,8 @@ APPLICATION_ID = 0x50494C54
 """Marks a SQLite file as a storage of Pilotage ("PILT")."""
 
 PAGE_BYTES = 8192  # fits three objects of 2 KB; 4096 would fit one
-_BUSY_MILLISECONDS = 10_000
+_SPILL_PAGES = 2048  # more than a transaction has, without the largest commits
+BUSY_MILLISECONDS = 10_000
 _MAGIC = b"SQLite format 3\0"
 
 # The pragmas come first: page size and auto_vacuum can only be chosen while the file is empty.
@@ -147,6 +148,8 @@ def connect(path: str) -> apsw.Connection:
         settings(connection)
         # SQLite does not report the failure of a checkpoint that follows a commit.
         connection.wal_autocheckpoint(0)
+        # A commit that does not fit leaves nothing in the WAL then.
+        connection.pragma("cache_spill", _SPILL_PAGES)
         # With NORMAL, SQLite does not sync the WAL at a commit.
         connection.pragma("synchronous", "FULL")
         if connection.pragma("journal_mode") != "wal":
@@ -163,7 +166,7 @@ def settings(connection: apsw.Connection) -> None:
     """What every connection has: nothing in the file is trusted, and closing it moves nothing."""
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-    connection.set_busy_timeout(_BUSY_MILLISECONDS)
+    connection.set_busy_timeout(BUSY_MILLISECONDS)
     connection.pragma("trusted_schema", 0)
     connection.pragma("cell_size_check", 1)
 
