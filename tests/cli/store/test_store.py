@@ -110,6 +110,14 @@ def test_a_mistake_is_one_line(
     assert error.count("\n") == 1
 
 
+def test_a_backup_is_durable_with_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml")
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    _store("backup", "sqlite:a.db", "a.backup")
+    assert synced[-2:] == [(folder / "a.backup").stat().st_ino, folder.stat().st_ino]
+
+
 def test_a_backup_that_fails_leaves_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _store("import", "sqlite:a.db", "objects.yaml")
 

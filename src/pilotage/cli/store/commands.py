@@ -25,6 +25,7 @@ from pilotage.server.strategies.events import LIFETIME
 from pilotage.storage import Snapshot, Storage, open_storage, url_without_password
 from pilotage.storage.archive import read_archive, restore_archive, write_archive
 from pilotage.storage.sqlite import SqliteStorage
+from pilotage.storage.sqlite.file import sync
 from pilotage.storage.sqlite.salvage import Salvaged, salvage
 
 _SQLITE = "sqlite:"
@@ -44,6 +45,7 @@ async def backup(options: argparse.Namespace) -> None:
                 head = await write_archive(storage, file)
                 file.flush()
                 os.fsync(file.fileno())
+            sync(str(options.file.parent))
         except BaseException as error:
             options.file.unlink()  # an incomplete backup is removed
             if not isinstance(error, OSError):
