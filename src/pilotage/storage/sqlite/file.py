@@ -125,7 +125,7 @@ def prepare(path: str, lock: LockFile, first_revision: int = 1) -> None:
     """Create the file if there is none, refuse one that is not a storage, and upgrade an old one. Needs the lock."""
     size = os.stat(path).st_size if os.path.exists(path) else -1
     if size <= 0:
-        _check_beginning(path, lock, size)
+        check_beginning(path, lock, size)
         # A file that was removed is a new storage, but clients know its revisions: they must not be used again.
         first = max(first_revision, lock.durable)
         _make(path, first)
@@ -282,7 +282,7 @@ def _make_tables(connection: apsw.Connection, oldest: int) -> None:
     connection.pragma("journal_mode", "wal")
 
 
-def _check_beginning(path: str, lock: LockFile, size: int) -> None:
+def check_beginning(path: str, lock: LockFile, size: int) -> None:
     """Decide whether a missing or empty file is a new storage or a lost one."""
     wal = f"{path}-wal"
     if os.path.exists(wal) and os.stat(wal).st_size > 0:
