@@ -78,7 +78,7 @@ async def test_a_restore_that_fails_says_that_the_storage_is_incomplete() -> Non
     storage = MemoryStorage()
     await storage.commit(*(Put(f"/{number}", b"1") for number in range(250)))
     archive = read_archive(io.BytesIO(await _written(storage)), "a")
-    with pytest.raises(StorageError, match=r"incomplete, only 100 of 250 entries were restored: remove it.*no space"):
+    with pytest.raises(StorageError, match=r"incomplete, only 100 of 250 entries were restored: remove what.*no space"):
         await restore_archive(Full(), archive)
 
 

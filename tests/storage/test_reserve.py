@@ -8,9 +8,10 @@ import logging
 import os
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
+import apsw
 import pytest
 
 import pilotage as pt
@@ -18,7 +19,7 @@ from pilotage.errors import ServiceUnavailable, StorageFull
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage import Delete, Put
-from pilotage.storage.sqlite import DirectSqliteStorage, SqliteStorage
+from pilotage.storage.sqlite import DirectSqliteStorage, SqliteStorage, log
 from pilotage.storage.sqlite.lock import SIZE, LockFile
 from pilotage.storage.sqlite.reserve import LEAST_BYTES, MOST_BYTES, Reserve
 from pilotage.types.core.v1 import ConfigMap, Namespace
@@ -89,6 +90,33 @@ async def test_commits_that_fill_the_last_space_together_leave_space_for_deletes
         await storage.close()
 
 
+async def test_commits_that_a_reader_keeps_in_the_wal_leave_space_for_deletes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "_PATIENT_MILLISECONDS", 0)
+    disk = SmallDisk(tmp_path, DISK)
+    with disk.mounted():
+        storage = await SqliteStorage.open(str(tmp_path / "test.db"))
+        await storage.commit(Put("a", VALUE))
+        reader = apsw.Connection(str(tmp_path / "test.db"))
+        reader.execute("BEGIN; SELECT count(*) FROM log").fetchall()
+        with suppress(StorageFull):
+            for number in range(200):
+                await storage.commit(Put(f"k{number}", VALUE))
+        disk.fill()
+        entries = (await storage.list("")).entries
+        assert 40 < len(entries) < 200
+        deleted = 0
+        with suppress(StorageFull):  # while the reader keeps them there, each delete needs new space
+            for entry in entries:
+                await storage.commit(Delete(entry.key))
+                deleted += 1
+        reader.close()
+        for entry in entries[deleted:]:
+            await storage.commit(Delete(entry.key))
+        await storage.close()
+
+
 async def test_deletes_and_creates_at_the_same_time_have_outcomes_of_their_own(tmp_path: Path) -> None:
     async with full_disk(tmp_path) as (storage, _):
         commits = [storage.commit(Put("new", VALUE)), storage.commit(Delete("k1")), storage.commit(Put("k2", VALUE))]
@@ -131,13 +159,13 @@ def logged(message: str) -> Iterator[threading.Event]:
         log.removeHandler(handler)
 
 
-async def test_a_delete_takes_the_space_of_the_history_when_the_kept_space_is_used_up(tmp_path: Path) -> None:
+async def test_a_deletion_takes_the_space_of_the_history_when_the_kept_space_is_used_up(tmp_path: Path) -> None:
     async with full_disk(tmp_path) as (storage, disk):
         with (tmp_path / "test.db-lock").open("r+b") as file:
             os.ftruncate(file.fileno(), SIZE + LEAST_BYTES // 8)
         disk.fill()
         for number in range(40):
-            await storage.commit(Delete(f"k{number}"))
+            await storage.commit(Put(f"k{number}", VALUE, for_deletion=True))
             disk.fill()
         assert storage.oldest > 1
 

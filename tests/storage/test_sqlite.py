@@ -212,7 +212,7 @@ async def test_number_left_too_high_by_a_killed_process_is_corrected(path: str) 
 
 
 async def test_failed_commit_hides_no_commit_of_another_process(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file, "_BUSY_MILLISECONDS", 0)
+    monkeypatch.setattr(file, "BUSY_MILLISECONDS", 0)
     storage, other = await SqliteStorage.open(path), await SqliteStorage.open(path)
     await other.commit(Put("a", b"1"))
     with closing(apsw.Connection(path)) as program:

@@ -93,8 +93,8 @@ async def restore_archive(storage: Storage, archive: Archive, lifetime: Callable
             raise StorageError(f"{conflict.key} was written by another program during the restore") from conflict
         except StorageError as error:
             raise StorageError(
-                f"the storage is incomplete, only {restored} of {len(archive.puts)} entries were restored: remove it, "
-                f"and restore into a new one. {error}"
+                f"the storage is incomplete, only {restored} of {len(archive.puts)} entries were restored: remove what "
+                f"there is of it, and restore into a new one. {error}"
             ) from error
         restored += len(batch)
     return revision

@@ -13,6 +13,7 @@ import pytest
 from pilotage.cli import main
 from pilotage.cli.store import commands
 from pilotage.errors import StorageError
+from pilotage.storage import Put, Storage
 from pilotage.storage.sqlite import DirectSqliteStorage
 from pilotage.storage.sqlite.log import Log
 
@@ -108,6 +109,28 @@ def test_a_mistake_is_one_line(
     error = capsys.readouterr().err
     assert complaint in error
     assert error.count("\n") == 1
+
+
+def test_a_backup_is_durable_with_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml")
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    _store("backup", "sqlite:a.db", "a.backup")
+    assert synced[-2:] == [(folder / "a.backup").stat().st_ino, folder.stat().st_ino]
+
+
+def test_a_restore_that_fails_leaves_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml")
+    _store("backup", "sqlite:a.db", "a.backup")
+
+    async def fail(storage: Storage, *_: object) -> None:
+        await storage.commit(Put("a", b""))
+        assert not (folder / "b.db").exists()
+        raise StorageError("no space is left")
+
+    monkeypatch.setattr(commands, "restore_archive", fail)
+    assert main(["store", "restore", "a.backup", "sqlite:b.db"]) == 1
+    assert not list(folder.glob("b.db-restore*")) + list(folder.glob("b.db"))
 
 
 def test_a_backup_that_fails_leaves_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,7 @@ def add_encryption_keys(group: argparse._ActionsContainer, *, required: bool = F
         "the keys that Secrets are encrypted with: a file, or exec:COMMAND that prints them",
         None,
         required=required,
+        type=_keys,
     )
 
 
@@ -59,3 +60,10 @@ def add_kubeconfig(group: argparse._ActionsContainer) -> None:
         None,
     )
     add_value(group, "--context", "NAME", "a context of the kubeconfig (default: its current context)", None)
+
+
+def _keys(text: str) -> str:
+    """The value of --encryption-keys. Empty, as a variable that is not set, it would leave Secrets unencrypted."""
+    if not text:
+        raise argparse.ArgumentTypeError("the value is empty: give a file or exec:COMMAND, or leave the option out")
+    return text

@@ -25,6 +25,8 @@ from pilotage.server.strategies.events import LIFETIME
 from pilotage.storage import Snapshot, Storage, open_storage, url_without_password
 from pilotage.storage.archive import read_archive, restore_archive, write_archive
 from pilotage.storage.sqlite import SqliteStorage
+from pilotage.storage.sqlite.file import sync
+from pilotage.storage.sqlite.newfile import is_free, new_file
 from pilotage.storage.sqlite.salvage import Salvaged, salvage
 
 _SQLITE = "sqlite:"
@@ -44,6 +46,7 @@ async def backup(options: argparse.Namespace) -> None:
                 head = await write_archive(storage, file)
                 file.flush()
                 os.fsync(file.fileno())
+            sync(str(options.file.parent))
         except BaseException as error:
             options.file.unlink()  # an incomplete backup is removed
             if not isinstance(error, OSError):
@@ -56,7 +59,7 @@ async def restore(options: argparse.Namespace) -> None:
     _check_lasting(options.storage)
     with reported(f"cannot read {options.file}"), options.file.open("rb") as file:
         archive = read_archive(file, str(options.file))
-    async with _open(options.storage, first_revision=archive.revision + 1) as storage:
+    async with _restoring(options.storage, archive.revision + 1) as storage:
         if options.storage.startswith(_SQLITE) and storage.revision <= archive.revision:
             raise CommandError(
                 f"{options.storage} is at revision {storage.revision}, and the backup at {archive.revision}: resource "
@@ -180,13 +183,18 @@ async def rotate_keys(options: argparse.Namespace) -> None:
 
 
 @asynccontextmanager
-async def _open(url: str, *, first_revision: int = 1) -> AsyncIterator[Storage]:
+async def _restoring(url: str, first_revision: int) -> AsyncIterator[Storage]:
+    """The storage to restore into. A new SQLite file appears when it is complete."""
+    path = url.removeprefix(_SQLITE)
+    free = url.startswith(_SQLITE) and is_free(path)
+    async with new_file(path, first_revision) if free else _open(url) as storage:
+        yield storage
+
+
+@asynccontextmanager
+async def _open(url: str) -> AsyncIterator[Storage]:
     with standard_error().working(f"Opening {url_without_password(url)}"):
-        if url.startswith(_SQLITE) and first_revision > 1:
-            path = url.removeprefix(_SQLITE)
-            storage: Storage = await SqliteStorage.open(path, first_revision=first_revision)
-        else:
-            storage = await open_storage(url)
+        storage = await open_storage(url)
     try:
         yield storage
     finally:

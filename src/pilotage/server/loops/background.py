@@ -7,7 +7,8 @@ one storage may all run them: every step is conditional and may be done twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from pilotage.errors import Compacted, StorageError
@@ -76,17 +77,49 @@ class BackgroundLoops:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _supervise(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
+        failures = _LoopFailures(name)
         while True:
             try:
-                await loop()
+                with failures.attempt():
+                    await loop()
             except Compacted:
                 continue  # compacted past the reader: start again from the current state
-            except StorageError as error:
-                _log.warning("Background loop failed, retrying", loop=name, seconds=_RETRY_SECONDS, error=error)
-            except Exception:
-                _log.exception("Background loop failed, retrying", loop=name, seconds=_RETRY_SECONDS)
+            except Exception as error:
+                failures.log(error)
             except asyncio.CancelledError:
                 if self._is_closing or loop_is_ending():
                     raise
                 _log.error("Background loop was cancelled by other code, starting it again", loop=name)
             await asyncio.sleep(_RETRY_SECONDS)
+
+
+class _LoopFailures:
+    """Logs when a loop begins to fail, and when it has recovered; the retries between are for debugging."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._logged = ""
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """A run of the loop: it has recovered when it has run for longer than the time to a retry."""
+        recovery = asyncio.get_running_loop().call_later(2 * _RETRY_SECONDS, self._recover)
+        try:
+            yield
+        finally:
+            recovery.cancel()
+
+    def log(self, error: Exception) -> None:
+        """Log a failure; one that is not of the storage has its traceback."""
+        text = f"{type(error).__name__}: {error}"
+        if text == self._logged:
+            log = _log.debug
+        else:
+            log = _log.warning if isinstance(error, StorageError) else _log.exception
+        self._logged = text
+        log("Background loop failed, retrying", loop=self._name, seconds=_RETRY_SECONDS, error=error)
+
+    def _recover(self) -> None:
+        if self._logged:
+            _log.info("Background loop runs again", loop=self._name)
+        self._logged = ""

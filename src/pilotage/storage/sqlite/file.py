@@ -24,7 +24,8 @@ APPLICATION_ID = 0x50494C54
 """Marks a SQLite file as a storage of Pilotage ("PILT")."""
 
 PAGE_BYTES = 8192  # fits three objects of 2 KB; 4096 would fit one
-_BUSY_MILLISECONDS = 10_000
+_SPILL_PAGES = 2048  # more than a transaction has, without the largest commits
+BUSY_MILLISECONDS = 10_000
 _MAGIC = b"SQLite format 3\0"
 
 # The pragmas come first: page size and auto_vacuum can only be chosen while the file is empty.
@@ -124,7 +125,7 @@ def prepare(path: str, lock: LockFile, first_revision: int = 1) -> None:
     """Create the file if there is none, refuse one that is not a storage, and upgrade an old one. Needs the lock."""
     size = os.stat(path).st_size if os.path.exists(path) else -1
     if size <= 0:
-        _check_beginning(path, lock, size)
+        check_beginning(path, lock, size)
         # A file that was removed is a new storage, but clients know its revisions: they must not be used again.
         first = max(first_revision, lock.durable)
         _make(path, first)
@@ -147,6 +148,8 @@ def connect(path: str) -> apsw.Connection:
         settings(connection)
         # SQLite does not report the failure of a checkpoint that follows a commit.
         connection.wal_autocheckpoint(0)
+        # A commit that does not fit leaves nothing in the WAL then.
+        connection.pragma("cache_spill", _SPILL_PAGES)
         # With NORMAL, SQLite does not sync the WAL at a commit.
         connection.pragma("synchronous", "FULL")
         if connection.pragma("journal_mode") != "wal":
@@ -163,7 +166,7 @@ def settings(connection: apsw.Connection) -> None:
     """What every connection has: nothing in the file is trusted, and closing it moves nothing."""
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-    connection.set_busy_timeout(_BUSY_MILLISECONDS)
+    connection.set_busy_timeout(BUSY_MILLISECONDS)
     connection.pragma("trusted_schema", 0)
     connection.pragma("cell_size_check", 1)
 
@@ -279,7 +282,7 @@ def _make_tables(connection: apsw.Connection, oldest: int) -> None:
     connection.pragma("journal_mode", "wal")
 
 
-def _check_beginning(path: str, lock: LockFile, size: int) -> None:
+def check_beginning(path: str, lock: LockFile, size: int) -> None:
     """Decide whether a missing or empty file is a new storage or a lost one."""
     wal = f"{path}-wal"
     if os.path.exists(wal) and os.stat(wal).st_size > 0:

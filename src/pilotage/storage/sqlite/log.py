@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import apsw
 
@@ -11,7 +11,8 @@ from pilotage.errors import StorageBroken, StorageFull
 
 from ..keys import MAX_COMMIT_OPERATIONS
 from .errors import damaged, translate
-from .file import connect, meta_checksum
+from .file import BUSY_MILLISECONDS, PAGE_BYTES, connect, meta_checksum
+from .mainfile import MainFile
 from .rows import Row, StoredRow, first_id, newest
 
 TYPE_CHECKING = False
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .replay import Replay
 
 _CHECKPOINT_PAGES = 1000
+_PATIENT_MILLISECONDS = 1000
 _STEP_PAGES = 32  # given back in one transaction, on a full disk
 _INCREMENTAL = 2  # SQLite's number of the mode in which free pages can be given back in steps
 _MOST_ROWS = 64  # in one statement
@@ -32,9 +34,10 @@ class Log:
         self.path = path
         with self.errors():
             self._connection = connect(path)
+            self._file = MainFile(path)
         self._wal_pages = 0
         self.checkpoint_pages = _CHECKPOINT_PAGES
-        """The pages in the WAL at which they are moved into the file: as many as fit on the disk even if it is full."""
+        """The pages in the WAL at which they are moved into the file: few on a small disk."""
         # SQLite has one hook of this kind, and uses it for automatic checkpoints, which `connect` has turned off.
         self._connection.set_wal_hook(self._on_commit)
 
@@ -49,7 +52,11 @@ class Log:
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[None]:
-        """A transaction. With `write`, no other connection writes meanwhile. Durable when it ends without an error."""
+        """A transaction. With `write`, no other connection writes meanwhile. Durable when it ends without an error.
+
+        One that would not fit into the file fails with StorageFull: a WAL that cannot be moved into the file is never
+        reused, so that each delete would need new space. Readers can keep the commits of all processes in the WAL.
+        """
         with self.errors():
             if self._connection.in_transaction:  # a second Ctrl-C has interrupted the ROLLBACK of the first
                 self._connection.execute("ROLLBACK")
@@ -58,7 +65,8 @@ class Log:
                 # began.
                 self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 yield
-                self._connection.execute("COMMIT")
+                with self._file.extended(self._pragma("page_count") * PAGE_BYTES if write else 0):
+                    self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
@@ -145,12 +153,17 @@ class Log:
         """Whether enough commits wait in the WAL to be moved into the file."""
         return self._wal_pages >= min(_CHECKPOINT_PAGES, self.checkpoint_pages)
 
-    def checkpoint(self) -> None:
-        """Move commits from the WAL into the file, as far as no reader needs them."""
+    def checkpoint(self, *, patient: bool = False) -> None:
+        """Move commits from the WAL into the file, as far as no reader needs them; `patient` waits for readers."""
         self._wal_pages = 0
         with self.errors():
             # PASSIVE waits for no reader: one that was stopped would block all commits.
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            if patient:
+                self._connection.set_busy_timeout(_PATIENT_MILLISECONDS)
+                with suppress(apsw.BusyError):
+                    self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+                self._connection.set_busy_timeout(BUSY_MILLISECONDS)
 
     def give_back(self, pages: int = _STEP_PAGES) -> bool:
         """Give some free pages back to the file system, which needs as much space as they have in the WAL.
@@ -196,6 +209,7 @@ class Log:
         with self.errors():
             if tidy:
                 self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+            self._file.close()
             self._connection.close()
 
     def _on_commit(self, connection: apsw.Connection, name: str, pages: int) -> int:

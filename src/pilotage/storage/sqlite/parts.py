@@ -36,7 +36,7 @@ class OpenFile:
             self._prepare(first_revision)
             self.reserve = Reserve(self.path, self.lock)
             # On a full disk, even to read needs space: for the index of the WAL.
-            self.log: Log = self.reserve.lend(lambda: Log(self.path), _nothing)
+            self.log: Log = self.reserve.lend(lambda: Log(self.path))
         except BaseException:
             self.lock.close()
             raise
@@ -86,7 +86,3 @@ class OpenFile:
             self.log.close(tidy=False)
         finally:
             self.lock.close()
-
-
-def _nothing() -> None:
-    """There is nothing to do before the storage is opened."""

@@ -73,16 +73,6 @@ class Reserve:
             return error.errno == errno.EFBIG
         return True
 
-    def fits(self, size: int) -> bool:
-        """Whether values of this size can be written to the WAL and then moved into the file.
-
-        A WAL that cannot be moved is never reused, so that each delete would need new space.
-        """
-        if size <= self.bytes // _PARTS:
-            return True
-        disk = os.fstatvfs(self._lock.descriptor)
-        return disk.f_bavail * disk.f_frsize >= 5 * size // 2  # twice, in pages
-
     def release(self, *, all_parts: bool = True) -> bool:
         """Release a part of the blocks. False if none are left, or, without `all_parts`, only the last part."""
         kept = self.bytes
@@ -93,10 +83,10 @@ class Reserve:
         os.ftruncate(self._lock.descriptor, SIZE + max(0, kept - part))
         return True
 
-    def lend(self, change: Callable[[], T], prepare: Callable[[], None], *, all_parts: bool = True) -> T:
+    def lend(self, change: Callable[[], T], *, all_parts: bool = True) -> T:
         """Make a change that frees space, or that opens the storage. On a full disk, release blocks until it succeeds.
 
-        `prepare` is called after each release. Raises StorageFull when none are left.
+        Raises StorageFull when none are left.
         """
         while True:
             try:
@@ -105,7 +95,6 @@ class Reserve:
                 with self._lock.held():
                     if not self.release(all_parts=all_parts):
                         raise used_up(self._database) from error
-                prepare()
 
     def _wanted(self) -> int:
         """A quarter of the database, but not much of a small disk."""

@@ -191,7 +191,7 @@ class SQLiteWriter:
         """As `_write`, with the space that is kept for deletes. When most of it is used, the history is removed."""
         try:
             # The last part stays for the compaction below, without which no further delete could succeed.
-            return self._reserve.lend(lambda: self._write(jobs), self._checkpoint, all_parts=False)
+            return self._lend(lambda: self._write(jobs))
         except StorageFull:
             self._free(lambda: self._compact_at(self._history.revision))
             while self._garbage:
@@ -200,8 +200,19 @@ class SQLiteWriter:
             return self._free(lambda: self._write(jobs))
 
     def _free(self, change: Callable[[], T]) -> T:
-        """Make a change that frees space, with the reserved space. The WAL is then reused from its start."""
-        return self._reserve.lend(change, self._checkpoint)
+        """Make a change that frees space, with all of the reserved space."""
+        return self._lend(change, all_parts=True)
+
+    def _lend(self, change: Callable[[], T], *, all_parts: bool = False) -> T:
+        """Make a change that frees space, with the reserved space."""
+
+        def attempt() -> T:
+            if self._lock.full:
+                with self._changing():
+                    self._log.checkpoint(patient=all_parts)  # the WAL is then reused from its start
+            return change()
+
+        return self._reserve.lend(attempt, all_parts=all_parts)
 
     def _write(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
         """Write all jobs in one transaction. A failed condition fails its job only; any other error fails all."""
@@ -239,8 +250,6 @@ class SQLiteWriter:
     def _write_locked(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
         # Checked under the lock: another process may have found the disk full since the jobs were taken.
         if self._lock.full and not all(frees_space(job.operations) for job in jobs):
-            raise full(self._log.path)
-        if not self._reserve.fits(sum(job.size for job in jobs if not frees_space(job.operations))):
             raise full(self._log.path)
         reached = self._lock.reached
         try:
@@ -281,7 +290,7 @@ class SQLiteWriter:
     def _compact(self, job: CompactJob) -> None:
         before = self._history.bytes
         try:  # the last part is for deletes: they must succeed, and a compaction is repeated
-            self._reserve.lend(lambda: self._compact_at(job.revision), self._checkpoint, all_parts=False)
+            self._lend(lambda: self._compact_at(job.revision))
         except StorageError as error:
             self._send([(job.future, error)])
             return
@@ -354,7 +363,7 @@ class SQLiteWriter:
     def _keep_space(self) -> None:
         """Keep as much space as a database of this size needs. Needs the lock."""
         self._reserve.keep()
-        # The content of the WAL must fit into the file even on a full disk, that is into half of the reserve.
+        # The WAL must not take much of a small disk.
         self._log.checkpoint_pages = self._reserve.bytes // PAGE_BYTES // 2
 
     def _reclaim_space(self) -> None:
