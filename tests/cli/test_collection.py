@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import weakref
+from collections.abc import Iterator
 
 import pytest
 
@@ -40,6 +41,15 @@ def test_a_command_makes_many_objects_and_ends_without_a_collection() -> None:
     assert ran.stdout == "[]\nTrue\n"
 
 
+@pytest.fixture(autouse=True)
+def usual_threshold() -> Iterator[None]:
+    """Commands that other tests have run in this process leave a high one."""
+    before = gc.get_threshold()
+    gc.set_threshold(700, *before[1:])
+    yield
+    gc.set_threshold(*before)
+
+
 def test_the_collector_is_as_before_after_a_command_that_fails() -> None:
     before = gc.get_threshold()
     with pytest.raises(CommandError), rarely_collected():
@@ -58,10 +68,6 @@ def test_a_program_that_runs_many_commands_collects_their_garbage() -> None:
 
 
 def test_a_command_turns_no_collections_on() -> None:
-    before = gc.get_threshold()
     gc.set_threshold(0)
-    try:
-        with rarely_collected():
-            assert gc.get_threshold()[0] == 0
-    finally:
-        gc.set_threshold(*before)
+    with rarely_collected():
+        assert gc.get_threshold()[0] == 0
