@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pilotage.errors import StorageError
+from pilotage.errors import RevisionConflict, StorageError
 
-from ..interface import Operation
-from ..transaction import Commit
+from ..history import History
+from ..interface import Entry, Operation
+from ..transaction import Commit, plan
 
 MOST_COMMITS = 512  # in one transaction
 MOST_BYTES = 8 << 20
@@ -65,3 +66,28 @@ class ShrinkJob:
 
 Job = CommitJob | RefreshJob | CompactJob | CheckJob | ShrinkJob | None
 """None: finish and end."""
+
+
+def outcomes_of(jobs: Sequence[CommitJob], history: History) -> tuple[list[Outcome], list[Commit]]:
+    """The outcome of each job, and the commits to write: each is evaluated on the history with the effects of those
+    before it."""
+    changed: dict[str, Entry | None] = {}
+
+    def find(key: str) -> Entry | None:
+        return changed[key] if key in changed else history.find(key)
+
+    outcomes: list[Outcome] = []
+    commits: list[Commit] = []
+    revision = history.revision
+    for job in jobs:
+        try:
+            commit = plan(job.operations, revision + 1, find)
+        except RevisionConflict as conflict:
+            outcomes.append((job.future, conflict))
+            continue
+        if commit:
+            revision += 1
+            commits.append(commit)
+            changed.update((event.key, event.entry) for event in commit)
+        outcomes.append((job.future, revision))
+    return outcomes, commits

@@ -17,13 +17,12 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TypeVar
 
-from pilotage.errors import FutureRevision, RevisionConflict, StorageBroken, StorageBusy, StorageError, StorageFull
+from pilotage.errors import FutureRevision, StorageBroken, StorageBusy, StorageError, StorageFull
 from pilotage.telemetry.logs import logger
 
 from ..history import History
-from ..interface import Entry
 from ..release import release_memory
-from ..transaction import Commit, frees_space, plan
+from ..transaction import Commit, frees_space
 from .errors import full, shortened
 from .file import PAGE_BYTES, sync_wal
 from .identity import OpenFiles
@@ -38,6 +37,7 @@ from .jobs import (
     Outcome,
     RefreshJob,
     ShrinkJob,
+    outcomes_of,
 )
 from .parts import OpenFile
 from .replay import garbage_of, rows_of
@@ -257,7 +257,7 @@ class SQLiteWriter:
                 self._catch_up()
                 # Removed from the deque only after the commit: a failed transaction has removed no rows.
                 garbage = list(islice(self._garbage, _LITTLE_GARBAGE if self._lock.full else _MOST_GARBAGE))
-                outcomes, commits = _plan(jobs, self._history)
+                outcomes, commits = outcomes_of(jobs, self._history)
                 revision = self._history.revision + len(commits)
                 # Before the commit: a reader of another process must not miss it. If the commit fails, the number is
                 # corrected, by `except` here or, after a crash or Ctrl-C, by `_correct_reached` of another process.
@@ -479,30 +479,6 @@ class SQLiteWriter:
     def _send(self, outcomes: Sequence[Outcome], commits: Sequence[Commit] = ()) -> None:
         if outcomes or commits:
             self._deliver(outcomes, commits, False)
-
-
-def _plan(jobs: Sequence[CommitJob], history: History) -> tuple[list[Outcome], list[Commit]]:
-    """Evaluate each job on the history with the effects of the jobs before it."""
-    changed: dict[str, Entry | None] = {}
-
-    def find(key: str) -> Entry | None:
-        return changed[key] if key in changed else history.find(key)
-
-    outcomes: list[Outcome] = []
-    commits: list[Commit] = []
-    revision = history.revision
-    for job in jobs:
-        try:
-            commit = plan(job.operations, revision + 1, find)
-        except RevisionConflict as conflict:
-            outcomes.append((job.future, conflict))
-            continue
-        if commit:
-            revision += 1
-            commits.append(commit)
-            changed.update((event.key, event.entry) for event in commit)
-        outcomes.append((job.future, revision))
-    return outcomes, commits
 
 
 def _copy(error: StorageError) -> StorageError:
