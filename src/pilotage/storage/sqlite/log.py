@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 import apsw
 
@@ -12,12 +12,12 @@ from pilotage.errors import StorageBroken, StorageFull
 from ..keys import MAX_COMMIT_OPERATIONS
 from .errors import damaged, translate
 from .file import BUSY_MILLISECONDS, PAGE_BYTES, connect, meta_checksum
-from .mainfile import MainFile
 from .rows import Row, StoredRow, first_id, newest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..entry import Entry
+    from .mainfile import MainFile
     from .replay import Replay
 
 _CHECKPOINT_PAGES = 1000
@@ -34,7 +34,7 @@ class Log:
         self.path = path
         with self.errors():
             self._connection = connect(path)
-            self._file = MainFile(path)
+        self._file: MainFile | None = None
         self._wal_pages = 0
         self.checkpoint_pages = _CHECKPOINT_PAGES
         """The pages in the WAL at which they are moved into the file: few on a small disk."""
@@ -65,12 +65,20 @@ class Log:
                 # began.
                 self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 yield
-                with self._file.extended(self._pragma("page_count") * PAGE_BYTES if write else 0):
+                with self._extended() if write else nullcontext():
                     self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+    def _extended(self) -> AbstractContextManager[None]:
+        """The file has space for all pages of the transaction inside the block."""
+        if self._file is None:
+            from .mainfile import MainFile  # loaded on use: a command that reads does not need it
+
+            self._file = MainFile(self.path)
+        return self._file.extended(self._pragma("page_count") * PAGE_BYTES)
 
     def check(self) -> None:
         """Have SQLite check every page. Raises StorageBroken."""
@@ -209,7 +217,8 @@ class Log:
         with self.errors():
             if tidy:
                 self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-            self._file.close()
+            if self._file is not None:
+                self._file.close()
             self._connection.close()
 
     def _on_commit(self, connection: apsw.Connection, name: str, pages: int) -> int:
