@@ -53,6 +53,7 @@ FAIR_CALLS = 32
 MAX_BODY = 3 * 1024 * 1024
 """Bytes of a request's body."""
 _REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
+"""Only creates in these groups load the reviewer, which knows which of their resources are reviews."""
 _API_SERVICES = GroupVersionResource("apiregistration.k8s.io", "v1", "apiservices")
 _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 

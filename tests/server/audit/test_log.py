@@ -25,6 +25,22 @@ class Clock:
         return self.now
 
 
+class SmallDisk:
+    """A disk with space for so many bytes: what is written beyond that is cut, and then refused."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, space: int) -> None:
+        self.space = space
+        self._write = os.write
+        monkeypatch.setattr("os.write", self.write)
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        if not self.space:
+            raise OSError(28, "No space left on device")
+        written = self._write(descriptor, data[: self.space])
+        self.space -= written
+        return written
+
+
 def test_lines_are_appended_in_their_order_and_are_there_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "below" / "audit.log"
     for text in (b"one", b"two"):
@@ -91,17 +107,7 @@ def test_a_disk_that_gets_full_leaves_whole_lines_counts_the_others_and_rotates_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "audit.log"
-    write, space = os.write, 15
-
-    def on_disk(descriptor: int, data: bytes) -> int:
-        nonlocal space
-        if not space:
-            raise OSError(28, "No space left on device")
-        written = write(descriptor, data[:space])
-        space -= written
-        return written
-
-    monkeypatch.setattr("os.write", on_disk)
+    disk = SmallDisk(monkeypatch, 15)
     lines = [b"line%d" % number for number in range(4)]
     file = module._File(path, AuditLogOptions(str(path), max_size=12, max_backups=1), Clock())
     for _ in range(3):
@@ -109,7 +115,7 @@ def test_a_disk_that_gets_full_leaves_whole_lines_counts_the_others_and_rotates_
             file.write(lines)
     backup, _ = sorted(tmp_path.iterdir())
     assert (backup.read_bytes(), path.read_bytes(), lines) == (b"line0\nline1\n", b"", [b"line2", b"line3"])
-    space = 100
+    disk.space = 100
     file.write(lines)
     file.close()
     assert (backup.read_bytes(), path.read_bytes(), lines) == (b"line0\nline1\n", b"line2\nline3\n", [])
@@ -123,14 +129,7 @@ def test_a_part_of_a_line_is_removed_from_a_file_that_was_emptied_meanwhile(
     file = module._File(path, AuditLogOptions(str(path)), Clock())
     file.write([b"line0"])
     os.truncate(path, 0)
-    parts, write = [2, 0], os.write
-
-    def on_disk(descriptor: int, data: bytes) -> int:
-        if part := parts.pop(0):
-            return write(descriptor, data[:part])
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.write", on_disk)
+    SmallDisk(monkeypatch, 2)
     with pytest.raises(OSError, match="No space"):
         file.write([b"line1"])
     file.close()
@@ -191,20 +190,10 @@ def test_a_part_of_a_line_in_a_shared_log_does_not_spoil_the_next_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = SharedAuditLog(str(tmp_path / "audit.log"))
-    write, space = os.write, 2
-
-    def on_disk(descriptor: int, data: bytes) -> int:
-        nonlocal space
-        if not space:
-            raise OSError(28, "No space left on device")
-        written = write(descriptor, data[:space])
-        space -= written
-        return written
-
-    monkeypatch.setattr("os.write", on_disk)
+    disk = SmallDisk(monkeypatch, 2)
     log.write(b"lost")
     log.write(b"lost")
-    space = 100
+    disk.space = 100
     log.write(b"one")
     log.write(b"two")
     log.close()
