@@ -130,7 +130,8 @@ lock: $(READY)  ## write the lock files in requirements from pyproject.toml
 types: $(READY)  ## generate the built-in types
 	$(BIN)/python hack/generate_types.py
 
-pictures: $(READY)  ## record the session of the inventory example again (needs tmux)
+pictures: $(READY)  ## draw the diagrams of the documentation, and record the session of the inventory example again (needs tmux)
+	$(BIN)/python -m hack.pictures.diagrams docs/pictures
 	$(BIN)/python -m hack.pictures.session examples/inventory/session.svg
 
 proto: $(READY)  ## compile the .proto files of the Device API
