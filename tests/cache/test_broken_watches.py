@@ -38,7 +38,7 @@ BROKEN: dict[str, list[Step]] = {
 async def test_while_watches_are_broken_the_collection_is_listed_within_bounds(
     steps: list[Step], streaming: bool
 ) -> None:
-    """Within 15 minutes: at least each minute and a half the newest state, and few requests."""
+    """Within 15 minutes: at least each minute the newest state, and few requests."""
     source = Scripted([page("a", version=5)] * 1000, [steps] * 1000, streaming=streaming)
     heard: list[float] = []
     async with aclosing(follow(source)) as stream:
@@ -48,8 +48,8 @@ async def test_while_watches_are_broken_the_collection_is_listed_within_bounds(
                 heard.append(now)
             if now >= 900:
                 break
-    assert max(after - before for before, after in itertools.pairwise(heard)) <= 90
-    assert len(source.asked) <= 200
+    assert max(after - before for before, after in itertools.pairwise(heard)) <= 60
+    assert len(source.asked) <= 260
 
 
 async def test_after_three_watches_in_vain_the_collection_is_listed_and_again_after_each_further_one() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,15 +12,20 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
+import pilotage as pt
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
 from pilotage.client.retries import Retries
 from pilotage.client.transport.http import HTTPTransport
+from pilotage.errors import DecodeError
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.rest import APIRequest, Transport, WatchEvent
 from pilotage.rest.listing import BackoffOptions, RestListerWatcher
 from pilotage.types.core.v1 import ConfigMap
 from tests.cache.informers import Diary, running, until
 from tests.reflector.scripted import document
+
+from .network import Link, cluster_on
 
 CONFIG_MAPS, GVK = GroupVersionResource("", "v1", "configmaps"), GroupVersionKind("", "v1", "ConfigMap")
 QUICK = BackoffOptions(first=0.001, limit=0.002)
@@ -163,3 +169,45 @@ async def test_an_error_event_in_a_watch_leads_to_a_list() -> None:
     async with informer_of(server) as (made, diary):
         await until(lambda: made.list().names == ["a", "b", "c"] and server.lists == 2, 60)
     assert diary.heard == [("create", "a"), ("delete", "a"), ("create", "a"), ("create", "b"), ("create", "c")]
+
+
+class CorruptingLink(Link):
+    """Corrupts one event in 50: the transport raises the error of a line that cannot be read."""
+
+    def __init__(self, server: Transport, chance: random.Random) -> None:
+        super().__init__(server)
+        self._random = chance
+        self.faults: list[float] = []
+        """When a line was corrupted."""
+
+    async def delivered(self, request: APIRequest, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
+        async for event in events:
+            if self._random.randrange(50) == 0:
+                self.faults.append(asyncio.get_running_loop().time())
+                raise DecodeError("a line of the watch cannot be read")
+            yield event
+
+
+@pytest.mark.covers("F28")
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("seed", range(3))
+async def test_behind_a_proxy_that_corrupts_one_line_in_50_a_cache_is_late_by_seconds(seed: int) -> None:
+    """Five minutes with ten writes a second."""
+    time, lags = asyncio.get_running_loop().time, list[float]()
+    async with pt.Cluster.embedded() as server:
+        link, client = CorruptingLink(server.registry, random.Random(seed)), server.client.with_namespace("default")
+        await client.create(ConfigMap(metadata=pt.ObjectMeta(name="a")))
+        async with pt.Manager(cluster_on(link), pt.ManagerOptions(handle_signals=False)) as manager:
+            cache = await manager.cache.informer_for(ConfigMap)
+            await manager.run_until_idle(60)
+            link.faults.clear()
+            for number in range(3000):
+                patched = await client.patch(ConfigMap, {"data": {"number": str(number)}}, name="a")
+                if number % 100 == 99:
+                    since = time()
+                    await cache.wait_for_version(int(patched.metadata.resource_version))
+                    lags.append(time() - since)
+                await asyncio.sleep(0.1)
+            assert time() - link.faults[-1] <= 10
+    assert len(link.faults) >= 40
+    assert max(lags) <= 10

@@ -314,8 +314,46 @@ async def test_waits_grow_and_stay_within_their_bounds() -> None:
     waits = [after - before for before, after in zip(source.times, source.times[1:-1], strict=False)]
     bases = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0, 30.0, 30.0]
     assert len(troubles(found)) == 10
-    assert all(base <= wait <= 2 * base for base, wait in zip(bases, waits, strict=True))
+    assert all(base <= wait <= min(2 * base, 30.0) for base, wait in zip(bases, waits, strict=True))
     assert any(wait > base * 1.1 for base, wait in zip(bases, waits, strict=True)), "with jitter"
+
+
+async def test_no_wait_is_longer_than_its_limit_whatever_the_server_asks_for() -> None:
+    refusal = TooManyRequests("slow down", details=StatusDetails(retry_after_seconds=600))
+    source = Scripted([refusal] * 3 + [page(version=5)])
+    await taken(follow(source), watches(source, 1))
+    assert source.times[:4] == [0.0, 30.0, 60.0, 90.0]
+
+
+async def test_a_watch_that_delivered_something_new_is_opened_again_after_the_first_wait() -> None:
+    broken = DecodeError("a line of the watch cannot be read")
+    source = Scripted([page(version=5)], [[added("a", 6 + n), broken] for n in range(8)])
+    await taken(follow(source), watches(source, 9))
+    waits = [after - before for before, after in zip(source.times[1:], source.times[2:], strict=False)]
+    assert [verb for verb, _ in source.asked] == ["list"] + ["watch"] * 9
+    assert all(0.8 <= wait <= 1.6 for wait in waits)
+
+
+async def test_failures_before_a_watch_that_worked_and_ended_do_not_count() -> None:
+    source = Scripted([page(version=5)], [[REFUSED]] * 4 + [[added("a", 6), 10.0, End()], [REFUSED]])
+    await taken(follow(source), watches(source, 7))
+    assert source.times[-1] - source.times[-2] <= 1.6
+
+
+async def test_a_watch_that_repeats_an_event_before_it_breaks_waits_longer_each_time() -> None:
+    broken = DecodeError("a line of the watch cannot be read")
+    source = Scripted([page("a", version=5)], [[added("a", 5), broken]] * 4)
+    await taken(follow(source), watches(source, 5))
+    assert source.times[-1] >= 0.8 + 1.6 + 3.2 + 6.4
+
+
+async def test_lists_after_events_that_end_a_watch_with_an_error_are_further_apart_each_time() -> None:
+    source = Scripted(
+        [page(version=10 * n) for n in range(1, 6)],
+        [[added("a", 10 * n + 1), error(InternalError("corrupt object"))] for n in range(1, 5)],
+    )
+    await taken(follow(source), watches(source, 5))
+    assert source.times[-1] >= 0.8 + 1.6 + 3.2 + 6.4
 
 
 @pytest.mark.covers("T99")

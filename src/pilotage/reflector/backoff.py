@@ -24,10 +24,15 @@ class BackoffManager:
             self._failures = 0
         own = backoff(self._failures, options.first, options.limit, factor=options.factor)
         self._failures += 1
-        # A server that shuts down may ask for a long wait, and be back much sooner.
-        wait = spread(max(own, min(at_least, options.limit)), options.jitter, self._random)
+        # A server that shuts down may ask for a long wait, and be back much sooner. The limit takes the jitter from the
+        # longest waits, but the earlier ones have spread the clients by as much.
+        wait = min(spread(max(own, at_least), options.jitter, self._random), options.limit)
         self._last_end = now + wait
         return wait
+
+    def reset(self) -> None:
+        """Begin with the first wait: what failed has worked in between."""
+        self._failures = 0
 
 
 def backoff_of(lister_watcher: ListerWatcher, chosen: BackoffOptions | None) -> BackoffOptions:

@@ -124,7 +124,10 @@ class _Reflector:
 
     def react(self, error: Exception) -> Reaction:
         """Choose the stage after the watch that has just failed."""
-        return self.state.record_failure(error, self._attempt, asyncio.get_running_loop().time())
+        reaction = self.state.record_failure(error, self._attempt, asyncio.get_running_loop().time())
+        if reaction.is_first:
+            self._backoff.reset()
+        return reaction
 
     async def watch(self) -> AsyncGenerator[Change, None]:
         """One watch, until the server ends it normally; raises otherwise."""
@@ -158,6 +161,8 @@ class _Reflector:
         if initial is not None:
             raise ConnectionLost("the watch ended before its initial events were complete")
         state.record_end(attempt, loop.time())
+        if attempt.progressed:
+            self._backoff.reset()
 
     def _watch_options(self) -> ListOptions:
         streaming = self.state.stage is Stage.STREAM
@@ -188,7 +193,7 @@ class _Reflector:
         if self.state.stage is Stage.WATCH and header.resource_version:
             if _is_older(header.resource_version, self.state.version):
                 return Bookmark(self.state.version)  # a repeated event: to apply it would restore an old state
-            self.state.version = header.resource_version
+            self._advance(header.resource_version)
         return Deleted(data, header) if event.type == "DELETED" else Applied(data, header)
 
     def _bookmark(self, event: WatchEvent, deadline: SilenceTimeout) -> Change:
@@ -200,8 +205,13 @@ class _Reflector:
                 # Only marks the end: `watch` yields the buffered objects in its place.
                 return Replaced([], header.resource_version)
         elif header.resource_version:
-            state.version = header.resource_version
+            self._advance(header.resource_version)
         return Bookmark(header.resource_version)
+
+    def _advance(self, version: str) -> None:
+        if version != self.state.version:
+            self.state.version = version
+            self._attempt.progressed = True
 
     def _silence_seconds(self) -> float:
         """How long the next watch may be silent. A lister-watcher may have learned that from the list before."""

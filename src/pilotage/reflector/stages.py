@@ -60,6 +60,8 @@ class Attempt:
     opened: bool = False
     eventful: bool = False
     """Whether an object or a bookmark arrived; an ERROR event does not count."""
+    progressed: bool = False
+    """Whether it has reached a newer version than the one at which it began."""
     error_event: bool = False
 
 
@@ -69,6 +71,8 @@ class Reaction:
 
     report: bool = True
     wait: bool = True
+    is_first: bool = False
+    """Whether the watch had worked: the waits of earlier failures do not count."""
 
 
 @dataclass(slots=True)
@@ -125,9 +129,14 @@ class WatchState:
             # which a list from the watch cache of another API server would do (client-go's relistResourceVersion).
             self.stage = self._first_stage()
             return Reaction(wait=not self._may_list_at_once(now))
-        if not self._is_resumable(error, attempt):
+        is_resumable = self._is_resumable(error, attempt)
+        if not is_resumable:
             self.stage = self._first_stage()
-        return Reaction(wait=not isinstance(error, Silent))  # the silence itself was the wait
+        return Reaction(
+            wait=not isinstance(error, Silent),  # the silence itself was the wait
+            # A list costs the server more than a watch, and 429 asks for patience: these waits grow on.
+            is_first=attempt.progressed and is_resumable and not _is_refusal(error),
+        )
 
     def _count(self, error: Exception, attempt: Attempt, now: float) -> None:
         if attempt.opened:

@@ -27,13 +27,14 @@ class BackoffOptions(Value, frozen=True):
     first: float = 0.8
     """The first wait."""
     limit: float = 30.0
-    """The longest wait, before jitter."""
+    """The longest wait, with its jitter."""
     factor: float = 2.0
     """Each wait is the one before multiplied by this."""
     jitter: float = 1.0
     """The largest random share that is added to a wait: with 1.0, a wait of 2 s becomes one of 2 to 4 s."""
     reset_after: float = 120.0
-    """After this time without a failure the next wait is `first` again."""
+    """After this time without a failure the next wait is `first` again. A watch that has delivered something new and
+    can be resumed begins with `first`, too."""
     relist: BackoffOptions | None = None
     """The waits before another list of a server whose versions expire at once; None: the same."""
 
