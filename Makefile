@@ -15,7 +15,7 @@ PARALLEL := --numprocesses=$(WORKERS) --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd test-pythons lock types pictures proto recordings clean
+.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd test-pythons dist lock types pictures proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -123,6 +123,9 @@ test-pythons:  ## the tests on each installed Python of 3.11, 3.12, 3.13
 	@$(PYTHON) hack/pythons.py | while read version python; do \
 	  echo "Python $$version"; \
 	  $(MAKE) --no-print-directory test PYTHON=$$python VENV=.venv-$$version || exit 1; done
+
+dist: $(READY)  ## build wheel, sdist and SBOM into the folder dist; install them on each installed Python and run the demo
+	$(BIN)/python hack/dist.py dist
 
 lock: $(READY)  ## write the lock files in requirements from pyproject.toml
 	$(BIN)/python hack/lock.py
