@@ -15,7 +15,7 @@ PARALLEL := --numprocesses=$(WORKERS) --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd test-pythons dist lock types pictures proto recordings clean
+.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd test-pythons dist lock types reference pictures proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -132,6 +132,9 @@ lock: $(READY)  ## write the lock files in requirements from pyproject.toml
 
 types: $(READY)  ## generate the built-in types
 	$(BIN)/python hack/generate_types.py
+
+reference: $(READY)  ## write the reference of the command line from its parser
+	$(BIN)/python -m hack.docs.reference docs/cli-reference.md
 
 pictures: $(READY)  ## draw the diagrams of the documentation, and record the session of the inventory example again (needs tmux)
 	$(BIN)/python -m hack.pictures.diagrams docs/pictures
