@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import msgspec
 
+from pilotage.annotations import annotated_names
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import Column, ListType, Marker, PatchMerge, PreserveUnknownFields, Rule, Scale
@@ -53,15 +54,20 @@ class ModelMeta(msgspec.StructMeta):
     """Makes the Struct behind a Model: keyword-only, camelCase, defaults by the rules above."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
-        for attribute in namespace.get("__annotations__", {}):
-            if attribute in namespace and not attribute.startswith("__"):
-                namespace[attribute] = _default(namespace[attribute])
+        given = {
+            attribute: namespace[attribute]
+            for attribute in annotated_names(namespace)
+            if attribute in namespace and not attribute.startswith("__")
+        }
+        namespace |= {attribute: _default(value) for attribute, value in given.items()}
         for option, value in (("kw_only", True), ("rename", "camel"), ("omit_defaults", True)):
             options.setdefault(option, value)
         if options.get("dict") or any(base.__dictoffset__ for base in bases):
             options.setdefault("gc", True)  # msgspec wants it of what has a `__dict__`
         markers = tuple(options.pop("markers", ()))
         made: Any = super().__new__(mcs, name, bases, namespace, **options)
+        for attribute in given.keys() - set(made.__struct_fields__):  # a ClassVar
+            setattr(made, attribute, given[attribute])
         if markers:
             made.__markers__ = made.__markers__ + markers
         return made

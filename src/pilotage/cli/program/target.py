@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from pilotage import annotations
 from pilotage.cli.errors import CommandError
 from pilotage.cli.program.modules import is_of, is_resource, load, user_places
 
@@ -173,7 +174,7 @@ def _built(cls: type, manager: Manager) -> Any:
 
 def _accepts(function: Any, count: int) -> bool:
     try:
-        inspect.signature(function).bind(*[None] * count)
+        annotations.signature(function).bind(*[None] * count)
     except TypeError:
         return False
     except ValueError:  # a function in C without a signature
@@ -182,7 +183,7 @@ def _accepts(function: Any, count: int) -> bool:
 
 
 def _signature(function: Any) -> str:
-    return f"its parameters are {inspect.signature(function, eval_str=False)}"
+    return f"its parameters are {annotations.signature(function)}"
 
 
 def _reason(error: Exception) -> str:

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from pilotage import annotations
 from pilotage.errors import InvalidDefinition
 
 _ARGUMENT = object()
@@ -19,7 +20,7 @@ def check_signature(reconciler: object, function: Callable[..., Any], argument: 
     call.
     """
     try:
-        signature = inspect.signature(function)
+        signature = annotations.signature(function)
     except (ValueError, TypeError):
         return
     name, right = _name(function), _right(reconciler, argument)

@@ -1,0 +1,123 @@
+"""Fetches the newest supported Python from Debian's archive, once, outside the clone and the system.
+
+The packages of Debian's unstable distribution and the libraries that they need are extracted into
+`${XDG_CACHE_HOME:-~/.cache}/pilotage/python/<version>/`. Nothing is installed or built, and root is not needed. The
+path of the interpreter goes to standard output, all else to standard error.
+
+    python3 hack/debian_python.py            fetch it if it is missing, then print the interpreter
+    python3 hack/debian_python.py --where    print the interpreter if it is there, and never fetch
+
+The exit code is 0 when the interpreter is there, 1 when it is not or fetching failed, 3 on a machine that cannot fetch.
+"""
+
+import argparse
+import fcntl
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this is a script, wherever it is started
+from hack.gobuild import FAILED, say, stop
+from hack.pythons import SUPPORTED
+
+VERSION = SUPPORTED[-1]
+CANNOT = 3  # an exit code
+ARCHIVE = "http://deb.debian.org/debian"  # apt checks the signature
+KEYRINGS = ("debian-archive-keyring.pgp", "debian-archive-keyring.gpg")
+WHEELS = "/usr/share/python-wheels/"  # where Debian's venv looks for pip
+
+# Its own state everywhere: the packages of the system are neither read nor changed.
+CONFIGURATION = """
+Dir::State "{folder}/state";
+Dir::State::status "{folder}/status";
+Dir::Cache "{folder}/cache";
+Dir::Etc::SourceList "{folder}/sources.list";
+Dir::Etc::SourceParts "/dev/null";
+Dir::Etc::Preferences "/dev/null";
+Dir::Etc::PreferencesParts "/dev/null";
+APT::Sandbox::User "root";
+APT::Install-Recommends "false";
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=f"Fetch Python {VERSION}, once, into the cache folder.")
+    parser.add_argument("--where", action="store_true", help="print the interpreter if it is there, and never fetch")
+    where: bool = parser.parse_args().where
+    folder = cache() / VERSION
+    interpreter = folder / "usr" / "bin" / f"python{VERSION}"
+    if not (folder / "complete").exists():
+        if where:
+            stop(FAILED, f"Python {VERSION} is not fetched yet; `make newest-python` fetches it")
+        keyring = usable_keyring()
+        cache().mkdir(parents=True, exist_ok=True)
+        with open(cache() / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # only one run fetches at a time
+            if not (folder / "complete").exists():
+                fetch(folder, keyring)
+                adapt(folder, interpreter)
+                (folder / "complete").touch()  # last: the folder cannot be moved into place, its path is written inside
+    print(interpreter)
+
+
+def cache() -> Path:
+    """The directory with one directory per version."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pilotage" / "python"
+
+
+def usable_keyring() -> Path:
+    """The keys of Debian's archive. Exits where this machine lacks them, or what fetches and extracts packages."""
+    advice = f"install Python {VERSION} and put python{VERSION} on PATH"
+    if platform.libc_ver()[0] != "glibc":
+        stop(CANNOT, f"cannot fetch Python {VERSION}: this system has no glibc, which Debian's programs need; {advice}")
+    for program in ("apt-get", "dpkg-deb"):
+        if shutil.which(program) is None:
+            stop(CANNOT, f"cannot fetch Python {VERSION}: `{program}` is not on PATH; {advice}")
+    for keyring in (Path("/usr/share/keyrings") / name for name in KEYRINGS):
+        if keyring.exists():
+            return keyring
+    stop(CANNOT, f"cannot fetch Python {VERSION}: the package debian-archive-keyring is not installed; {advice}")
+
+
+def fetch(folder: Path, keyring: Path) -> None:
+    """Extract the interpreter, its libraries and patchelf into a new `folder`."""
+    say(f"fetching Python {VERSION} from {ARCHIVE}")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    with tempfile.TemporaryDirectory(prefix="fetching-", dir=folder.parent) as scratch:
+        for name in ("state/lists/partial", "cache/archives/partial"):
+            (Path(scratch) / name).mkdir(parents=True)
+        (Path(scratch) / "status").touch()
+        (Path(scratch) / "sources.list").write_text(f"deb [signed-by={keyring}] {ARCHIVE} sid main\n")
+        configuration = Path(scratch) / "apt.conf"
+        configuration.write_text(CONFIGURATION.format(folder=scratch))
+        apt = ["apt-get", "--quiet=2", f"--config-file={configuration}"]
+        install = ["install", "--download-only", "--yes", f"python{VERSION}-venv", "patchelf"]
+        for command in ([*apt, "--error-on=any", "update"], [*apt, *install]):
+            if subprocess.run(command, stdout=sys.stderr, check=False).returncode != 0:
+                stop(CANNOT, f"cannot fetch Python {VERSION} from {ARCHIVE}, see above")
+        for package in sorted(Path(scratch).glob("cache/archives/*.deb")):
+            subprocess.run(["dpkg-deb", "--extract", package, folder], check=True)
+
+
+def adapt(folder: Path, interpreter: Path) -> None:
+    """Make the interpreter load Debian's libraries from `folder`, and its venv find pip there."""
+    loader = next(folder.glob("usr/lib/*-linux-gnu/ld-linux-*.so.*"))
+    libraries = str(loader.parent)
+    patchelf = [loader, "--library-path", libraries, folder / "usr" / "bin" / "patchelf"]
+    # One by one and in this order: both in one call, or the other way round, and the program ends with SIGSEGV.
+    for options in (["--force-rpath", "--set-rpath", libraries], ["--set-interpreter", loader]):
+        subprocess.run([*patchelf, *options, interpreter], check=True)
+    for settings in folder.glob(f"usr/lib/python{VERSION}/_sysconfig*"):
+        if not settings.is_symlink():
+            settings.write_text(settings.read_text().replace(WHEELS, f"{folder}{WHEELS}"))
+
+
+if __name__ == "__main__":
+    main()
