@@ -27,7 +27,7 @@ def of_fields(cls: type) -> dict[str, str]:
 
 @cache
 def _own(cls: type) -> dict[str, str]:
-    if not cls.__dict__.get("__struct_fields__"):  # those of base classes are among them
+    if not getattr(cls, "__struct_fields__", ()):  # of a class that has no fields, nor inherits any
         return {}
     try:
         definitions = _definitions(inspect.getsource(sys.modules[cls.__module__])).get(cls.__qualname__, [])
