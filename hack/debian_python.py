@@ -1,18 +1,13 @@
-"""Fetches the newest supported Python from Debian's archive, once, outside the clone and the system.
+"""Fetches the newest supported Python from Debian's archive, where this machine has none.
 
 The packages of Debian's unstable distribution and the libraries that they need are extracted into
 `${XDG_CACHE_HOME:-~/.cache}/pilotage/python/<version>/`. Nothing is installed or built, and root is not needed. The
 path of the interpreter goes to standard output, all else to standard error.
 
-    python3 hack/debian_python.py            fetch it if it is missing, then print the interpreter
-    python3 hack/debian_python.py --where    print the interpreter if it is there, and never fetch
-
-The exit code is 0 when the interpreter is there, 1 when it is not or fetching failed, 3 on a machine that cannot fetch.
+The exit code is 0 when the machine has the interpreter, 1 when a package cannot be used, 3 when none can be fetched.
 """
 
-import argparse
 import fcntl
-import os
 import platform
 import shutil
 import subprocess
@@ -22,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this is a script, wherever it is started
 from hack.gobuild import FAILED, say, stop
-from hack.pythons import SUPPORTED
+from hack.pythons import COMPLETE, SUPPORTED, fetched, installed
 
 VERSION = SUPPORTED[-1]
 CANNOT = 3  # an exit code
@@ -47,28 +42,20 @@ APT::Install-Recommends "false";
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=f"Fetch Python {VERSION}, once, into the cache folder.")
-    parser.add_argument("--where", action="store_true", help="print the interpreter if it is there, and never fetch")
-    where: bool = parser.parse_args().where
-    folder = cache() / VERSION
-    interpreter = folder / "usr" / "bin" / f"python{VERSION}"
-    if not (folder / "complete").exists():
-        if where:
-            stop(FAILED, f"Python {VERSION} is not fetched yet; `make newest-python` fetches it")
-        keyring = usable_keyring()
-        cache().mkdir(parents=True, exist_ok=True)
-        with open(cache() / "lock", "w") as lock:
+    interpreter = installed(VERSION)
+    if interpreter is None:
+        keyring, folder = usable_keyring(), fetched(VERSION)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with open(folder.parent / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # only one run fetches at a time
-            if not (folder / "complete").exists():
+            if not (folder / COMPLETE).exists():
                 fetch(folder, keyring)
-                adapt(folder, interpreter)
-                (folder / "complete").touch()  # last: the folder cannot be moved into place, its path is written inside
+                adapt(folder)
+                (folder / COMPLETE).touch()  # the folder cannot be moved into place: its path is written inside
+        interpreter = installed(VERSION)
+    if interpreter is None:
+        stop(FAILED, f"the interpreter in {fetched(VERSION)} does not start: remove this folder, and try again")
     print(interpreter)
-
-
-def cache() -> Path:
-    """The directory with one directory per version."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pilotage" / "python"
 
 
 def usable_keyring() -> Path:
@@ -106,14 +93,14 @@ def fetch(folder: Path, keyring: Path) -> None:
             subprocess.run(["dpkg-deb", "--extract", package, folder], check=True)
 
 
-def adapt(folder: Path, interpreter: Path) -> None:
+def adapt(folder: Path) -> None:
     """Make the interpreter load Debian's libraries from `folder`, and its venv find pip there."""
     loader = next(folder.glob("usr/lib/*-linux-gnu/ld-linux-*.so.*"))
     libraries = str(loader.parent)
     patchelf = [loader, "--library-path", libraries, folder / "usr" / "bin" / "patchelf"]
     # One by one and in this order: both in one call, or the other way round, and the program ends with SIGSEGV.
     for options in (["--force-rpath", "--set-rpath", libraries], ["--set-interpreter", loader]):
-        subprocess.run([*patchelf, *options, interpreter], check=True)
+        subprocess.run([*patchelf, *options, folder / "usr" / "bin" / f"python{VERSION}"], check=True)
     for settings in folder.glob(f"usr/lib/python{VERSION}/_sysconfig*"):
         if not settings.is_symlink():
             settings.write_text(settings.read_text().replace(WHEELS, f"{folder}{WHEELS}"))

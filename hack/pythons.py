@@ -1,13 +1,8 @@
-"""Prints an interpreter for each supported Python that this machine has.
+"""Prints version and interpreter of each supported Python that this machine has, the oldest first.
 
-It is found on the path, in pyenv's versions, or in the cache folder, where `make newest-python` fetches the newest.
-
-    python3 hack/pythons.py             a line with version and interpreter for each
-    python3 hack/pythons.py --oldest    the interpreter of the oldest alone
-    python3 hack/pythons.py --newest    the interpreter of the newest alone
+It is found on the path, in pyenv's versions, or in the cache folder, where `make newest-python` puts the newest.
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -15,36 +10,35 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
+COMPLETE = "complete"  # a file in the folder of a Python that was fetched, written last
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Print an interpreter for each supported Python.")
-    parser.add_argument("--oldest", action="store_true", help="print the interpreter of the oldest alone")
-    parser.add_argument("--newest", action="store_true", help="print the interpreter of the newest alone")
-    arguments = parser.parse_args()
-    found = list(interpreters())
-    if arguments.oldest or arguments.newest:
-        print(found[0 if arguments.oldest else -1][1])
-    else:
-        print("\n".join(f"{version} {interpreter}" for version, interpreter in found))
-
-
-def interpreters() -> Iterator[tuple[str, str]]:
-    """The supported versions that are installed, the oldest first, with the path of each."""
     for version in SUPPORTED:
-        interpreter = next((one for one in candidates(version) if works(one, version)), None)
+        interpreter = installed(version)
         if interpreter is None:
             print(f"python{version} is not installed: skipped", file=sys.stderr)
         else:
-            yield version, interpreter
+            print(f"{version} {interpreter}")
+
+
+def installed(version: str) -> str | None:
+    """The path of an interpreter that works, or None."""
+    return next((one for one in candidates(version) if works(one, version)), None)
 
 
 def candidates(version: str) -> Iterator[str]:
     yield f"python{version}"
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     yield from (str(path) for path in sorted(pyenv.glob(f"versions/{version}.*/bin/python"), reverse=True))
+    if (fetched(version) / COMPLETE).exists():
+        yield str(fetched(version) / "usr" / "bin" / f"python{version}")
+
+
+def fetched(version: str) -> Path:
+    """The folder in the cache into which a Python is fetched."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    yield str(cache / "pilotage" / "python" / version / "usr" / "bin" / f"python{version}")
+    return cache / "pilotage" / "python" / version
 
 
 def works(interpreter: str, version: str) -> bool:
