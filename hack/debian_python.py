@@ -22,7 +22,7 @@ from hack.pythons import COMPLETE, SUPPORTED, fetched, installed
 VERSION = SUPPORTED[-1]
 CANNOT = 3  # an exit code
 ARCHIVE = "http://deb.debian.org/debian"  # apt checks the signature
-KEYRINGS = ("debian-archive-keyring.pgp", "debian-archive-keyring.gpg")
+KEYRINGS = [Path(f"/usr/share/keyrings/debian-archive-keyring.{ending}") for ending in ("pgp", "gpg")]
 WHEELS = "/usr/share/python-wheels/"  # where Debian's venv looks for pip
 
 # Its own state everywhere: the packages of the system are neither read nor changed.
@@ -66,10 +66,10 @@ def usable_keyring() -> Path:
     for program in ("apt-get", "dpkg-deb"):
         if shutil.which(program) is None:
             stop(CANNOT, f"cannot fetch Python {VERSION}: `{program}` is not on PATH; {advice}")
-    for keyring in (Path("/usr/share/keyrings") / name for name in KEYRINGS):
-        if keyring.exists():
-            return keyring
-    stop(CANNOT, f"cannot fetch Python {VERSION}: the package debian-archive-keyring is not installed; {advice}")
+    keyring = next((file for file in KEYRINGS if file.exists()), None)
+    if keyring is None:
+        stop(CANNOT, f"cannot fetch Python {VERSION}: the package debian-archive-keyring is not installed; {advice}")
+    return keyring
 
 
 def fetch(folder: Path, keyring: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pilotage import annotations
+from pilotage.annotations import signature_of
 from pilotage.cli.program.target import _accepts
 from pilotage.controller.reconcilers.signature import check_signature
 from pilotage.errors import InvalidDefinition
@@ -158,13 +158,13 @@ def test_a_name_that_exists_for_type_checkers_alone_is_an_error_only_where_its_t
     unresolved: ModuleType,
 ) -> None:
     assert unresolved.Spec(size=1).count == 3
-    with pytest.raises(InvalidDefinition, match="Spec: a type hint cannot be resolved .*'Size'"):
+    with pytest.raises(InvalidDefinition, match=r"Spec: a type hint cannot be resolved .*'Size'"):
         openapi(unresolved.Spec)
 
 
 async def test_functions_may_have_annotations_that_exist_for_type_checkers_alone(unresolved: ModuleType) -> None:
     check_signature(unresolved.reconcile, unresolved.reconcile)
     assert _accepts(unresolved.reconcile, 1)
-    assert list(annotations.signature(unresolved.reconcile).parameters) == ["request"]
+    assert list(signature_of(unresolved.reconcile).parameters) == ["request"]
     called = method(unresolved.Validator(), "validate_create", "validator")
     assert await called("the request", "the object") is None

@@ -26,7 +26,7 @@ def annotated_names(namespace: dict[str, Any]) -> Collection[str]:
     return names
 
 
-def signature(function: Callable[..., object]) -> inspect.Signature:
+def signature_of(function: Callable[..., object]) -> inspect.Signature:
     """`inspect.signature`, also of a function whose annotations cannot be evaluated."""
     import inspect  # a program that only defines models loads no such module
 

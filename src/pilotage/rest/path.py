@@ -379,7 +379,9 @@ def _read_delete_options(body: bytes, media: str) -> _DeleteOptions:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         if not media and (problem := gojson.syntax_error(body)):
             raise BadRequest(f"couldn't get version/kind; json parse error: {problem}") from None
-        raise BadRequest(f"the body of the delete request is not a DeleteOptions document: {reason_of(error)}") from None
+        raise BadRequest(
+            f"the body of the delete request is not a DeleteOptions document: {reason_of(error)}"
+        ) from None
 
 
 def _checked_delete_options(options: _DeleteOptions) -> DeleteOptions:

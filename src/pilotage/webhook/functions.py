@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from pilotage import threads
-from pilotage.annotations import signature
+from pilotage.annotations import signature_of
 from pilotage.errors import InvalidDefinition, ServiceUnavailable
 
 Call = Callable[..., Awaitable[Any]]
@@ -49,7 +49,7 @@ def method(owner: object, name: str, role: str) -> Call:
         what = f"the class {owner.__name__}, and not an object of it" if isinstance(owner, type) else repr(owner)
         raise InvalidDefinition(f"{what} cannot be a {role}: it needs a method {name}(…)")
     try:
-        with_request = "request" in signature(function).parameters
+        with_request = "request" in signature_of(function).parameters
     except (TypeError, ValueError):  # of a builtin
         with_request = False
     call = awaited(function)

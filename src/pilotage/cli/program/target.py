@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pilotage import annotations
+from pilotage.annotations import signature_of
 from pilotage.cli.errors import CommandError
 from pilotage.cli.program.modules import is_of, is_resource, load, user_places
 
@@ -174,7 +174,7 @@ def _built(cls: type, manager: Manager) -> Any:
 
 def _accepts(function: Any, count: int) -> bool:
     try:
-        annotations.signature(function).bind(*[None] * count)
+        signature_of(function).bind(*[None] * count)
     except TypeError:
         return False
     except ValueError:  # a function in C without a signature
@@ -183,7 +183,7 @@ def _accepts(function: Any, count: int) -> bool:
 
 
 def _signature(function: Any) -> str:
-    return f"its parameters are {annotations.signature(function)}"
+    return f"its parameters are {signature_of(function)}"
 
 
 def _reason(error: Exception) -> str:

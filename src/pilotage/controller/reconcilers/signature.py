@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from pilotage import annotations
+from pilotage.annotations import signature_of
 from pilotage.errors import InvalidDefinition
 
 _ARGUMENT = object()
@@ -20,7 +20,7 @@ def check_signature(reconciler: object, function: Callable[..., Any], argument: 
     call.
     """
     try:
-        signature = annotations.signature(function)
+        signature = signature_of(function)
     except (ValueError, TypeError):
         return
     name, right = _name(function), _right(reconciler, argument)
