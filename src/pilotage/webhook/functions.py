@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from pilotage import threads
-from pilotage.annotations import signature_of
 from pilotage.errors import InvalidDefinition, ServiceUnavailable
+from pilotage.signatures import signature_of
 
 Call = Callable[..., Awaitable[Any]]
 MAX_THREADS = 256

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pilotage.annotations import signature_of
 from pilotage.cli.errors import CommandError
 from pilotage.cli.program.modules import is_of, is_resource, load, user_places
+from pilotage.signatures import signature_of
 
 if TYPE_CHECKING:
     from pilotage.manager.manager import Manager

@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from pilotage.annotations import signature_of
 from pilotage.errors import InvalidDefinition
+from pilotage.signatures import signature_of
 
 _ARGUMENT = object()
 

@@ -1,4 +1,4 @@
-"""What programs get of their annotations, in modules that evaluate them at once, late (Python 3.14) or never."""
+"""Models in modules whose annotations are evaluated at once, late (Python 3.14), or are texts."""
 
 from __future__ import annotations
 
@@ -10,20 +10,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from pilotage.annotations import signature_of
-from pilotage.cli.program.target import _accepts
-from pilotage.controller.reconcilers.signature import check_signature
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.objects import decode, document_of
 from pilotage.schema.generate.crd import crds
 from pilotage.schema.generate.openapi import openapi
-from pilotage.webhook.functions import method
 
-from .schema.source.loading import loaded
+from ..schema.source.loading import loaded
 
 FUTURE = "from __future__ import annotations\n"
-LATE = sys.version_info >= (3, 14)
-"""Whether an annotation may name what does not exist yet, without quotes or the import above."""
+only_late = pytest.mark.skipif(
+    sys.version_info < (3, 14), reason="before Python 3.14, an annotation without quotes is evaluated at once"
+)
 MODELS = '''
 from typing import Annotated, Any, ClassVar
 import pilotage as pt
@@ -77,16 +74,11 @@ ONLY_FOR_TYPE_CHECKERS = """
 from typing import TYPE_CHECKING
 import pilotage as pt
 if TYPE_CHECKING:
-    from nowhere import Request, Size
+    from nowhere import Size
 
 class Spec(pt.Model):
     size: Size
     count: int = 3
-
-async def reconcile(request: Request) -> Size: ...
-
-class Validator:
-    def validate_create(self, obj: Size, request: Request) -> None: ...
 """
 
 
@@ -132,7 +124,7 @@ def test_a_class_of_a_function_may_name_another_one_unless_annotations_are_texts
         assert openapi(outer)["properties"]["inner"]["properties"]["size"]["default"] == 0.5
 
 
-@pytest.mark.skipif(not LATE, reason="before Python 3.14, an annotation without quotes is evaluated at once")
+@only_late
 def test_a_class_may_name_itself_and_later_classes_without_quotes(tmp_path: Path) -> None:
     text = "import pilotage as pt\nclass Spec(pt.Model):\n  later: Later | None = None\n  count: int = 3\n"
     text += "  parts: list[Later] = []\nclass Later(pt.Model):\n  size: int = 1\n  more: Later | None = None\n"
@@ -141,30 +133,11 @@ def test_a_class_may_name_itself_and_later_classes_without_quotes(tmp_path: Path
         assert (read.count, read.later.more.size, read.parts[0].size) == (3, 1, 2)
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(
-            "", id="plain", marks=pytest.mark.skipif(not LATE, reason="such a module cannot be imported before 3.14")
-        ),
-        pytest.param(FUTURE, id="future"),
-    ]
-)
-def unresolved(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    with loaded(request.param + ONLY_FOR_TYPE_CHECKERS, tmp_path) as module:
-        yield module
-
-
+@pytest.mark.parametrize("first", [pytest.param("", marks=only_late), FUTURE], ids=["plain", "future"])
 def test_a_name_that_exists_for_type_checkers_alone_is_an_error_only_where_its_type_is_needed(
-    unresolved: ModuleType,
+    first: str, tmp_path: Path
 ) -> None:
-    assert unresolved.Spec(size=1).count == 3
-    with pytest.raises(InvalidDefinition, match=r"Spec: a type hint cannot be resolved .*'Size'"):
-        openapi(unresolved.Spec)
-
-
-async def test_functions_may_have_annotations_that_exist_for_type_checkers_alone(unresolved: ModuleType) -> None:
-    check_signature(unresolved.reconcile, unresolved.reconcile)
-    assert _accepts(unresolved.reconcile, 1)
-    assert list(signature_of(unresolved.reconcile).parameters) == ["request"]
-    called = method(unresolved.Validator(), "validate_create", "validator")
-    assert await called("the request", "the object") is None
+    with loaded(first + ONLY_FOR_TYPE_CHECKERS, tmp_path) as module:
+        assert module.Spec(size=1).count == 3
+        with pytest.raises(InvalidDefinition, match=r"Spec: a type hint cannot be resolved .*'Size'"):
+            openapi(module.Spec)
