@@ -23,7 +23,7 @@ help:  ## list the targets
 # A Python that is named is the one that is used: an environment of another version is set up again.
 VERSION := -c 'import sys; print(*sys.version_info[:2])'
 ifneq ($(origin PYTHON),file)
-ifneq ($(shell $(PYTHON) $(VERSION) 2>&1),$(shell $(BIN)/python $(VERSION) 2>&1))
+ifneq ($(shell $(PYTHON) $(VERSION)),$(if $(wildcard $(BIN)/python),$(shell $(BIN)/python $(VERSION))))
 .PHONY: $(TOOLS)
 endif
 endif
