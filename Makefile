@@ -15,10 +15,18 @@ PARALLEL := --numprocesses=$(WORKERS) --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd test-pythons dist lock types reference pictures proto recordings clean
+.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd newest-python test-pythons dist lock types reference pictures proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
+
+# A Python that is named is the one that is used: an environment of another version is set up again.
+VERSION := -c 'import sys; print(*sys.version_info[:2])'
+ifneq ($(origin PYTHON),file)
+ifneq ($(shell $(PYTHON) $(VERSION)),$(if $(wildcard $(BIN)/python),$(shell $(BIN)/python $(VERSION))))
+.PHONY: $(TOOLS)
+endif
+endif
 
 $(TOOLS): requirements/dev.lock
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) (once, about a minute)"
@@ -119,7 +127,10 @@ bench-etcd: $(READY) cluster-binaries  ## the API server beside kube-apiserver o
 bench-abuse: $(READY)  ## latency of other clients of the Device API while one user attacks it (needs root)
 	$(BIN)/python -m bench.device.abuse
 
-test-pythons:  ## the tests on each installed Python of 3.11, 3.12, 3.13
+newest-python:  ## fetch the newest supported Python from Debian into the cache folder, where there is none on this machine
+	@$(PYTHON) hack/debian_python.py > /dev/null || test $$? -eq 3
+
+test-pythons: newest-python  ## the tests on each Python from 3.11 to 3.14 that this machine has
 	@$(PYTHON) hack/pythons.py | while read version python; do \
 	  echo "Python $$version"; \
 	  $(MAKE) --no-print-directory test PYTHON=$$python VENV=.venv-$$version || exit 1; done

@@ -1,4 +1,7 @@
-"""Print an interpreter for each supported Python that is installed: on the path, or in pyenv's versions."""
+"""Prints version and interpreter of each supported Python that this machine has, the oldest first.
+
+It is found on the path, in pyenv's versions, or in the cache folder, where `make newest-python` puts the newest.
+"""
 
 import os
 import subprocess
@@ -6,13 +9,36 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-SUPPORTED = ("3.11", "3.12", "3.13")
+SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
+COMPLETE = "complete"  # a file in the folder of a Python that was fetched, written last
+
+
+def main() -> None:
+    for version in SUPPORTED:
+        interpreter = installed(version)
+        if interpreter is None:
+            print(f"python{version} is not installed: skipped", file=sys.stderr)
+        else:
+            print(f"{version} {interpreter}")
+
+
+def installed(version: str) -> str | None:
+    """The path of an interpreter that works, or None."""
+    return next((one for one in candidates(version) if works(one, version)), None)
 
 
 def candidates(version: str) -> Iterator[str]:
     yield f"python{version}"
-    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    yield from (str(path) for path in sorted(root.glob(f"versions/{version}.*/bin/python"), reverse=True))
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    yield from (str(path) for path in sorted(pyenv.glob(f"versions/{version}.*/bin/python"), reverse=True))
+    if (fetched(version) / COMPLETE).exists():
+        yield str(fetched(version) / "usr" / "bin" / f"python{version}")
+
+
+def fetched(version: str) -> Path:
+    """The folder in the cache into which a Python is fetched."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "pilotage" / "python" / version
 
 
 def works(interpreter: str, version: str) -> bool:
@@ -24,9 +50,5 @@ def works(interpreter: str, version: str) -> bool:
     return ran.stdout.strip() == version
 
 
-for wanted in SUPPORTED:
-    found = next((one for one in candidates(wanted) if works(one, wanted)), None)
-    if found is None:
-        print(f"python{wanted} is not installed: skipped", file=sys.stderr)
-    else:
-        print(f"{wanted} {found}")
+if __name__ == "__main__":
+    main()

@@ -80,7 +80,7 @@ class OwnedTasks(asyncio.TaskGroup):
         self._is_ending = self._is_ending or error is not None
         await super().__aexit__(kind, error, traceback)
 
-    def create_task(  # type: ignore[override]  # a plain group takes generators too, where Python still allows them
+    def create_task(  # type: ignore[override, unused-ignore]  # a plain group takes generators in 3.11, options in 3.14
         self, coroutine: Coroutine[Any, Any, T], *, name: str | None = None, context: Context | None = None
     ) -> asyncio.Task[T]:
         owned = self._run_owned(coroutine)

@@ -127,7 +127,7 @@ def test_nulls_inside_items_read_as_absent_too() -> None:
         ('{"spec": ', ["truncated"], ""),
         ("", ["truncated"], ""),
         ('{"a": NaN}', ["invalid character"], ""),
-        ('{"spec":' * 100_000, ["recursion"], ""),
+        ('{"spec":' * 100_000, ["nested too deeply"], ""),
     ],
 )
 def test_what_cannot_be_read_is_named(data: str, words: list[str], path: str) -> None:

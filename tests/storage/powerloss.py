@@ -141,7 +141,7 @@ class _File(apsw.VFSFile):
         # The first sync of a journal or WAL that was just made also syncs the folder (SQLite's UNIXFILE_DIRSYNC).
         self._syncs_folder = base.endswith(("-wal", "-journal"))
 
-    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802 SQLite's name
+    def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802 SQLite's name
         super().xWrite(data, offset)
         self._recorder.add("write", self._base, offset, bytes(data))
 

@@ -76,7 +76,7 @@ class _File(apsw.VFSFile):
         super().__init__("unix", name, flags)
         self._disk = disk
 
-    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802 SQLite's name
+    def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802 SQLite's name
         if offset + len(data) - self.xFileSize() > self._disk.free:
             raise apsw.FullError("the small disk is full")
         super().xWrite(data, offset)

@@ -111,7 +111,7 @@ def test_a_run_without_its_fixtures_imports_nothing_of_pilotage_but_the_plugin(t
         "def test_it():\n"
         "    assert sorted(name for name in sys.modules if name.startswith('pilotage')) == [\n"
         "        'pilotage', 'pilotage.lazyexports', 'pilotage.testing', 'pilotage.testing.plugin']\n"
-        "    assert 'asyncio' not in sys.modules\n"
+        "    assert sys.version_info >= (3, 14) or 'asyncio' not in sys.modules\n"  # there, pytest's pdb loads it
     )
     command = [sys.executable, *COMMAND]
     ran = subprocess.run(command, cwd=tmp_path, env=os.environ | ALONE, capture_output=True, text=True, check=False)

@@ -243,5 +243,6 @@ class _Api:
             with urllib.request.urlopen(request, context=self._context) as answer:
                 found: bytes = answer.read()
         except urllib.error.HTTPError as error:
-            found = error.read()
+            with error:
+                found = error.read()
         return found

@@ -77,6 +77,13 @@ async def test_what_is_not_a_review_is_refused(
     assert words in document["response"]["status"]["message"]
 
 
+async def test_a_review_of_an_object_that_is_nested_very_deeply_is_answered() -> None:
+    deep = b"[" * 9_000 + b"]" * 9_000
+    body = msgspec.json.encode(review(object=book() | {"deep": msgspec.Raw(deep)}))
+    status, document = await answer(endpoint(), http(body, JSON))
+    assert (status, document["kind"]) == (200, "AdmissionReview")
+
+
 @pytest.mark.covers("T173")
 @pytest.mark.parametrize(
     ("sent", "answered"),

@@ -62,11 +62,21 @@ def terminal_columns() -> int:
         return 80
 
 
+class _NoColors:
+    def __getattr__(self, name: str) -> str:
+        return ""
+
+
 class HelpFormatter(argparse.HelpFormatter):
     """Keeps the lines of text that has examples, and wraps other text. Names of commands stand beside their help."""
 
     def __init__(self, prog: str, **options: Any) -> None:
         super().__init__(prog, **({"width": terminal_columns() - 2} | options))
+
+    def _set_color(self, *_arguments: Any, **_options: Any) -> None:
+        """Python 3.14 calls this. Help has no colors there either: the module that has them takes milliseconds."""
+        self._theme = _NoColors()
+        self._decolor = str
 
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)

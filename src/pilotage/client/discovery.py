@@ -10,6 +10,7 @@ import msgspec
 from pilotage.errors import DecodeError
 from pilotage.meta.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
+from pilotage.meta.redaction import reason_of
 from pilotage.rest.answers import unexpected
 from pilotage.rest.negotiation import AGGREGATED_DISCOVERY
 
@@ -140,7 +141,7 @@ def _read(body: bytes, form: type[T], kind: str) -> T:
     try:
         found = msgspec.json.decode(body, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(f"the server's discovery document cannot be read: {error}") from error
+        raise DecodeError(f"the server's discovery document cannot be read: {reason_of(error)}") from error
     if found.kind not in ("", kind):
         raise unexpected(f"discovery ({kind})", found.kind)
     return found

@@ -12,8 +12,9 @@ A `Model` is a msgspec Struct with the rules of the API:
 from __future__ import annotations
 
 import copy
+import sys
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
@@ -48,20 +49,37 @@ def _is_field(value: object) -> bool:
     return type(value).__module__.partition(".")[0] == "msgspec"
 
 
+def _annotated(namespace: dict[str, Any]) -> Collection[str]:
+    """The names that the body of a class annotates."""
+    if sys.version_info >= (3, 14) and "__annotations__" not in namespace:
+        import annotationlib  # annotations are evaluated when they are asked for (PEP 649)
+
+        annotate = annotationlib.get_annotate_from_class_namespace(namespace)
+        if annotate is not None:
+            return annotationlib.call_annotate_function(annotate, annotationlib.Format.FORWARDREF)
+    names: Collection[str] = namespace.get("__annotations__", ())
+    return names
+
+
 @dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
 class ModelMeta(msgspec.StructMeta):
     """Makes the Struct behind a Model: keyword-only, camelCase, defaults by the rules above."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
-        for attribute in namespace.get("__annotations__", {}):
-            if attribute in namespace and not attribute.startswith("__"):
-                namespace[attribute] = _default(namespace[attribute])
+        given = {
+            attribute: namespace[attribute]
+            for attribute in _annotated(namespace)
+            if attribute in namespace and not attribute.startswith("__")
+        }
+        namespace |= {attribute: _default(value) for attribute, value in given.items()}
         for option, value in (("kw_only", True), ("rename", "camel"), ("omit_defaults", True)):
             options.setdefault(option, value)
         if options.get("dict") or any(base.__dictoffset__ for base in bases):
             options.setdefault("gc", True)  # msgspec wants it of what has a `__dict__`
         markers = tuple(options.pop("markers", ()))
         made: Any = super().__new__(mcs, name, bases, namespace, **options)
+        for attribute in given.keys() - set(made.__struct_fields__):  # a ClassVar
+            setattr(made, attribute, given[attribute])
         if markers:
             made.__markers__ = made.__markers__ + markers
         return made

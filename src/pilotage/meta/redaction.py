@@ -40,6 +40,8 @@ def reason_of(error: Exception) -> str:
     """Why bytes cannot be decoded, without the bytes themselves, which the error may contain."""
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is not {error.encoding.upper()}"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"  # Python's own text describes its stack, and differs between versions
     if isinstance(error, msgspec.DecodeError) and str(error).startswith(_ENUM):
         return _ENUM.strip() + "".join(str(error).rpartition(_CUT)[1:])
     return str(error)

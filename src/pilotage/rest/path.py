@@ -16,6 +16,7 @@ import msgspec
 from pilotage.errors import BadRequest, Cause, DecodeError, NotFound, StatusDetails, UnsupportedMediaType
 from pilotage.meta.causes import invalid, not_supported, shown
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.redaction import reason_of
 from pilotage.meta.selectors.selection import field_text
 from pilotage.meta.text import gojson
 from pilotage.meta.validation.names import check_segment, path_segment_name
@@ -378,7 +379,9 @@ def _read_delete_options(body: bytes, media: str) -> _DeleteOptions:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         if not media and (problem := gojson.syntax_error(body)):
             raise BadRequest(f"couldn't get version/kind; json parse error: {problem}") from None
-        raise BadRequest(f"the body of the delete request is not a DeleteOptions document: {error}") from None
+        raise BadRequest(
+            f"the body of the delete request is not a DeleteOptions document: {reason_of(error)}"
+        ) from None
 
 
 def _checked_delete_options(options: _DeleteOptions) -> DeleteOptions:

@@ -12,6 +12,7 @@ import msgspec
 from pilotage.errors import ApiError, InternalError, Status, Timeout
 from pilotage.http.messages import HTTPRequest, HTTPResponse
 from pilotage.meta.documents import Document
+from pilotage.meta.redaction import reason_of
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import REGISTRY
 from pilotage.webhook.webhook import Webhook
@@ -118,7 +119,7 @@ class WebhookEndpoint:
         try:
             document: Document = _decoder.decode(request.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return f"the body is not a JSON object: {error}"
+            return f"the body is not a JSON object: {reason_of(error)}"
         return document
 
 

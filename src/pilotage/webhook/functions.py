@@ -9,6 +9,7 @@ from typing import Any
 
 from pilotage import threads
 from pilotage.errors import InvalidDefinition, ServiceUnavailable
+from pilotage.signatures import signature_of
 
 Call = Callable[..., Awaitable[Any]]
 MAX_THREADS = 256
@@ -48,7 +49,7 @@ def method(owner: object, name: str, role: str) -> Call:
         what = f"the class {owner.__name__}, and not an object of it" if isinstance(owner, type) else repr(owner)
         raise InvalidDefinition(f"{what} cannot be a {role}: it needs a method {name}(…)")
     try:
-        with_request = "request" in inspect.signature(function).parameters
+        with_request = "request" in signature_of(function).parameters
     except (TypeError, ValueError):  # of a builtin
         with_request = False
     call = awaited(function)

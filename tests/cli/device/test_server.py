@@ -48,7 +48,8 @@ def fetched(url: str) -> tuple[int, str]:
         with urllib.request.urlopen(url, timeout=60) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+        with error:
+            return error.code, error.read().decode()
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *options: str) -> str:

@@ -81,7 +81,8 @@ def test_a_tool_in_one_file_loads_neither_an_event_loop_nor_a_cache_for_a_read(t
     create = "['create', 'todo', 'milk', '--set', 'spec.text=a', '--no-reconcile']"
     modules_after(tmp_path, f"{program}assert tool.run({create}) == 0")
     modules = modules_after(tmp_path, f"{program}assert tool.run(['get', 'todos']) == 0")
-    assert "pilotage.manager.manager" in modules  # its annotations are evaluated
+    are_evaluated = sys.version_info < (3, 14)  # annotations, when a function is defined
+    assert ("pilotage.manager.manager" in modules) == are_evaluated
     assert modules & {"asyncio", "ssl", "pilotage.cache.cache", "pilotage.controller.controller"} == set()
 
 

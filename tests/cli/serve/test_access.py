@@ -22,7 +22,8 @@ def code_of(running: Running, target: str, context: ssl.SSLContext, **headers: s
         with urllib.request.urlopen(request, context=context) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
-        return error.code
+        with error:
+            return error.code
 
 
 def unverified() -> ssl.SSLContext:

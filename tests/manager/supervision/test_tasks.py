@@ -228,7 +228,8 @@ async def test_probes_are_answered_while_the_loop_is_blocked_and_fail_after_the_
             with urllib.request.urlopen(f"http://{host}:{port}{path}", timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
+            with error:
+                return error.code, error.read().decode()
 
     async def probing() -> None:
         answers.append(get("/healthz?verbose"))

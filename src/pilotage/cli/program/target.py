@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.program.modules import is_of, is_resource, load, user_places
+from pilotage.signatures import signature_of
 
 if TYPE_CHECKING:
     from pilotage.manager.manager import Manager
@@ -173,7 +174,7 @@ def _built(cls: type, manager: Manager) -> Any:
 
 def _accepts(function: Any, count: int) -> bool:
     try:
-        inspect.signature(function).bind(*[None] * count)
+        signature_of(function).bind(*[None] * count)
     except TypeError:
         return False
     except ValueError:  # a function in C without a signature
@@ -182,7 +183,7 @@ def _accepts(function: Any, count: int) -> bool:
 
 
 def _signature(function: Any) -> str:
-    return f"its parameters are {inspect.signature(function, eval_str=False)}"
+    return f"its parameters are {signature_of(function)}"
 
 
 def _reason(error: Exception) -> str:

@@ -20,6 +20,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.files import reported
 from pilotage.http import certificates
 from pilotage.http.certificates import Certificate
+from pilotage.meta.redaction import reason_of
 
 _FORMAT = "pilotage-serve-credentials-v1"
 _MAX_BYTES = 64 * 1024
@@ -98,7 +99,7 @@ def _parse(path: Path, text: bytes) -> ServerCredentials:
         if not isinstance(token, str) or len(token) < 16 or not token.isascii() or not token.isprintable():
             raise ValueError("its token is not valid")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        reason = f"it has no {error}" if isinstance(error, KeyError) else reason_of(error)
         raise CommandError(
             f"{path} does not contain credentials written by `pilotage serve` ({reason}); restore the file from a"
             " backup, or move it away to create new ones; every client then needs the new kubeconfig"

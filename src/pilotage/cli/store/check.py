@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from pilotage.errors import StorageError
+from pilotage.meta.redaction import reason_of
 from pilotage.storage.encryption import MARK
 from pilotage.storage.interface import Entry, Storage
 
@@ -48,7 +49,7 @@ def read_entry(entry: Entry) -> tuple[str, dict[str, Any] | None]:
     try:
         document = msgspec.json.decode(entry.value)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        return f"it is not JSON: {error}", None
+        return f"it is not JSON: {reason_of(error)}", None
     metadata = document.get("metadata") if isinstance(document, dict) else None
     if not isinstance(metadata, dict) or not document.get("apiVersion") or not document.get("kind"):
         return "it is not an object: apiVersion, kind or metadata is missing", None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pilotage.errors import InvalidDefinition
+from pilotage.signatures import signature_of
 
 _ARGUMENT = object()
 
@@ -19,7 +20,7 @@ def check_signature(reconciler: object, function: Callable[..., Any], argument: 
     call.
     """
     try:
-        signature = inspect.signature(function)
+        signature = signature_of(function)
     except (ValueError, TypeError):
         return
     name, right = _name(function), _right(reconciler, argument)

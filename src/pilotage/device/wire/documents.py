@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from pilotage.device.wire.generation import KIND
 from pilotage.errors import DecodeError
+from pilotage.meta.redaction import reason_of
 from pilotage.meta.scalars import times
 from pilotage.rest.response import Bytes
 
@@ -103,7 +104,7 @@ def _decoded(decoder: msgspec.json.Decoder[D], body: Bytes, what: str) -> D:
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(f"this is not the JSON of a {what}: {error}") from None
+        raise DecodeError(f"this is not the JSON of a {what}: {reason_of(error)}") from None
 
 
 def seconds(time: datetime) -> int | None:
@@ -133,7 +134,7 @@ def _salvaged(body: Bytes) -> Object:
             condition["observedGeneration"] = _salvaged_integer(condition.get("observedGeneration"))
         return msgspec.convert(document, Object)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, LookupError, TypeError, AttributeError) as error:
-        raise DecodeError(f"this is not the JSON of a {KIND.kind}: {error}") from None
+        raise DecodeError(f"this is not the JSON of a {KIND.kind}: {reason_of(error)}") from None
 
 
 def _salvaged_time(value: object) -> datetime | None:

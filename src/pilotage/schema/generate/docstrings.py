@@ -27,7 +27,7 @@ def of_fields(cls: type) -> dict[str, str]:
 
 @cache
 def _own(cls: type) -> dict[str, str]:
-    if "__annotations__" not in cls.__dict__:
+    if not getattr(cls, "__struct_fields__", ()):  # of a class that has no fields, nor inherits any
         return {}
     try:
         definitions = _definitions(inspect.getsource(sys.modules[cls.__module__])).get(cls.__qualname__, [])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pilotage.cli.scaffold.lines import WIDTH
 
-PYTHON = "3.13"
+PYTHON = "3.14"
 """The Python of the image and of the CI."""
 
 
