@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from msgspec.structs import replace
 
+from pilotage.client.futile import FutileWrites
 from pilotage.client.reader import Reader
 from pilotage.client.session import Defaults, ServedKinds, Session
 from pilotage.client.transport.warnings import LoggedOnce, WarningHandler
@@ -53,6 +54,7 @@ class Client(Reader, Writer):
             ServedKinds(_mapper_of(transport) if rest_mapper is None else rest_mapper),
             Defaults(user_agent=user_agent, field_owner=field_owner),
             warning_handler if warning_handler is not None else LoggedOnce(),
+            FutileWrites(),
         )
 
     @property
@@ -60,6 +62,11 @@ class Client(Reader, Writer):
         """Maps kinds to the resources that the server serves. A cluster's mapper is filled when it opens; see
         `DynamicRESTMapper`."""
         return self._session.catalogue.mapper
+
+    @property
+    def futile_writes(self) -> FutileWrites:
+        """The writes that had no effect, of this client and those made from it."""
+        return self._session.futile
 
     @property
     def live(self) -> Client:
@@ -141,7 +148,9 @@ class Client(Reader, Writer):
         from pilotage.rest.users import ActingTransport, acting_user
 
         user = acting_user(name, groups, uid=uid, extra=extra)
-        return self.live._with(replace(self._session, transport=ActingTransport(self._session.transport, user)))
+        return self.live._with(
+            replace(self._session, transport=ActingTransport(self._session.transport, user), futile=FutileWrites())
+        )
 
     def _with(self, session: Session) -> Self:
         made = copy.copy(self)

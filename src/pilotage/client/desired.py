@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pilotage.client.patch import Patch, own_document, raw_patch
+from pilotage.codec.canonical import canonical_form
 from pilotage.errors import DecodeError
 from pilotage.meta import objects
-from pilotage.meta.documents import Document, copied
+from pilotage.meta.documents import Document, copied, equal, same
 from pilotage.meta.forms import Object, gvk_of
 from pilotage.meta.models import Resource
 from pilotage.meta.owners import Owner, set_controller_reference
@@ -76,7 +75,7 @@ def owned(document: Document, owner: Owner | None) -> Document:
 def difference(found: Object, after: Document, *, status_apart: bool) -> Difference:
     """The difference between the found and the desired object; empty if they are equivalent."""
     before, model = own_document(found), strategy_of(found)
-    if isinstance(found, Resource) and _same_to(type(found), before, after):
+    if is_equivalent(found, before, after):
         after = before
     states: tuple[Document, Document] = ({}, {})
     if status_apart:
@@ -92,14 +91,8 @@ def settable(wanted: Document) -> Document:
     """The fields of a desired object, without those that only the server sets."""
     metadata = wanted.get("metadata") or {}
     kept = {name: metadata[name] for name in _SETTABLE_METADATA if metadata.get(name)}
-    result = {key: value for key, value in wanted.items() if key not in ("apiVersion", "kind", "metadata")}
-    if (wanted.get("apiVersion"), wanted.get("kind")) == ("v1", "Secret") and isinstance(
-        wanted.get("stringData"), Mapping
-    ):
-        # It is write-only: the server stores it as `data`, which is what must be compared.
-        encoded = {key: base64.b64encode(value.encode()).decode() for key, value in result.pop("stringData").items()}
-        result["data"] = (result.get("data") or {}) | encoded
-    return result | ({"metadata": kept} if kept else {})
+    content = {key: value for key, value in wanted.items() if key not in ("apiVersion", "kind", "metadata")}
+    return content | ({"metadata": kept} if kept else {})
 
 
 def strategy_of(obj: Object) -> type[Resource] | None:
@@ -109,8 +102,22 @@ def strategy_of(obj: Object) -> type[Resource] | None:
     return builtin.type_for(gvk_of(obj))
 
 
+def is_equivalent(obj: Object, before: Document, after: Document) -> bool:
+    """Whether a server would store two documents as the same object: `1000m` is `1`, an empty map is none, and the
+    default of a built-in kind is the same as an absent field."""
+    if same(before, after):
+        return True
+    model = strategy_of(obj)
+    if model is None:
+        return isinstance(obj, Resource) and _same_to(type(obj), before, after)
+    old, new = (canonical_form(gvk_of(obj), each) for each in (before, after))
+    if old is None or new is None:
+        return False
+    return equal(old, new) or _same_to(model, old, new)
+
+
 def _same_to(kind: type[Resource], before: Document, after: Document) -> bool:
-    """Whether only the spelling differs: `1000m` and `1`, an empty map and none."""
+    """Whether only the spelling differs, to the class of a kind."""
     try:
         one, other = (objects.decode(kind, objects.encode(Unstructured(each))) for each in (before, after))
     except DecodeError:

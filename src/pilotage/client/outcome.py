@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from pilotage.client import desired as wanted
 from pilotage.client.client import Client
 from pilotage.client.desired import Difference
-from pilotage.client.patch import own_document
+from pilotage.client.futile import Write
+from pilotage.client.patch import Patch, own_document
 from pilotage.client.targets import replace_content
 from pilotage.errors import AlreadyExists, BadRequest, Conflict, InvalidDefinition, NotFound
 from pilotage.meta import objects
@@ -77,15 +78,7 @@ async def create_or_update(client: Client, obj: W, mutate: Mutate[W], *, owner: 
     found = await task.find(client)
     if found is None:
         return await task.create()
-    before = objects.updated(found)
-    changed = await task.changed(found)
-    after = objects.updated(changed)
-    if objects.read(before) == objects.read(after):
-        replace_content(obj, before)
-        return Outcome.UNCHANGED
-    await client.update(changed)
-    replace_content(obj, objects.updated(changed))
-    return Outcome.UPDATED
+    return await task.update(found)
 
 
 class _Task:
@@ -135,9 +128,9 @@ class _Task:
         after = await self._state(found)
         status_apart = "status" in after and await self._has_status()
         difference = wanted.difference(found, after, status_apart=status_apart)
-        await self._send(found, difference)
+        changed = await self._send(found, difference, status_apart=status_apart)
         replace_content(self._desired, objects.updated(found))
-        match bool(difference.document), bool(difference.status):
+        match changed:
             case True, True:
                 return Outcome.UPDATED_STATUS
             case True, False:
@@ -145,6 +138,18 @@ class _Task:
             case False, True:
                 return Outcome.UPDATED_STATUS_ONLY
         return Outcome.UNCHANGED
+
+    async def update(self, found: Any) -> Outcome:
+        before, changed = own_document(found), await self.changed(found)
+        after = own_document(changed)
+        write = Write(before, after)
+        if wanted.is_equivalent(found, before, after) or write in self._client.futile_writes:
+            replace_content(self._desired, objects.updated(found))
+            return Outcome.UNCHANGED
+        await self._client.update(changed)
+        replace_content(self._desired, objects.updated(changed))
+        has_effect = self._client.futile_writes.note(write, own_document(changed))
+        return Outcome.UPDATED if has_effect else Outcome.UNCHANGED
 
     async def changed(self, found: Any) -> Any:
         """A copy of the found object, changed by the caller's function, with the owner."""
@@ -159,12 +164,24 @@ class _Task:
             return own_document(await self.changed(found))
         return wanted.desired_state(found, self._fresh(self._given), self._owner)
 
-    async def _send(self, found: Any, difference: Difference) -> None:
+    async def _send(self, found: Any, difference: Difference, *, status_apart: bool) -> tuple[bool, bool]:
+        """Send what differs. Returns whether that changed the object, and its status."""
+        document = status = False
         if difference.document:
             lock = found.metadata.resource_version if difference.replaces_lists else ""
-            await self._client.patch(found, difference.patch(lock))
+            write = Write(own_document(found), difference.document, *(("status",) if status_apart else ()))
+            document = await self._send_once(found, write, difference.patch(lock))
         if difference.status:
-            await self._client.patch(found, difference.status_patch(), subresource="status")
+            write = Write(own_document(found), {"status": difference.status})
+            status = await self._send_once(found, write, difference.status_patch(), subresource="status")
+        return document, status
+
+    async def _send_once(self, found: Any, write: Write, patch: Patch, *, subresource: str = "") -> bool:
+        """Send a patch, unless it is known to change nothing. Returns whether it changed the object."""
+        if write in self._client.futile_writes:
+            return False
+        await self._client.patch(found, patch, subresource=subresource)
+        return self._client.futile_writes.note(write, own_document(found))
 
     async def _apply_mutation(self, obj: Any) -> None:
         if self._mutate is None:

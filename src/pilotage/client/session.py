@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 from msgspec.structs import replace
 
+from pilotage.client.futile import FutileWrites
 from pilotage.client.targets import KindTarget
 from pilotage.client.transport.warnings import ServerWarning, WarningHandler
 from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound, PilotageError
@@ -116,6 +117,7 @@ class Session(Value, frozen=True, dict=True):
     catalogue: ServedKinds
     defaults: Defaults
     warn: WarningHandler
+    futile: FutileWrites
 
     def with_defaults(self, **changes: Any) -> Session:
         return replace(self, defaults=replace(self.defaults, **changes))
