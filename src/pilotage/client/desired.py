@@ -9,18 +9,15 @@ from pilotage.client.patch import Patch, own_document, raw_patch
 from pilotage.codec.canonical import canonical_form
 from pilotage.errors import DecodeError
 from pilotage.meta import objects
-from pilotage.meta.documents import Document, copied, equal, same
+from pilotage.meta.documents import Document, equal, same
 from pilotage.meta.forms import Object, gvk_of
 from pilotage.meta.models import Resource
-from pilotage.meta.owners import Owner, set_controller_reference
 from pilotage.meta.patches import merge, merge_diff, strategic, strategic_diff
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import PatchType
 from pilotage.types import builtin
 
-_SETTABLE_METADATA = ("labels", "annotations", "ownerReferences", "finalizers")
-_SHARED_LISTS = ("ownerReferences", "finalizers")
-"""Other writers have entries in these lists: entries that the desired object does not name are kept."""
+_SETTABLE_METADATA = ("labels", "annotations", "finalizers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,34 +45,23 @@ class Difference:
         return self.type is PatchType.MERGE and _has_list(self.document)
 
 
-def desired_state(found: Object, desired: Object, owner: Owner | None) -> Document:
-    """The found object with the fields of the desired one, as a document."""
-    before, wanted = own_document(found), settable(own_document(desired))
-    metadata, there = wanted.get("metadata", {}), before.get("metadata", {})
-    for name in _SHARED_LISTS:
-        if name in metadata:
-            metadata[name] = _union(there.get(name) or [], metadata[name])
+def desired_state(before: Document, desired: Object) -> Document:
+    """A found object with the fields of the desired one, except for its owners."""
+    wanted = settable(own_document(desired))
     model = strategy_of(desired)
+    finalizers = wanted.get("metadata", {}).pop("finalizers", [])
     after = merge.apply(before, wanted) if model is None else strategic.apply(before, wanted, model)
-    for name in _SHARED_LISTS:  # merged here: a strategic merge would add an owner that was created again a second time
-        if name in metadata:
-            after["metadata"] = after["metadata"] | {name: metadata[name]}
-    return owned(after, owner)
+    if finalizers:  # other writers have entries in this list
+        there = before["metadata"].get("finalizers") or []
+        kept = [entry for entry in there if entry not in finalizers]
+        after["metadata"] = after["metadata"] | {"finalizers": [*kept, *finalizers]}
+    return after
 
 
-def owned(document: Document, owner: Owner | None) -> Document:
-    """The document with `owner` as its controller. Raises AlreadyOwned if it has another controller."""
-    if owner is None:
-        return document
-    made = Unstructured(document | {"metadata": copied(document.get("metadata", {}))})
-    set_controller_reference(owner, made)
-    return made.document
-
-
-def difference(found: Object, after: Document, *, status_apart: bool) -> Difference:
-    """The difference between the found and the desired object; empty if they are equivalent."""
-    before, model = own_document(found), strategy_of(found)
-    if is_equivalent(found, before, after):
+def difference(kind: Object, before: Document, after: Document, *, status_apart: bool) -> Difference:
+    """The difference between the found and the desired state of an object; empty if they are equivalent."""
+    model = strategy_of(kind)
+    if is_equivalent(kind, before, after):
         after = before
     states: tuple[Document, Document] = ({}, {})
     if status_apart:
@@ -127,19 +113,6 @@ def _same_to(kind: type[Resource], before: Document, after: Document) -> bool:
 
 def _without_status(document: Document) -> Document:
     return {key: value for key, value in document.items() if key != "status"}
-
-
-def _union(there: list[Any], wanted: list[Any]) -> list[Any]:
-    """The entries of both lists; owners are identified by kind and name."""
-    names = [_name(entry) for entry in wanted]
-    return [*(entry for entry in there if _name(entry) not in names), *wanted]
-
-
-def _name(entry: Any) -> Any:
-    if not isinstance(entry, dict):
-        return entry
-    group = str(entry.get("apiVersion")).rpartition("/")[0]
-    return group, entry.get("kind"), entry.get("name")
 
 
 def _has_list(value: Any) -> bool:

@@ -13,13 +13,14 @@ from pilotage.client.desired import Difference
 from pilotage.client.futile import Write
 from pilotage.client.patch import Patch, own_document
 from pilotage.client.targets import replace_content
-from pilotage.errors import AlreadyExists, BadRequest, Conflict, InvalidDefinition, NotFound
+from pilotage.errors import AlreadyExists, BadRequest, Conflict, Forbidden, InvalidDefinition, NoMatch, NotFound
 from pilotage.meta import objects
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, copied
 from pilotage.meta.forms import gvk_of, kind_of
-from pilotage.meta.models import Resource
-from pilotage.meta.owners import Owner, set_controller_reference
-from pilotage.meta.unstructured import Unstructured
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import OwnerReference, Resource
+from pilotage.meta.owners import AlreadyOwned, Owner, add_reference, controller_reference, is_namesake
+from pilotage.meta.unstructured import Unstructured, metadata_only
 
 W = TypeVar("W", bound=Resource | Unstructured)
 
@@ -113,21 +114,22 @@ class _Task:
     async def create(self) -> Outcome:
         obj = self._fresh(self._given)
         await self._apply_mutation(obj)
-        if self._owner is not None:
-            set_controller_reference(self._owner, obj)
+        await self._own(obj)
         status = own_document(obj).get("status")
         await self._client.create(obj)
         if status and await self._has_status():
-            difference = wanted.difference(obj, own_document(obj) | {"status": status}, status_apart=True)
+            before = own_document(obj)
+            difference = wanted.difference(obj, before, before | {"status": status}, status_apart=True)
             if difference.status:
                 await self._client.patch(obj, difference.status_patch(), subresource="status")
         replace_content(self._desired, objects.updated(obj))
         return Outcome.CREATED
 
     async def patch(self, found: Any) -> Outcome:
-        after = await self._state(found)
+        before = own_document(found)
+        after = await self._state(found, before)
         status_apart = "status" in after and await self._has_status()
-        difference = wanted.difference(found, after, status_apart=status_apart)
+        difference = wanted.difference(found, before, after, status_apart=status_apart)
         changed = await self._send(found, difference, status_apart=status_apart)
         replace_content(self._desired, objects.updated(found))
         match changed:
@@ -155,14 +157,46 @@ class _Task:
         """A copy of the found object, changed by the caller's function, with the owner."""
         made = objects.copy_of(found)
         await self._apply_mutation(made)
-        if self._owner is not None:
-            set_controller_reference(self._owner, made)
+        await self._own(made)
         return made
 
-    async def _state(self, found: Any) -> Document:
+    async def _state(self, found: Any, before: Document) -> Document:
         if self._mutate is not None:
             return own_document(await self.changed(found))
-        return wanted.desired_state(found, self._fresh(self._given), self._owner)
+        desired = self._fresh(self._given)
+        after = wanted.desired_state(before, desired)
+        references = desired.metadata.owner_references
+        if self._owner is None and not references:
+            return after
+        made = Unstructured(after | {"metadata": copied(after["metadata"])})
+        for reference in references:
+            await self._refer(reference, made)
+        await self._own(made)
+        return made.document
+
+    async def _own(self, obj: Any) -> None:
+        if self._owner is not None:
+            await self._refer(controller_reference(self._owner, obj), obj)
+
+    async def _refer(self, reference: OwnerReference, obj: Any) -> None:
+        """Add an owner. A controller of its name that was deleted is replaced; any other controller is an error."""
+        try:
+            add_reference(reference, obj)
+        except AlreadyOwned as error:
+            if not is_namesake(error.owner, reference) or not await self._exists(reference):
+                raise
+            references = obj.metadata.owner_references
+            obj.metadata.owner_references = [other for other in references if other.uid != error.owner.uid]
+            add_reference(reference, obj)
+
+    async def _exists(self, reference: OwnerReference) -> bool:
+        """Whether the server has the owner with this uid. The caller may have read it before it was deleted."""
+        kind = metadata_only(GroupVersionKind.of(reference.api_version, reference.kind))
+        try:
+            found = await self._client.live.find(kind, reference.name, namespace=self._namespace)
+        except (Forbidden, NoMatch):
+            return False
+        return found is not None and found.metadata.uid == reference.uid
 
     async def _send(self, found: Any, difference: Difference, *, status_apart: bool) -> tuple[bool, bool]:
         """Send what differs. Returns whether that changed the object, and its status."""
