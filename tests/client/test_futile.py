@@ -7,6 +7,7 @@ import pytest
 from pilotage.client import Client
 from pilotage.client.futile import FutileWrites, Write
 from pilotage.client.outcome import Outcome, create_or_patch, create_or_update
+from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured
@@ -116,9 +117,32 @@ async def test_an_update_that_changes_nothing_is_sent_once(environment: Environm
     assert [request.verb for request in spy.writes] == [Verb.CREATE, Verb.UPDATE]
 
 
+@pytest.mark.parametrize("by_patch", [True, False])
+async def test_a_change_of_the_status_is_no_reason_to_send_again(environment: Environment, by_patch: bool) -> None:
+    await environment.install(CRATES)
+    spy, namespace = Spy(environment.transport), environment.namespace
+    client = Client(spy)
+
+    def want(found: Unstructured) -> None:
+        found["spec"] = {"parts": [{"name": "a"}]}
+
+    async def write() -> Outcome:
+        if by_patch:
+            return await create_or_patch(client, crate(namespace, "a"))
+        return await create_or_update(client, crate(namespace), want)
+
+    await write()
+    await write()
+    status = {"status": {"parts": [{"name": "s"}]}}
+    await environment.client.patch(CRATE, status, name="one", namespace=namespace, subresource="status")
+    spy.writes.clear()
+    assert await write() is Outcome.UNCHANGED
+    assert not spy.writes
+
+
 def test_only_the_last_writes_are_remembered() -> None:
-    writes = FutileWrites(most=2)
-    found = [{"metadata": {"uid": str(index)}} for index in range(3)]
+    known: FutileWrites = Recent(2)
+    found: list[Document] = [{"metadata": {"uid": str(index)}} for index in range(3)]
     for document in found:
-        assert not writes.note(Write(document, {"spec": 1}), document)
-    assert [Write(document, {"spec": 1}) in writes for document in found] == [False, True, True]
+        assert not Write(document, {"spec": 1}).has_effect(document, known)
+    assert [Write(document, {"spec": 1}).is_futile(known) for document in found] == [False, True, True]

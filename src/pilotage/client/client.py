@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from msgspec.structs import replace
 
-from pilotage.client.futile import FutileWrites
 from pilotage.client.reader import Reader
 from pilotage.client.session import Defaults, ServedKinds, Session
 from pilotage.client.transport.warnings import LoggedOnce, WarningHandler
 from pilotage.client.writer import Writer
+from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.forms import Kind, Object
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
@@ -27,6 +27,8 @@ if TYPE_CHECKING:  # loaded on use: a program that reads an object or two starts
     from pilotage.rest.listing import RestListerWatcher
 
 R = TypeVar("R", bound=Resource)
+_MOST_FUTILE = 10_000
+"""How many writes without an effect are remembered."""
 
 
 class Client(Reader, Writer):
@@ -54,7 +56,7 @@ class Client(Reader, Writer):
             ServedKinds(_mapper_of(transport) if rest_mapper is None else rest_mapper),
             Defaults(user_agent=user_agent, field_owner=field_owner),
             warning_handler if warning_handler is not None else LoggedOnce(),
-            FutileWrites(),
+            Recent(_MOST_FUTILE),
         )
 
     @property
@@ -64,8 +66,8 @@ class Client(Reader, Writer):
         return self._session.catalogue.mapper
 
     @property
-    def futile_writes(self) -> FutileWrites:
-        """The writes that had no effect, of this client and those made from it."""
+    def futile_writes(self) -> Recent[tuple[str, int], int]:
+        """The writes that had no effect, of this client and those made from it: see `client.futile`."""
         return self._session.futile
 
     @property
@@ -149,7 +151,9 @@ class Client(Reader, Writer):
 
         user = acting_user(name, groups, uid=uid, extra=extra)
         return self.live._with(
-            replace(self._session, transport=ActingTransport(self._session.transport, user), futile=FutileWrites())
+            replace(
+                self._session, transport=ActingTransport(self._session.transport, user), futile=Recent(_MOST_FUTILE)
+            )
         )
 
     def _with(self, session: Session) -> Self:

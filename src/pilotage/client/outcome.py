@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from pilotage.client import desired as wanted
@@ -130,7 +130,7 @@ class _Task:
         after = await self._state(found, before)
         status_apart = "status" in after and await self._has_status()
         difference = wanted.difference(found, before, after, status_apart=status_apart)
-        changed = await self._send(found, difference, status_apart=status_apart)
+        changed = await self._send(found, difference)
         replace_content(self._desired, objects.updated(found))
         match changed:
             case True, True:
@@ -144,13 +144,15 @@ class _Task:
     async def update(self, found: Any) -> Outcome:
         before, changed = own_document(found), await self.changed(found)
         after = own_document(changed)
-        write = Write(before, after)
-        if wanted.is_equivalent(found, before, after) or write in self._client.futile_writes:
+        write = None
+        if not wanted.is_equivalent(found, before, after):
+            write = Write(before, after, *await self._apart())
+        if write is None or write.is_futile(self._client.futile_writes):
             replace_content(self._desired, objects.updated(found))
             return Outcome.UNCHANGED
         await self._client.update(changed)
         replace_content(self._desired, objects.updated(changed))
-        has_effect = self._client.futile_writes.note(write, own_document(changed))
+        has_effect = write.has_effect(own_document(changed), self._client.futile_writes)
         return Outcome.UPDATED if has_effect else Outcome.UNCHANGED
 
     async def changed(self, found: Any) -> Any:
@@ -198,12 +200,12 @@ class _Task:
             return False
         return found is not None and found.metadata.uid == reference.uid
 
-    async def _send(self, found: Any, difference: Difference, *, status_apart: bool) -> tuple[bool, bool]:
+    async def _send(self, found: Any, difference: Difference) -> tuple[bool, bool]:
         """Send what differs. Returns whether that changed the object, and its status."""
         document = status = False
         if difference.document:
             lock = found.metadata.resource_version if difference.replaces_lists else ""
-            write = Write(own_document(found), difference.document, *(("status",) if status_apart else ()))
+            write = Write(own_document(found), difference.document, *await self._apart())
             document = await self._send_once(found, write, difference.patch(lock))
         if difference.status:
             write = Write(own_document(found), {"status": difference.status})
@@ -212,10 +214,10 @@ class _Task:
 
     async def _send_once(self, found: Any, write: Write, patch: Patch, *, subresource: str = "") -> bool:
         """Send a patch, unless it is known to change nothing. Returns whether it changed the object."""
-        if write in self._client.futile_writes:
+        if write.is_futile(self._client.futile_writes):
             return False
         await self._client.patch(found, patch, subresource=subresource)
-        return self._client.futile_writes.note(write, own_document(found))
+        return write.has_effect(own_document(found), self._client.futile_writes)
 
     async def _apply_mutation(self, obj: Any) -> None:
         if self._mutate is None:
@@ -229,6 +231,10 @@ class _Task:
                 f"the function changed the name of {gvk_of(obj).kind} {self._namespace}/{self._name} to "
                 f"{namespace}/{name}: name and namespace must stay"
             )
+
+    async def _apart(self) -> Sequence[str]:
+        """The fields that a write of the object does not concern."""
+        return ("status",) if await self._has_status() else ()
 
     async def _has_status(self) -> bool:
         return await self._client.has_subresource(gvk_of(self._desired), "status")
