@@ -24,6 +24,7 @@ from pilotage.types.core.v1 import Namespace
 from tests.server.recordings.cases import load_bases
 
 from ..environments import Environment
+from .kinds import Widget, widget_document
 
 NAMESPACE = "recordings"
 SERVERS = ["memory", pytest.param("real", marks=pytest.mark.cluster)]
@@ -182,3 +183,14 @@ def test_documents_are_equivalent_if_a_server_stores_the_same(
 ) -> None:
     assert is_equivalent(one, one.document, other.document) is equivalent
     assert is_equivalent(other, other.document, one.document) is equivalent
+
+
+def test_a_field_that_the_class_does_not_know_is_compared_too() -> None:
+    def widget(**spec: Any) -> Unstructured:
+        return widget_document("default", **spec)
+
+    one = objects.decode(Widget, objects.encode(widget(note="a", parts=[{"name": "p", "weight": 1}])))
+    before = widget(note="a", parts=[{"name": "p", "weight": 1}]).document
+    assert is_equivalent(one, before, widget(note="a", parts=[{"name": "p", "weight": 1}], tags=[]).document)
+    assert not is_equivalent(one, before, widget(note="b", parts=[{"name": "p", "weight": 1}], tags=[]).document)
+    assert not is_equivalent(one, before, widget(note="a", parts=[{"name": "p", "weight": 2}]).document)

@@ -9,6 +9,7 @@ from pilotage.client.patch import Patch, own_document, raw_patch
 from pilotage.codec.canonical import canonical_form
 from pilotage.errors import DecodeError
 from pilotage.meta import objects
+from pilotage.meta.differences.difference import unknown_parts
 from pilotage.meta.documents import Document, equal, same
 from pilotage.meta.forms import Object, gvk_of
 from pilotage.meta.models import Resource
@@ -103,12 +104,18 @@ def is_equivalent(obj: Object, before: Document, after: Document) -> bool:
 
 
 def _same_to(kind: type[Resource], before: Document, after: Document) -> bool:
-    """Whether only the spelling differs, to the class of a kind."""
+    """Whether only the spelling of fields differs that the class knows."""
     try:
         one, other = (objects.decode(kind, objects.encode(Unstructured(each))) for each in (before, after))
     except DecodeError:
         return False  # the server reports the error
-    return bool(one == other)
+    if one != other:
+        return False
+    unknown = (
+        unknown_parts(document, objects.read(objects.encode(obj)), kind)
+        for document, obj in ((before, one), (after, other))
+    )
+    return same(*unknown)
 
 
 def _without_status(document: Document) -> Document:
